@@ -1,0 +1,86 @@
+"""The envelope around an event: its place in the session, its time, its JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from alita_tui.spine.events import SessionEvent, Transient, UnknownEvent
+
+SCHEMA_VERSION = 1
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event in its place. Durable ones count 1, 2, 3 … without gaps; transient have none."""
+
+    seq: int | None
+    session_id: str
+    at: datetime
+    """UTC, from the engine's clock."""
+    step: int = 0
+    """ReAct step within the task; 0 outside of one."""
+    span: str = ""
+    """The action, build or call that this belongs to."""
+    schema_version: int = SCHEMA_VERSION
+    event: SessionEvent
+
+    @property
+    def durable(self) -> bool:
+        """True when the event is stored."""
+        return not isinstance(self.event, Transient)
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Envelope)
+
+
+def encode(envelope: Envelope) -> bytes:
+    """One line of JSON, without a line end."""
+    return _encoder.encode(envelope)
+
+
+def to_builtins(envelope: Envelope) -> dict[str, object]:
+    """The envelope as plain JSON types, for a document store."""
+    built: dict[str, object] = msgspec.to_builtins(envelope)
+    return built
+
+
+def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelope:
+    """Read an envelope back; what does not validate becomes an `UnknownEvent` in its place.
+
+    `session_id` and `seq` stand in where the record itself does not say.
+    """
+    try:
+        return msgspec.convert(raw, Envelope)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        return _unknown(raw, str(error), session_id=session_id, seq=seq)
+
+
+def decode(line: bytes | str, *, session_id: str = "", seq: int = 0) -> Envelope:
+    """Read one line of JSON; never raises (see `from_builtins`)."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        try:
+            raw = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raw = line if isinstance(line, str) else line.decode("utf-8", "replace")
+        return _unknown(raw, str(error), session_id=session_id, seq=seq)
+
+
+def _unknown(raw: object, reason: str, *, session_id: str, seq: int) -> Envelope:
+    place = raw if isinstance(raw, dict) else {}
+    own_seq, own_at, own_id = place.get("seq"), place.get("at"), place.get("session_id")
+    try:
+        at = datetime.fromisoformat(str(own_at))
+        at = at if at.tzinfo else datetime.fromtimestamp(0).astimezone()
+    except ValueError:
+        at = datetime.fromtimestamp(0).astimezone()
+    text = raw if isinstance(raw, str) else msgspec.json.encode(raw).decode("utf-8", "replace")
+    return Envelope(
+        seq=own_seq if isinstance(own_seq, int) else seq,
+        session_id=own_id if isinstance(own_id, str) else session_id,
+        at=at,
+        event=UnknownEvent(raw=text[:4000], reason=reason),
+    )

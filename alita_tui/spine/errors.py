@@ -1,0 +1,123 @@
+"""The one error tree. A message says what happened and where; the hint says what to do.
+
+AlitaError
+├── UsageError              bad input from the person at the keyboard
+│   └── ConfigError         a setting is missing, unknown or wrong
+├── StoreError              a file could not be read or written
+│   └── StoreLocked         another process has it open
+├── SandboxUnavailable      no sandbox, so nothing can run
+├── RequirementsError       a tool's requirements cannot be resolved or installed
+├── RegistryError           no such tool, or a tool that may not run
+│   └── DigestMismatch      the bytes are not the approved ones
+├── WebError                a page or a search did not answer
+│   └── AddressRefused      a private address that the settings do not list
+├── BudgetExceeded          the next call could break a cap
+└── ModelError              a model call that gave no usable reply (see `ModelErrorKind`)
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+ModelErrorKind = Literal[
+    "auth",  # 401, 403: the key is wrong or may not use the model
+    "payment",  # 402 or exhausted quota
+    "not_found",  # 404: no such model or path
+    "rate_limit",  # 429
+    "overloaded",  # 503, 529
+    "server",  # other 5xx
+    "timeout",  # connect, read or stall
+    "connection",  # refused, reset, DNS, TLS
+    "truncated",  # the stream ended without a stop reason
+    "malformed",  # the reply is not what the protocol promises
+    "context",  # the conversation is longer than the model's window
+    "refused",  # the model declined
+    "bad_request",  # any other 4xx
+    "unavailable",  # no model is configured, or its SDK is missing
+]
+
+
+class AlitaError(Exception):
+    """Base of every error that a person may see."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        """What happened, and where."""
+        self.hint = hint
+        """What to do about it; empty where nothing can be done."""
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class UsageError(AlitaError):
+    """The person asked for something that cannot be done as asked."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A setting is missing, unknown or wrong."""
+
+
+class StoreError(AlitaError):
+    """A file of ours could not be read or written."""
+
+
+class StoreLocked(StoreError):
+    """Another process has the file open for writing."""
+
+
+class SandboxUnavailable(AlitaError):
+    """There is no sandbox, so nothing runs. Never a tool's failure."""
+
+    exit_code = 6
+
+
+class RequirementsError(AlitaError):
+    """A tool's requirements cannot be resolved or installed as wheels."""
+
+
+class RegistryError(AlitaError):
+    """No such tool, or a tool that may not run."""
+
+
+class DigestMismatch(RegistryError):
+    """The bytes on disk are not the bytes that were approved."""
+
+
+class WebError(AlitaError):
+    """A search or a page did not answer."""
+
+
+class AddressRefused(WebError):
+    """The address is private, and the settings do not list it."""
+
+
+class BudgetExceeded(AlitaError):
+    """The next call could break a cap, so it is not sent."""
+
+    exit_code = 3
+
+
+class ModelError(AlitaError):
+    """A model call that gave no usable reply."""
+
+    def __init__(
+        self,
+        kind: ModelErrorKind,
+        message: str,
+        *,
+        hint: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.status = status
+        """HTTP status, where one was received."""
+        self.retry_after = retry_after
+        """Seconds that the server asked to wait."""

@@ -1,0 +1,512 @@
+"""Everything that can have happened. Past tense, frozen, JSON only.
+
+An event never carries a live object: what is recorded is what was shown. Transient events
+stream a thing while it grows and are never stored; a durable event with the whole follows.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from alita_tui.spine.errors import ModelErrorKind
+from alita_tui.spine.values import (
+    Finding,
+    Json,
+    Lock,
+    MemoryItem,
+    NearMiss,
+    RunReport,
+    SandboxStatus,
+    SearchHit,
+    Source,
+    ToolCard,
+    ToolDraft,
+    ToolRequest,
+    Usage,
+    WebResult,
+)
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=_snake):
+    """Base of all events; `kind` in JSON is the class's name in snake case."""
+
+
+class Transient(Fact, frozen=True, tag=_snake):
+    """Base of the events that are shown and not stored."""
+
+
+# --- session ------------------------------------------------------------------------------
+
+
+class SessionOpened(Fact, frozen=True):
+    """A session file was begun. Always seq 1."""
+
+    title: str = ""
+    model: str = ""
+    """`provider:name` of the orchestrator role."""
+    recorded: bool = False
+    """True when the model's replies are a recording (the demo)."""
+    version: str = ""
+    """alita's version."""
+    parent: str | None = None
+    """The session this one was forked from."""
+
+
+class LibraryLoaded(Fact, frozen=True):
+    """The tools on the shelf when the session began or was resumed."""
+
+    tools: tuple[ToolCard, ...] = ()
+
+
+class SandboxChecked(Fact, frozen=True):
+    """What holds generated code here, from a live probe."""
+
+    status: SandboxStatus
+
+
+class SessionResumed(Fact, frozen=True):
+    """A process took the session up again."""
+
+    restored: int
+    """Durable events read back."""
+    note: str = ""
+    """What could not be restored, in one line; empty when all could."""
+
+
+class SessionClosed(Fact, frozen=True):
+    """The process let the session go in good order. Only a SessionResumed may follow."""
+
+
+# --- task and control ---------------------------------------------------------------------
+
+
+class TaskSubmitted(Fact, frozen=True):
+    """A person asked for something."""
+
+    task_id: str
+    text: str
+
+
+class PlanProposed(Fact, frozen=True):
+    """The agent said how it means to go about the task."""
+
+    task_id: str
+    steps: tuple[str, ...]
+    recipe: str = ""
+    """Item id of the remembered recipe that it follows; empty for a new plan."""
+
+
+class Steered(Fact, frozen=True):
+    """The person added to a running task; the agent reads it before its next step."""
+
+    text: str
+
+
+class QuestionAsked(Fact, frozen=True):
+    """The agent needs an answer from the person."""
+
+    question_id: str
+    text: str
+
+
+class QuestionAnswered(Fact, frozen=True):
+    """The person answered."""
+
+    question_id: str
+    text: str
+
+
+class Interrupted(Fact, frozen=True):
+    """The person stopped the running task; what was there is kept."""
+
+    text: str = ""
+    """What the model had said when it was cut off."""
+
+
+TaskOutcome = Literal[
+    "answered",
+    "failed",
+    "interrupted",
+    "budget",
+    "step_limit",
+    "stuck",
+    "rejected",
+    "sandbox",
+    "parked",
+]
+
+
+class TaskFinished(Fact, frozen=True):
+    """The task ended, or stands parked until a build is decided."""
+
+    task_id: str
+    outcome: TaskOutcome
+    answer: str = ""
+    reason: str = ""
+    """Why, where the outcome is not `answered`."""
+    hint: str = ""
+    """What the person can do about it."""
+
+
+class NoticeRaised(Fact, frozen=True):
+    """Something the person should know that is no step of the task."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+    hint: str = ""
+
+
+# --- model --------------------------------------------------------------------------------
+
+ModelRole = Literal["orchestrator", "planner", "toolsmith", "reviewer", "summariser"]
+
+
+class ModelDelta(Transient, frozen=True):
+    """A piece of a reply that is still coming."""
+
+    call_id: str
+    role: ModelRole
+    channel: Literal["text", "thinking", "arguments"]
+    text: str
+
+
+class ModelReplied(Fact, frozen=True):
+    """A reply that ended properly."""
+
+    call_id: str
+    role: ModelRole
+    model: str
+    text: str = ""
+    thinking: str = ""
+    requests: tuple[ToolRequest, ...] = ()
+    stop: str = ""
+    usage: Usage = Usage()
+    duration_ms: float = 0.0
+    prompt: str = ""
+    """Version (hash) of the prompt text in use."""
+
+
+class ModelFailed(Fact, frozen=True):
+    """A model call that gave no usable reply."""
+
+    call_id: str
+    role: ModelRole
+    model: str
+    error: ModelErrorKind
+    text: str
+    hint: str = ""
+    retry_in: float | None = None
+    """Seconds until the next attempt; None when none follows."""
+
+
+class BudgetSpent(Fact, frozen=True):
+    """What a call cost, and what is left."""
+
+    call_id: str
+    cost_usd: float | None
+    """None when no price is known; never taken for zero."""
+    total_usd: float = 0.0
+    """Known spend of the session."""
+    total_tokens: int = 0
+    limit_usd: float | None = None
+    unpriced_calls: int = 0
+
+
+# --- actions and observations -------------------------------------------------------------
+
+ActionName = Literal[
+    "plan",
+    "find_tool",
+    "search_web",
+    "read_page",
+    "build_tool",
+    "run_tool",
+    "ask_user",
+    "answer",
+]
+
+
+class ActionChosen(Fact, frozen=True):
+    """The model decided what to do next."""
+
+    action_id: str
+    action: ActionName
+    arguments: Json
+
+
+class ActionFailed(Fact, frozen=True):
+    """An action that could not be carried out; the agent reads why and goes on."""
+
+    action_id: str
+    action: str
+    text: str
+    hint: str = ""
+
+
+class ActionMalformed(Fact, frozen=True):
+    """A reply that names no valid action."""
+
+    text: str
+    """What the model wrote."""
+    problem: str
+
+
+class ToolSearched(Fact, frozen=True):
+    """The library was searched."""
+
+    action_id: str
+    query: str
+    hits: tuple[SearchHit, ...] = ()
+    near_misses: tuple[NearMiss, ...] = ()
+
+
+class WebSearched(Fact, frozen=True):
+    """The web was searched. Results are untrusted."""
+
+    action_id: str
+    query: str
+    provider: str
+    results: tuple[WebResult, ...] = ()
+
+
+class PageRead(Fact, frozen=True):
+    """A page was read. Its text is untrusted."""
+
+    action_id: str
+    url: str
+    title: str = ""
+    text: str = ""
+    truncated: bool = False
+
+
+# --- builds -------------------------------------------------------------------------------
+
+
+class BuildStarted(Fact, frozen=True):
+    """The toolsmith took on a gap in the library."""
+
+    build_id: str
+    action_id: str
+    name: str
+    goal: str
+    version: int = 1
+    parent: ToolDraft | None = None
+    """The version that this one would replace."""
+    near_misses: tuple[NearMiss, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+
+class BuildDrafted(Fact, frozen=True):
+    """A draft was written, whole."""
+
+    build_id: str
+    attempt: int
+    """1 for the first draft; each repair adds one."""
+    author: Literal["model", "person"]
+    model: str
+    draft: ToolDraft
+    digest: str
+
+
+class BuildReviewed(Fact, frozen=True):
+    """The static review of a draft is done."""
+
+    build_id: str
+    attempt: int
+    digest: str
+    findings: tuple[Finding, ...] = ()
+    passed: bool = True
+    imports: tuple[str, ...] = ()
+    """Top-level modules the code imports."""
+
+
+class RequirementsLocked(Fact, frozen=True):
+    """Each requirement was resolved to hashed wheels, or was refused."""
+
+    build_id: str
+    attempt: int
+    lock: Lock
+    problem: str = ""
+
+
+class BuildTested(Fact, frozen=True):
+    """The draft's own tests ran in the sandbox."""
+
+    build_id: str
+    attempt: int
+    digest: str
+    passed: bool
+    reports: tuple[RunReport, ...]
+    """One per repetition."""
+    problem: str = ""
+    """Why it does not pass, in one line."""
+
+
+class BuildFailed(Fact, frozen=True):
+    """The toolsmith gave the build up."""
+
+    build_id: str
+    reason: str
+
+
+class ApprovalRequested(Fact, frozen=True):
+    """A build waits for a person. On disk before anyone is asked."""
+
+    approval_id: str
+    build_id: str
+    digest: str
+    name: str
+    version: int
+
+
+class ApprovalResolved(Fact, frozen=True):
+    """A person decided on exactly these bytes. On disk before anything follows from it."""
+
+    approval_id: str
+    build_id: str
+    digest: str
+    verdict: Literal["approved", "rejected", "edited", "withdrawn"]
+    """`edited`: a new draft by the person follows. `withdrawn`: its task was cancelled."""
+    reason: str = ""
+    by: str = ""
+    """The account that decided."""
+    via: Literal["console", "cli", "engine"] = "console"
+    seen_ms: float = 0.0
+    """How long the build was on screen."""
+    scrolled_to_end: bool = False
+
+
+class ToolRegistered(Fact, frozen=True):
+    """An approved build joined the library."""
+
+    build_id: str
+    approval_id: str
+    card: ToolCard
+
+
+# --- tool runs ----------------------------------------------------------------------------
+
+
+class ToolCalled(Fact, frozen=True):
+    """A registered tool is about to run. On disk before it does."""
+
+    call_id: str
+    action_id: str
+    name: str
+    version: int
+    digest: str
+    arguments: Json
+
+
+class OutputChunk(Transient, frozen=True):
+    """A piece of what a run in the sandbox prints."""
+
+    run_id: str
+    """A call id or a build id."""
+    title: str
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+class Progressed(Transient, frozen=True):
+    """How far a long piece of work is."""
+
+    work: str
+    """What is going on, for people."""
+    done: float = 0.0
+    total: float = 0.0
+    """0 when unknown."""
+    detail: str = ""
+
+
+class ToolReturned(Fact, frozen=True):
+    """A registered tool ran and gave a result."""
+
+    call_id: str
+    report: RunReport
+
+
+class ToolFailed(Fact, frozen=True):
+    """A registered tool ran, or could not run, and gave no result."""
+
+    call_id: str
+    reason: Literal["error", "exit", "timeout", "limit", "killed", "bad_result", "interrupted", "sandbox"]
+    text: str
+    hint: str = ""
+    report: RunReport | None = None
+
+
+# --- memory -------------------------------------------------------------------------------
+
+
+class MemoryRecalled(Fact, frozen=True):
+    """What the agent remembered of earlier tasks."""
+
+    task_id: str
+    items: tuple[MemoryItem, ...] = ()
+
+
+class MemoryWritten(Fact, frozen=True):
+    """What the agent will remember of this one."""
+
+    item: MemoryItem
+
+
+class UnknownEvent(Fact, frozen=True):
+    """A record that this version cannot read: damaged, or written by a newer alita."""
+
+    raw: str
+    reason: str
+
+
+SessionEvent = (
+    SessionOpened
+    | LibraryLoaded
+    | SandboxChecked
+    | SessionResumed
+    | SessionClosed
+    | TaskSubmitted
+    | PlanProposed
+    | Steered
+    | QuestionAsked
+    | QuestionAnswered
+    | Interrupted
+    | TaskFinished
+    | NoticeRaised
+    | ModelDelta
+    | ModelReplied
+    | ModelFailed
+    | BudgetSpent
+    | ActionChosen
+    | ActionFailed
+    | ActionMalformed
+    | ToolSearched
+    | WebSearched
+    | PageRead
+    | BuildStarted
+    | BuildDrafted
+    | BuildReviewed
+    | RequirementsLocked
+    | BuildTested
+    | BuildFailed
+    | ApprovalRequested
+    | ApprovalResolved
+    | ToolRegistered
+    | ToolCalled
+    | OutputChunk
+    | Progressed
+    | ToolReturned
+    | ToolFailed
+    | MemoryRecalled
+    | MemoryWritten
+    | UnknownEvent
+)
+
+BARRIERS = (ApprovalRequested, ApprovalResolved, ToolRegistered, ToolCalled)
+"""Events that are on disk before the engine goes on: no action outruns its record."""

@@ -1,0 +1,136 @@
+"""What must hold of any stream. Checked on every engine test, on load, and by `sessions verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    BuildDrafted,
+    LibraryLoaded,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    ToolCalled,
+    ToolFailed,
+    ToolRegistered,
+    ToolReturned,
+    UnknownEvent,
+)
+from alita_tui.spine.values import Value
+
+
+class Breach(Value, frozen=True):
+    """One law that a stream breaks."""
+
+    law: str
+    seq: int
+    text: str
+
+
+def check(stream: Iterable[Envelope], *, complete: bool = False) -> list[Breach]:
+    """All breaches in a stream of envelopes; transient ones are passed over.
+
+    With `complete`, a call without an end is a breach too; otherwise the stream may still grow.
+    """
+    court = _Court()
+    for envelope in stream:
+        if envelope.seq is not None:
+            court.hear(envelope.seq, envelope)
+    if complete:
+        for call_id, seq in court.open_calls.items():
+            court.breach("one end per call", seq, f"call {call_id} never ended")
+    return court.breaches
+
+
+class _Court:
+    def __init__(self) -> None:
+        self.breaches: list[Breach] = []
+        self.open_calls: dict[str, int] = {}
+        self._ended: set[str] = set()
+        self._last = 0
+        self._closed = False
+        self._session_id: str | None = None
+        self._drafted: dict[str, str] = {}
+        self._requested: dict[str, tuple[str, str]] = {}
+        self._resolved: set[str] = set()
+        self._approved: dict[str, tuple[str, str]] = {}
+        self._runnable: set[str] = set()
+
+    def breach(self, law: str, seq: int, text: str) -> None:
+        self.breaches.append(Breach(law=law, seq=seq, text=text))
+
+    def hear(self, seq: int, envelope: Envelope) -> None:
+        if seq != self._last + 1:
+            self.breach("gapless", seq, f"event {self._last} is followed by {seq}")
+        self._last = seq
+        if self._session_id is None:
+            self._session_id = envelope.session_id
+        elif envelope.session_id != self._session_id:
+            self.breach("one session", seq, f"belongs to session {envelope.session_id}")
+        event = envelope.event
+        if self._closed and not isinstance(event, SessionResumed):
+            self.breach("nothing after close", seq, "the session was closed")
+        match event:
+            case SessionOpened() if seq != 1:
+                self.breach("opened once", seq, "the session was opened again")
+            case SessionResumed():
+                self._closed = False
+            case SessionClosed():
+                self._closed = True
+            case UnknownEvent(reason=reason):
+                self.breach("readable", seq, f"a record could not be read: {reason}")
+            case LibraryLoaded(tools=tools):
+                self._runnable.update(card.digest for card in tools)
+            case BuildDrafted():
+                self._build(seq, event)
+            case ApprovalRequested() | ApprovalResolved() | ToolRegistered():
+                self._approval(seq, event)
+            case ToolCalled() | ToolReturned() | ToolFailed():
+                self._call(seq, event)
+            case _:
+                pass
+
+    def _build(self, seq: int, event: BuildDrafted) -> None:
+        if event.draft.digest != event.digest:
+            self.breach("digest", seq, f"the digest of draft {event.attempt} is not its own")
+        self._drafted[event.build_id] = event.digest
+
+    def _approval(self, seq: int, event: ApprovalRequested | ApprovalResolved | ToolRegistered) -> None:
+        match event:
+            case ApprovalRequested(approval_id=approval_id, build_id=build_id, digest=digest):
+                if self._drafted.get(build_id) != digest:
+                    self.breach("ask for what was drafted", seq, f"{approval_id} names another digest")
+                self._requested[approval_id] = (build_id, digest)
+            case ApprovalResolved(approval_id=approval_id, build_id=build_id, digest=digest):
+                if self._requested.get(approval_id) != (build_id, digest):
+                    self.breach("decide on what was asked", seq, f"{approval_id} was never asked like this")
+                elif approval_id in self._resolved:
+                    self.breach("decide once", seq, f"{approval_id} was decided before")
+                elif event.verdict == "approved":
+                    self._approved[approval_id] = (build_id, digest)
+                self._resolved.add(approval_id)
+            case ToolRegistered(approval_id=approval_id, build_id=build_id, card=card):
+                if self._approved.get(approval_id) != (build_id, card.digest):
+                    self.breach(
+                        "register what was approved",
+                        seq,
+                        f"{card.name} was not approved as {card.digest[:12]}",
+                    )
+                else:
+                    self._runnable.add(card.digest)
+
+    def _call(self, seq: int, event: ToolCalled | ToolReturned | ToolFailed) -> None:
+        call_id = event.call_id
+        if isinstance(event, ToolCalled):
+            if call_id in self.open_calls or call_id in self._ended:
+                self.breach("one end per call", seq, f"call {call_id} began twice")
+            self.open_calls[call_id] = seq
+            if event.digest not in self._runnable:
+                self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
+        elif self.open_calls.pop(call_id, None) is None:
+            self.breach("one end per call", seq, f"call {call_id} is not open")
+        else:
+            self._ended.add(call_id)

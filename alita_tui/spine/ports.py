@@ -1,0 +1,337 @@
+"""What the rooms promise each other. Each protocol is met by one room and joined in `wiring`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from alita_tui.spine.commands import Command
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.events import ModelRole
+from alita_tui.spine.values import (
+    Capabilities,
+    Json,
+    Lock,
+    MemoryItem,
+    NearMiss,
+    RunReport,
+    SandboxStatus,
+    SearchHit,
+    Source,
+    ToolCard,
+    ToolDraft,
+    ToolRecord,
+    ToolRequest,
+    Usage,
+    Value,
+    WebResult,
+)
+
+Clock = Callable[[], datetime]
+"""The time in UTC."""
+
+Progress = Callable[[str, float, float, str], None]
+"""`(work, done, total, detail)`; total 0 when unknown. Called from any thread."""
+
+
+# --- the stream ---------------------------------------------------------------------------
+
+
+class EventSource(Protocol):
+    """A live engine or a recording: the reader cannot tell."""
+
+    def __aiter__(self) -> AsyncIterator[Envelope]: ...
+
+
+class CommandSink(Protocol):
+    """Where a person's commands go. A replay has none."""
+
+    def send(self, command: Command) -> None:
+        """Hand the command over; never blocks."""
+
+
+class Recorder(Protocol):
+    """Keeps durable envelopes. Met by `store`."""
+
+    async def record(self, envelope: Envelope, *, barrier: bool) -> None:
+        """Store one durable envelope; with `barrier` return only once it is on disk.
+
+        Raises StoreError when it cannot be saved.
+        """
+
+
+# --- models -------------------------------------------------------------------------------
+
+
+class Message(Value, frozen=True):
+    """One turn of a conversation, in the neutral form that every provider is given."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    requests: tuple[ToolRequest, ...] = ()
+    """Tool calls of an assistant turn."""
+    call_id: str = ""
+    """For `tool`: the request that this answers."""
+    is_error: bool = False
+
+
+class ToolSpec(Value, frozen=True):
+    """A tool that the model may call natively."""
+
+    name: str
+    description: str
+    parameters: Json
+    """JSON Schema of the arguments object."""
+
+
+class ModelRequest(Value, frozen=True):
+    """One call of a model."""
+
+    role: ModelRole
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    must_call: str = ""
+    """Name of the tool the model has to call; `*` for any; empty when it may also just write."""
+    max_tokens: int = 8192
+
+
+class Delta(Value, frozen=True):
+    """A piece of a reply."""
+
+    channel: Literal["text", "thinking", "arguments"]
+    text: str
+
+
+class Reply(Value, frozen=True):
+    """A reply that ended properly."""
+
+    model: str
+    text: str = ""
+    thinking: str = ""
+    requests: tuple[ToolRequest, ...] = ()
+    stop: str = ""
+    usage: Usage = Usage()
+
+
+class Model(Protocol):
+    """A language model. Met by `llm`."""
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+
+    @property
+    def recorded(self) -> bool:
+        """True when the replies are a recording."""
+
+    def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """Stream one reply: any number of deltas, then exactly one Reply.
+
+        Raises ModelError. Closing the iterator closes the connection.
+        """
+
+    def price(self, usage: Usage) -> float | None:
+        """US dollars for a usage, or None when no price is known."""
+
+
+# --- sandbox ------------------------------------------------------------------------------
+
+
+class Limits(Value, frozen=True):
+    """Limits of one run."""
+
+    wall_seconds: float = 20.0
+    cpu_seconds: float = 20.0
+    memory_bytes: int = 512 * 1024 * 1024
+    processes: int = 64
+    output_bytes: int = 256 * 1024
+    """Kept of each of stdout and stderr; a run that prints 64 times this is ended."""
+    result_bytes: int = 1024 * 1024
+    file_bytes: int = 16 * 1024 * 1024
+    scratch_bytes: int = 32 * 1024 * 1024
+
+
+class Job(Value, frozen=True):
+    """One run of one tool's code. Always in a fresh container."""
+
+    run_id: str
+    """Labels the container; output chunks carry it."""
+    module: str
+    """Snake-case name of the tool."""
+    code: str
+    tests: str = ""
+    """For `test` jobs: the module with the `test_*` functions."""
+    what: Literal["run", "test"] = "run"
+    arguments: Json = None
+    """For `run` jobs: keyword arguments of `run`."""
+    lock: Lock = Lock()
+    limits: Limits = Limits()
+    capabilities: Capabilities = Capabilities()
+    """What is granted. The draft profile grants nothing."""
+
+
+OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
+"""Called on the event loop with decoded pieces, at most about 30 times a second."""
+
+
+class Sandbox(Protocol):
+    """The wall around generated code. Met by `sandbox`."""
+
+    async def status(self) -> SandboxStatus:
+        """What is there and what enforces each limit; never raises."""
+
+    async def prepare(self, progress: Progress) -> None:
+        """Make sure engine and base image are there, building what is missing.
+
+        Raises SandboxUnavailable.
+        """
+
+    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
+        """Resolve requirements to hashed wheels on the host; runs none of their code.
+
+        Raises RequirementsError.
+        """
+
+    async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
+        """Run a job in a fresh container; a failing tool is a report, not an exception.
+
+        Raises SandboxUnavailable, RequirementsError. Cancelling it ends everything inside.
+        """
+
+    async def close(self) -> None:
+        """End what is still running and let the engine go."""
+
+
+# --- shelf, memory, web -------------------------------------------------------------------
+
+
+class SearchResult(Value, frozen=True):
+    """What a search of the library found."""
+
+    hits: tuple[SearchHit, ...] = ()
+    near_misses: tuple[NearMiss, ...] = ()
+
+
+class ToolShelf(Protocol):
+    """The library of approved tools. Met by `registry`; synchronous and in memory."""
+
+    def cards(self) -> tuple[ToolCard, ...]:
+        """The newest runnable version of every tool, by name."""
+
+    def search(self, query: str, *, limit: int = 5) -> SearchResult:
+        """Tools that fit a need, best first, and those that nearly do."""
+
+    def get(self, name: str, version: int | None = None) -> ToolRecord:
+        """One version (default: the newest runnable one), bytes checked against the digest.
+
+        Raises RegistryError, DigestMismatch.
+        """
+
+    def next_version(self, name: str) -> int:
+        """The number a new build of this name would get."""
+
+    def register(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        approval_id: str,
+        digest: str,
+        sources: tuple[Source, ...],
+    ) -> ToolRecord:
+        """Add an approved version. Raises DigestMismatch, RegistryError."""
+
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> None:
+        """Count a run, and on success learn that this query is served by this tool."""
+
+
+class Memory(Protocol):
+    """What earlier tasks taught. Met by `memory`; synchronous and in memory."""
+
+    def recall(self, task: str) -> tuple[MemoryItem, ...]:
+        """A few items that bear on the task, best first, or none."""
+
+    def write(self, item: MemoryItem) -> None:
+        """Keep one item. An item with the same id is replaced."""
+
+
+class Page(Value, frozen=True):
+    """A page as text. Untrusted."""
+
+    url: str
+    title: str
+    text: str
+    truncated: bool = False
+
+
+class SearchPage(Value, frozen=True):
+    """Results of one provider. Untrusted."""
+
+    provider: str
+    results: tuple[WebResult, ...]
+
+
+class Web(Protocol):
+    """Search and reading. Met by `web`."""
+
+    async def search(self, query: str, *, provider: str = "") -> SearchPage:
+        """Search with one provider (`web`, `github`, `pypi`; empty: `web`). Raises WebError."""
+
+    async def read(self, url: str) -> Page:
+        """Read one page as text. Raises WebError, AddressRefused."""
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+# --- parked builds ------------------------------------------------------------------------
+
+
+class ParkedBuild(Value, frozen=True):
+    """A build that waits for a verdict, as any shell sees it."""
+
+    approval_id: str
+    build_id: str
+    session_id: str
+    digest: str
+    name: str
+    version: int
+    requested_at: str
+    """ISO 8601, UTC."""
+    task: str = ""
+    verdict: str = ""
+    """Empty while it waits; `approved` or `rejected` once decided and not yet taken up."""
+
+
+class Verdict(Value, frozen=True):
+    """A verdict given outside the session's process, waiting to be taken up."""
+
+    command: Json
+    """A ResolveApproval as JSON."""
+    by: str
+    at: str
+
+
+class ApprovalDesk(Protocol):
+    """Where verdicts from other shells are left for a session. Met by `store`."""
+
+    def verdict(self, approval_id: str) -> Verdict | None:
+        """The verdict left for this approval, if there is one."""
+
+
+# --- documents ----------------------------------------------------------------------------
+
+
+class Documents(Protocol):
+    """A keyed table of JSON documents. Met by `store`, used by `registry` and `memory`."""
+
+    def all(self) -> tuple[Json, ...]:
+        """Every document, oldest first."""
+
+    def put(self, key: str, document: Json) -> None:
+        """Insert or replace; on disk when it returns. Raises StoreError."""
+
+    def remove(self, key: str) -> None:
+        """Remove; a missing key is no error. Raises StoreError."""

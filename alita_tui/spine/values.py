@@ -1,0 +1,308 @@
+"""Values that ride in events and cross rooms: tools, evidence, requirements, memory, usage."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Literal
+
+import msgspec
+
+Json = Any
+"""A JSON value. Checked where it enters, not by the type checker."""
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A frozen record made of JSON types only."""
+
+
+def digest_of(*parts: str) -> str:
+    """SHA-256 (hex) over parts, each prefixed with its length so that no two lists collide."""
+    sha = hashlib.sha256()
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        sha.update(len(raw).to_bytes(8, "big"))
+        sha.update(raw)
+    return sha.hexdigest()
+
+
+class Capabilities(Value, frozen=True):
+    """What a tool asks to be granted. The empty value is a pure computation."""
+
+    network: tuple[str, ...] = ()
+    """Hosts as `name:port`."""
+    workspace: Literal["none", "read", "write"] = "none"
+    secrets: tuple[str, ...] = ()
+    """Names of secrets, never their values."""
+    model_calls: int = 0
+    """How many model calls one run may make."""
+
+    @property
+    def none(self) -> bool:
+        """True when nothing is asked for."""
+        return self == Capabilities()
+
+
+class ToolDraft(Value, frozen=True):
+    """A tool as written: what is reviewed, tested, shown, approved and run."""
+
+    name: str
+    """Snake case; also the module's name."""
+    description: str
+    """One sentence for people and for search."""
+    code: str
+    """A PEP 723 script with a typed `run(...)`, a docstring and a JSON `__main__`."""
+    tests: str
+    """A module of `test_*` functions with plain asserts."""
+    requirements: tuple[str, ...] = ()
+    """PEP 508 requirements as the draft asks for them."""
+    input_schema: Json = msgspec.field(default_factory=dict)
+    """JSON Schema (2020-12) of the arguments object of `run`."""
+    output_schema: Json = msgspec.field(default_factory=dict)
+    """JSON Schema of what `run` returns."""
+    capabilities: Capabilities = Capabilities()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over every byte that is shown for approval and used at run time."""
+        return digest_of(
+            self.name,
+            self.description,
+            self.code,
+            self.tests,
+            "\n".join(self.requirements),
+            msgspec.json.encode(self.input_schema, order="sorted").decode(),
+            msgspec.json.encode(self.output_schema, order="sorted").decode(),
+            msgspec.json.encode(self.capabilities, order="sorted").decode(),
+        )
+
+
+class LockedPackage(Value, frozen=True):
+    """One wheel that a requirement resolved to."""
+
+    name: str
+    version: str
+    hashes: tuple[str, ...] = ()
+    """As `sha256:hex`."""
+    uploaded: str = ""
+    """Upload time (ISO 8601) as the index says it; empty when unknown."""
+    size: int = 0
+    """Bytes of the wheel; 0 when unknown."""
+    direct: bool = False
+    """True when the draft names it, false when another package pulls it in."""
+
+
+class Lock(Value, frozen=True):
+    """Requirements resolved to exact, hashed wheels. Its digest names an environment."""
+
+    requirements: tuple[str, ...] = ()
+    packages: tuple[LockedPackage, ...] = ()
+    text: str = ""
+    """The `requirements.txt` with hashes that is installed."""
+    digest: str = ""
+    """Content address: SHA-256 over text, Python tag and platform. Empty for no requirements."""
+
+
+class Finding(Value, frozen=True):
+    """One remark of the static review."""
+
+    severity: Literal["info", "low", "medium", "high"]
+    rule: str
+    """`contract`, `schema`, `ast/...` or a bandit id such as `B602`."""
+    text: str
+    line: int = 0
+    """1-based line in the code; 0 where none applies."""
+    blocking: bool = False
+    """True when the draft goes back to be repaired before it is tested."""
+
+
+class TestCase(Value, frozen=True):
+    """One self-test as the sandbox saw it."""
+
+    __test__ = False  # pytest would collect it
+
+    name: str
+    passed: bool
+    message: str = ""
+    """The traceback of a failure."""
+    duration_ms: float = 0.0
+
+
+LimitHit = Literal["wall", "cpu", "memory", "output", "result", "files", "processes", "inodes"]
+
+
+class RunReport(Value, frozen=True):
+    """How one run in the sandbox went, as the host saw it."""
+
+    status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
+    """`error`: the code raised. `exit`: it ended without a result. `killed`: it was interrupted."""
+    exit_code: int | None = None
+    result: Json = None
+    """What `run` returned; None unless status is ok."""
+    error: str = ""
+    """The traceback, or the reason in one line."""
+    stdout: str = ""
+    stderr: str = ""
+    truncated: tuple[Literal["stdout", "stderr", "error"], ...] = ()
+    limits_hit: tuple[LimitHit, ...] = ()
+    duration_ms: float = 0.0
+    peak_memory_bytes: int = 0
+    cases: tuple[TestCase, ...] = ()
+    """Filled for test runs."""
+
+
+class NearMiss(Value, frozen=True):
+    """A tool that was found and not used, with the score that decided."""
+
+    name: str
+    version: int
+    score: float
+    """0 to 1."""
+    description: str = ""
+
+
+class Source(Value, frozen=True):
+    """A page or package that was read for a build. Untrusted."""
+
+    url: str
+    title: str = ""
+    excerpt: str = ""
+
+
+class Enforcement(Value, frozen=True):
+    """Which mechanism holds one limit here, from a live probe."""
+
+    resource: str
+    """`memory`, `processes`, `cpu`, `network` …"""
+    mechanism: str
+    strong: bool = True
+    """False where the limit is approximate or missing."""
+
+
+class SandboxStatus(Value, frozen=True):
+    """What `doctor`, the status line and the approval say of the sandbox."""
+
+    available: bool
+    engine: str = ""
+    """For example `podman 4.3.1, runc 1.1.5, rootless as alita-sandbox`."""
+    image: str = ""
+    """Reference of the base image."""
+    image_digest: str = ""
+    image_origin: str = ""
+    """`pulled`, `built from distribution packages` or `imported`."""
+    enforcement: tuple[Enforcement, ...] = ()
+    problem: str = ""
+    hint: str = ""
+
+
+ToolState = Literal["draft", "provisional", "trusted", "stale", "archived", "revoked", "quarantined"]
+
+
+class ToolCard(Value, frozen=True):
+    """One line of the library."""
+
+    name: str
+    version: int
+    description: str
+    digest: str
+    state: ToolState
+    requirements: tuple[str, ...] = ()
+    runs: int = 0
+    failures: int = 0
+
+
+class ToolRecord(Value, frozen=True):
+    """One version of a registered tool, whole."""
+
+    draft: ToolDraft
+    version: int
+    digest: str
+    state: ToolState
+    lock: Lock
+    approval_id: str
+    origin: Literal["built", "imported", "starter"] = "built"
+    parent_version: int | None = None
+    sources: tuple[Source, ...] = ()
+    created_at: str = ""
+    """ISO 8601, UTC."""
+    runs: int = 0
+    failures: int = 0
+
+    @property
+    def card(self) -> ToolCard:
+        """The line that the library shows."""
+        return ToolCard(
+            name=self.draft.name,
+            version=self.version,
+            description=self.draft.description,
+            digest=self.digest,
+            state=self.state,
+            requirements=self.draft.requirements,
+            runs=self.runs,
+            failures=self.failures,
+        )
+
+
+class SearchHit(Value, frozen=True):
+    """A tool the search returns."""
+
+    card: ToolCard
+    score: float
+    """0 to 1; comparable between queries."""
+    input_schema: Json = msgspec.field(default_factory=dict)
+    output_schema: Json = msgspec.field(default_factory=dict)
+
+
+class WebResult(Value, frozen=True):
+    """One result of a web search. Untrusted text."""
+
+    title: str
+    url: str
+    snippet: str = ""
+
+
+class MemoryItem(Value, frozen=True):
+    """One remembered thing, tied to the event it came from."""
+
+    item_id: str
+    memory: Literal["episodic", "semantic", "procedural"]
+    text: str
+    source_session: str = ""
+    source_seq: int = 0
+    score: float = 0.0
+    """Relevance to the query, 0 to 1; 0 when not recalled."""
+    why: str = ""
+    """The words that matched."""
+    tools: tuple[str, ...] = ()
+    """The tool chain of a recipe."""
+
+
+class Usage(Value, frozen=True):
+    """Tokens of one model call. Input counts include the cached ones."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reported: bool = True
+    """False when the server sent none and the numbers are estimates."""
+
+
+class ToolRequest(Value, frozen=True):
+    """A native tool call as the model wrote it, arguments parsed."""
+
+    call_id: str
+    name: str
+    arguments: Json
+    problem: str = ""
+    """Why the arguments could not be parsed; empty when they could."""
+
+
+class Check(Value, frozen=True):
+    """One line of `alita doctor`."""
+
+    name: str
+    state: Literal["ok", "warning", "problem"]
+    detail: str
+    hint: str = ""
+    """What to do; empty when nothing is needed."""
+    fixable: bool = False
+    """True when `alita doctor --fix` can do it."""

@@ -1,0 +1,336 @@
+"""fold(view, envelope) -> view: the one place that knows what an event means on screen.
+
+Pure and exhaustive. A durable envelope that the view has already seen changes nothing, so a
+recording and a live stream may overlap. Live parts hang on `view.live` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import assert_never
+
+import msgspec
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import SafeText, neutralise, one_line
+from alita_tui.spine.values import RunReport, ToolCard
+from alita_tui.view.model import (
+    Attempt,
+    BuildState,
+    BuildView,
+    Live,
+    LiveOutput,
+    Phase,
+    Question,
+    SandboxRun,
+    SessionView,
+    TaskView,
+)
+from alita_tui.view.trace import rows_for
+
+_LIVE_LIMIT = 16_384
+_RUNS_KEPT = 40
+
+
+def fold_all(envelopes: Iterable[Envelope], view: SessionView | None = None) -> SessionView:
+    """The view after all of a stream."""
+    view = view or SessionView()
+    for envelope in envelopes:
+        view = fold(view, envelope)
+    return view
+
+
+def fold(view: SessionView, envelope: Envelope) -> SessionView:
+    """The view after one more envelope."""
+    event = envelope.event
+    if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed):
+        return replace(view, live=_grow(view.live, event))
+    if envelope.seq is None or envelope.seq <= view.seq:
+        return view
+    rows = rows_for(envelope)
+    view = replace(
+        view,
+        session_id=envelope.session_id,
+        seq=envelope.seq,
+        at=envelope.at,
+        step=envelope.step,
+        trace=view.trace.append(*rows) if rows else view.trace,
+        live=_settle(view.live, event),
+    )
+    return _apply(view, envelope)
+
+
+def _grow(live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed) -> Live:
+    match event:
+        case e.ModelDelta(role=role, channel=channel, text=text):
+            grown = SafeText((getattr(live, channel) + neutralise(text))[-_LIVE_LIMIT:])
+            match channel:
+                case "text":
+                    return replace(live, role=role, text=grown)
+                case "thinking":
+                    return replace(live, role=role, thinking=grown)
+                case _:
+                    return replace(live, role=role, arguments=grown)
+        case e.OutputChunk(run_id=run_id, title=title, text=text):
+            before = live.output.text if live.output and live.output.run_id == run_id else ""
+            shown = SafeText((before + neutralise(text))[-_LIVE_LIMIT:])
+            return replace(live, output=LiveOutput(run_id, one_line(title), shown), work=SafeText(""))
+        case e.Progressed(work=work, done=done, total=total, detail=detail):
+            return replace(
+                live, work=one_line(work), work_detail=one_line(detail), work_done=done, work_total=total
+            )
+        case _:
+            assert_never(event)
+
+
+def _settle(live: Live, event: e.SessionEvent) -> Live:
+    """Drop what a durable event supersedes."""
+    match event:
+        case e.ModelReplied() | e.ModelFailed() | e.Interrupted():
+            return replace(live, role="", thinking=SafeText(""), text=SafeText(""), arguments=SafeText(""))
+        case e.BuildTested() | e.ToolReturned() | e.ToolFailed() | e.BuildFailed():
+            return replace(live, output=None, work=SafeText(""), work_detail=SafeText(""))
+        case e.TaskFinished() | e.SessionClosed() | e.SessionResumed():
+            return Live()
+        case e.Steered() | e.NoticeRaised():
+            return live
+        case _:
+            return replace(live, work=SafeText(""), work_detail=SafeText("")) if live.work else live
+
+
+def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901  # one match over all kinds
+    event = envelope.event
+    match event:
+        case e.SessionOpened():
+            return replace(
+                view,
+                title=one_line(event.title),
+                model=one_line(event.model),
+                recorded=event.recorded,
+                parent=event.parent,
+            )
+        case e.LibraryLoaded(tools=tools):
+            return replace(view, library=tools)
+        case e.SandboxChecked(status=status):
+            return replace(view, sandbox=status)
+        case e.SessionResumed():
+            return replace(view, phase="idle" if view.phase == "closed" else view.phase)
+        case e.SessionClosed():
+            return replace(view, phase="closed")
+        case e.TaskSubmitted(task_id=task_id, text=text):
+            task = TaskView(task_id, neutralise(text), envelope.at)
+            title = view.title or one_line(text, 80)
+            return replace(view, title=title, tasks=(*view.tasks, task), plan=(), phase="thinking")
+        case e.PlanProposed(steps=steps):
+            return replace(view, plan=tuple(one_line(step) for step in steps), phase="thinking")
+        case e.QuestionAsked(question_id=question_id, text=text):
+            return replace(view, question=Question(question_id, neutralise(text)), phase="asking")
+        case e.QuestionAnswered():
+            return replace(view, question=None, phase="thinking")
+        case e.TaskFinished():
+            return _finish(view, event)
+        case e.ModelReplied(role=role, usage=usage):
+            spend = replace(
+                view.spend,
+                calls=view.spend.calls + 1,
+                input_tokens=view.spend.input_tokens + usage.input_tokens,
+                output_tokens=view.spend.output_tokens + usage.output_tokens,
+            )
+            return replace(view, spend=spend, phase="acting" if role == "orchestrator" else view.phase)
+        case e.BudgetSpent(total_usd=total, limit_usd=limit, unpriced_calls=unpriced):
+            spend = replace(view.spend, total_usd=total, limit_usd=limit, unpriced_calls=unpriced)
+            return replace(view, spend=spend)
+        case e.ActionChosen(action=action):
+            phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running"}
+            return replace(view, phase=phases.get(action, "acting"))
+        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.PageRead():
+            return replace(view, phase="thinking")
+        case e.ToolSearched(hits=hits):
+            return replace(view, phase="thinking", touched=hits[0].card.name if hits else view.touched)
+        case e.ToolRegistered(build_id=build_id, card=card):
+            view = _with_build(view, build_id, state="registered")
+            return replace(view, library=_shelve(view.library, card), touched=card.name)
+        case e.ToolCalled(call_id=call_id, name=name):
+            return replace(view, phase="running", calls=(*view.calls, (call_id, name)), touched=name)
+        case e.ToolReturned(call_id=call_id, report=report):
+            return _end_call(view, envelope, call_id, report)
+        case e.ToolFailed(call_id=call_id, report=failed):
+            return _end_call(view, envelope, call_id, failed)
+        case e.MemoryRecalled(items=items):
+            return replace(view, recalled=items)
+        case (
+            e.BuildStarted()
+            | e.BuildDrafted()
+            | e.BuildReviewed()
+            | e.RequirementsLocked()
+            | e.BuildTested()
+            | e.BuildFailed()
+            | e.ApprovalRequested()
+            | e.ApprovalResolved()
+        ):
+            return _build(view, envelope, event)
+        case e.Steered() | e.Interrupted() | e.NoticeRaised() | e.ModelFailed() | e.MemoryWritten():
+            return view
+        case e.UnknownEvent() | e.ModelDelta() | e.OutputChunk() | e.Progressed():
+            return view
+        case _:
+            assert_never(event)
+
+
+def _finish(view: SessionView, event: e.TaskFinished) -> SessionView:
+    tasks = tuple(
+        replace(
+            task,
+            outcome=event.outcome,
+            answer=neutralise(event.answer),
+            reason=neutralise(event.reason),
+            hint=neutralise(event.hint),
+        )
+        if task.task_id == event.task_id
+        else task
+        for task in view.tasks
+    )
+    phase: Phase = "parked" if event.outcome == "parked" else "idle"
+    return replace(view, tasks=tasks, phase=phase, question=None)
+
+
+BuildEvent = (
+    e.BuildStarted
+    | e.BuildDrafted
+    | e.BuildReviewed
+    | e.RequirementsLocked
+    | e.BuildTested
+    | e.BuildFailed
+    | e.ApprovalRequested
+    | e.ApprovalResolved
+)
+
+
+def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionView:
+    match event:
+        case e.BuildStarted():
+            build = BuildView(
+                build_id=event.build_id,
+                action_id=event.action_id,
+                name=event.name,
+                version=event.version,
+                goal=event.goal,
+                step=envelope.step,
+                parent=event.parent,
+                near_misses=event.near_misses,
+                sources=event.sources,
+            )
+            return replace(view, builds=(*view.builds, build), phase="building")
+        case e.BuildDrafted():
+            attempt = Attempt(event.attempt, event.author, event.model, event.draft, event.digest)
+            return _with_build(view, event.build_id, state="reviewing", attempt=attempt)
+        case e.BuildReviewed(build_id=build_id, passed=passed):
+            state: BuildState = "locking" if passed else "repairing"
+            return _with_attempt(
+                view, build_id, state, findings=event.findings, imports=event.imports, reviewed=passed
+            )
+        case e.RequirementsLocked(build_id=build_id, lock=lock, problem=problem):
+            return _with_attempt(
+                view, build_id, "repairing" if problem else "testing", lock=lock, lock_problem=problem
+            )
+        case e.BuildTested(build_id=build_id, passed=passed, reports=reports, problem=problem):
+            view = _with_attempt(view, build_id, "repairing", reports=reports, passed=passed, problem=problem)
+            name = next((b.name for b in view.builds if b.build_id == build_id), build_id)
+            runs = (_run(build_id, f"self-tests of {name}", envelope, report) for report in reports[-1:])
+            return replace(view, runs=(*view.runs, *runs)[-_RUNS_KEPT:])
+        case e.BuildFailed(build_id=build_id, reason=reason):
+            return _with_build(view, build_id, state="failed", reason=reason)
+        case e.ApprovalRequested(build_id=build_id):
+            builds = tuple(
+                replace(
+                    build,
+                    state="pending",
+                    approval_id=event.approval_id,
+                    digest=event.digest,
+                    requested_at=envelope.at,
+                )
+                if build.build_id == build_id
+                else build
+                for build in view.builds
+            )
+            return replace(view, builds=builds, phase="waiting")
+        case e.ApprovalResolved(build_id=build_id, verdict=verdict, reason=reason, by=by):
+            builds = tuple(
+                replace(build, state=verdict, resolved_at=envelope.at, reason=reason, by=by)
+                if build.build_id == build_id
+                else build
+                for build in view.builds
+            )
+            return replace(view, builds=builds, phase="building")
+        case _:
+            assert_never(event)
+
+
+def _with_build(
+    view: SessionView, build_id: str, *, state: BuildState, attempt: Attempt | None = None, reason: str = ""
+) -> SessionView:
+    builds = tuple(
+        replace(
+            build,
+            state=state,
+            reason=reason or build.reason,
+            attempts=(*build.attempts, attempt) if attempt else build.attempts,
+        )
+        if build.build_id == build_id
+        else build
+        for build in view.builds
+    )
+    return replace(view, builds=builds)
+
+
+def _with_attempt(view: SessionView, build_id: str, state: BuildState, **seen: object) -> SessionView:
+    builds = tuple(
+        replace(
+            build,
+            state=state,
+            attempts=(*build.attempts[:-1], replace(build.attempts[-1], **seen)),  # type: ignore[arg-type]
+        )
+        if build.build_id == build_id and build.attempts
+        else build
+        for build in view.builds
+    )
+    return replace(view, builds=builds)
+
+
+def _end_call(view: SessionView, envelope: Envelope, call_id: str, report: RunReport | None) -> SessionView:
+    name = next((name for open_id, name in view.calls if open_id == call_id), call_id)
+    calls = tuple(call for call in view.calls if call[0] != call_id)
+    runs = view.runs
+    library = view.library
+    if report is not None:
+        runs = (*runs, _run(call_id, name, envelope, report))[-_RUNS_KEPT:]
+        failed = report.status != "ok"
+        library = tuple(_counted(card, failed) if card.name == name else card for card in library)
+    return replace(view, calls=calls, runs=runs, library=library, phase="thinking")
+
+
+def _counted(card: ToolCard, failed: bool) -> ToolCard:
+    return msgspec.structs.replace(card, runs=card.runs + 1, failures=card.failures + failed)
+
+
+def _run(run_id: str, title: str, envelope: Envelope, report: RunReport) -> SandboxRun:
+    return SandboxRun(
+        run_id=run_id,
+        title=one_line(title),
+        at=envelope.at,
+        status=report.status,
+        stdout=neutralise(report.stdout),
+        stderr=neutralise(report.stderr + (f"\n{report.error}" if report.error else "")),
+        exit_code=report.exit_code,
+        duration_ms=report.duration_ms,
+        peak_memory_bytes=report.peak_memory_bytes,
+        limits_hit=report.limits_hit,
+        truncated=bool(report.truncated),
+        cases=tuple((one_line(case.name), case.passed) for case in report.cases),
+    )
+
+
+def _shelve(library: tuple[ToolCard, ...], card: ToolCard) -> tuple[ToolCard, ...]:
+    return tuple(sorted((*(tool for tool in library if tool.name != card.name), card), key=lambda t: t.name))

@@ -1,0 +1,244 @@
+"""The frozen view of a session. Widgets draw it; nothing else holds what the screen means.
+
+Text is neutralised on the way in, except in `Attempt`, which keeps the exact bytes that an
+approval has to show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from alita_tui.spine.events import TaskOutcome
+from alita_tui.spine.text import SafeText
+from alita_tui.spine.values import (
+    Finding,
+    LimitHit,
+    Lock,
+    MemoryItem,
+    NearMiss,
+    RunReport,
+    SandboxStatus,
+    Source,
+    ToolCard,
+    ToolDraft,
+)
+from alita_tui.view.rows import Rows
+
+RowKind = Literal[
+    "session",
+    "task",
+    "plan",
+    "thought",
+    "action",
+    "observation",
+    "build",
+    "approval",
+    "run",
+    "question",
+    "memory",
+    "notice",
+    "error",
+    "answer",
+    "unknown",
+]
+Tone = Literal["normal", "muted", "good", "warn", "bad", "wait"]
+Phase = Literal["idle", "thinking", "acting", "building", "running", "waiting", "asking", "parked", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One entry of the ReAct trace. Rows are only ever appended."""
+
+    seq: int
+    at: datetime
+    step: int
+    span: str
+    kind: RowKind
+    title: SafeText
+    detail: SafeText = SafeText("")
+    """The whole text, shown when the row is opened; may have many lines."""
+    meta: SafeText = SafeText("")
+    """A short figure for the right edge: a duration, a score, a count."""
+    tone: Tone = "normal"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """A task and how it ended."""
+
+    task_id: str
+    text: SafeText
+    started: datetime
+    outcome: TaskOutcome | None = None
+    answer: SafeText = SafeText("")
+    reason: SafeText = SafeText("")
+    hint: SafeText = SafeText("")
+
+
+BuildState = Literal[
+    "drafting",
+    "reviewing",
+    "locking",
+    "testing",
+    "repairing",
+    "pending",
+    "approved",
+    "rejected",
+    "edited",
+    "withdrawn",
+    "registered",
+    "failed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One draft of a build and what was observed of it. Raw text: reveal it before showing."""
+
+    number: int
+    author: Literal["model", "person"]
+    model: str
+    draft: ToolDraft
+    digest: str
+    findings: tuple[Finding, ...] = ()
+    imports: tuple[str, ...] = ()
+    reviewed: bool | None = None
+    lock: Lock | None = None
+    lock_problem: str = ""
+    reports: tuple[RunReport, ...] = ()
+    passed: bool | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildView:
+    """A build from the gap to the verdict."""
+
+    build_id: str
+    action_id: str
+    name: str
+    version: int
+    goal: str
+    step: int
+    parent: ToolDraft | None = None
+    near_misses: tuple[NearMiss, ...] = ()
+    sources: tuple[Source, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    state: BuildState = "drafting"
+    approval_id: str = ""
+    digest: str = ""
+    """The digest that approval is asked for; empty before."""
+    requested_at: datetime | None = None
+    resolved_at: datetime | None = None
+    reason: str = ""
+    by: str = ""
+
+    @property
+    def current(self) -> Attempt | None:
+        """The newest draft."""
+        return self.attempts[-1] if self.attempts else None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxRun:
+    """One run in the sandbox, finished."""
+
+    run_id: str
+    title: SafeText
+    at: datetime
+    status: str
+    stdout: SafeText
+    stderr: SafeText
+    exit_code: int | None
+    duration_ms: float
+    peak_memory_bytes: int
+    limits_hit: tuple[LimitHit, ...]
+    truncated: bool
+    cases: tuple[tuple[str, bool], ...] = ()
+    """Self-tests as (name, passed)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that waits for the person."""
+
+    question_id: str
+    text: SafeText
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """Money and tokens of the session so far."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_usd: float = 0.0
+    limit_usd: float | None = None
+    unpriced_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveOutput:
+    """What a run is printing right now."""
+
+    run_id: str
+    title: SafeText
+    text: SafeText
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What is still growing. Never stored, and no part of a view's identity."""
+
+    role: str = ""
+    thinking: SafeText = SafeText("")
+    text: SafeText = SafeText("")
+    arguments: SafeText = SafeText("")
+    output: LiveOutput | None = None
+    work: SafeText = SafeText("")
+    work_detail: SafeText = SafeText("")
+    work_done: float = 0.0
+    work_total: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """The whole screen as data. Two views are equal when their durable parts are."""
+
+    session_id: str = ""
+    title: SafeText = SafeText("")
+    model: SafeText = SafeText("")
+    recorded: bool = False
+    parent: str | None = None
+    seq: int = 0
+    at: datetime | None = None
+    step: int = 0
+    phase: Phase = "idle"
+    tasks: tuple[TaskView, ...] = ()
+    plan: tuple[SafeText, ...] = ()
+    trace: Rows[TraceRow] = Rows()
+    library: tuple[ToolCard, ...] = ()
+    touched: str = ""
+    """Name of the tool that was registered, found or run last."""
+    builds: tuple[BuildView, ...] = ()
+    runs: tuple[SandboxRun, ...] = ()
+    sandbox: SandboxStatus | None = None
+    spend: Spend = Spend()
+    question: Question | None = None
+    recalled: tuple[MemoryItem, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
+    """Open tool calls as (call id, tool name)."""
+    live: Live = field(default=Live(), compare=False)
+
+    @property
+    def task(self) -> TaskView | None:
+        """The newest task."""
+        return self.tasks[-1] if self.tasks else None
+
+    @property
+    def busy(self) -> bool:
+        """True while the agent works or waits on a task."""
+        return self.phase not in ("idle", "parked", "closed")

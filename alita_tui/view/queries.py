@@ -1,0 +1,44 @@
+"""Questions that several screens ask of a view."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.view.model import BuildView, SessionView
+
+Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
+
+
+def pending(view: SessionView) -> tuple[BuildView, ...]:
+    """The builds that wait for a verdict, oldest first."""
+    return tuple(build for build in view.builds if build.state == "pending")
+
+
+def build(view: SessionView, build_id: str) -> BuildView | None:
+    """One build by its id."""
+    return next((one for one in view.builds if one.build_id == build_id), None)
+
+
+def mark(envelope: Envelope) -> Mark | None:
+    """How an event is marked on the timeline; None for the ones that are not."""
+    match envelope.event:
+        case e.TaskSubmitted():
+            return "task"
+        case e.ModelReplied(role="orchestrator"):
+            return "thought"
+        case e.BuildStarted() | e.BuildDrafted() | e.BuildTested(passed=True) | e.ToolRegistered():
+            return "build"
+        case e.ApprovalRequested() | e.ApprovalResolved():
+            return "approval"
+        case e.ToolCalled():
+            return "run"
+        case e.ActionFailed() | e.ActionMalformed() | e.ToolFailed() | e.BuildFailed() | e.ModelFailed():
+            return "error"
+        case e.BuildTested(passed=False) | e.NoticeRaised(level="error") | e.UnknownEvent():
+            return "error"
+        case e.TaskFinished(outcome=outcome):
+            return "answer" if outcome == "answered" else "error"
+        case _:
+            return None

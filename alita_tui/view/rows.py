@@ -1,0 +1,46 @@
+"""A persistent list: appending shares everything that was there, so each view stays frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+_CHUNK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Generic[T]):
+    """An immutable sequence with cheap append, in chunks of 256 so that a long one stays cheap."""
+
+    full: tuple[tuple[T, ...], ...] = ()
+    tail: tuple[T, ...] = ()
+
+    def append(self, *items: T) -> Rows[T]:
+        """The rows with more at the end."""
+        tail = self.tail + items
+        if len(tail) < _CHUNK:
+            return Rows(self.full, tail)
+        cut = len(tail) - len(tail) % _CHUNK
+        chunks = tuple(tail[i : i + _CHUNK] for i in range(0, cut, _CHUNK))
+        return Rows(self.full + chunks, tail[cut:])
+
+    def __len__(self) -> int:
+        return len(self.full) * _CHUNK + len(self.tail)
+
+    def __getitem__(self, index: int) -> T:
+        if index < 0:
+            index += len(self)
+        chunk, place = divmod(index, _CHUNK)
+        return self.full[chunk][place] if chunk < len(self.full) else self.tail[place]
+
+    def __iter__(self) -> Iterator[T]:
+        for chunk in self.full:
+            yield from chunk
+        yield from self.tail
+
+    def since(self, index: int) -> Iterator[T]:
+        """The rows from `index` on."""
+        for place in range(max(index, 0), len(self)):
+            yield self[place]

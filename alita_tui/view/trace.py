@@ -1,0 +1,236 @@
+"""What each event says in the trace: one row, a few, or none."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import neutralise, one_line
+from alita_tui.spine.values import RunReport
+from alita_tui.view.model import RowKind, Tone, TraceRow
+
+_OUTCOME: dict[str, tuple[str, Tone]] = {
+    "answered": ("Done", "good"),
+    "failed": ("Failed", "bad"),
+    "interrupted": ("Interrupted", "warn"),
+    "budget": ("Stopped at the budget", "warn"),
+    "step_limit": ("Stopped at the step limit", "warn"),
+    "stuck": ("Stopped: no progress", "warn"),
+    "rejected": ("Ended by a rejection", "warn"),
+    "sandbox": ("No sandbox", "bad"),
+    "parked": ("Parked until a build is decided", "wait"),
+}
+
+
+def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one match over all kinds
+    """The rows that an envelope adds to the trace."""
+
+    def row(
+        kind: RowKind, title: str, detail: str = "", *, meta: str = "", tone: Tone = "normal"
+    ) -> tuple[TraceRow, ...]:
+        return (
+            TraceRow(
+                seq=envelope.seq or 0,
+                at=envelope.at,
+                step=envelope.step,
+                span=envelope.span,
+                kind=kind,
+                title=one_line(title, 400),
+                detail=neutralise(detail),
+                meta=one_line(meta, 40),
+                tone=tone,
+            ),
+        )
+
+    event = envelope.event
+    match event:
+        case e.SessionResumed(restored=restored, note=note):
+            return row("session", f"Restored {restored} events", note, tone="warn" if note else "muted")
+        case e.TaskSubmitted(text=text):
+            return row("task", text, text)
+        case e.PlanProposed(steps=steps, recipe=recipe):
+            numbered = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
+            return row("plan", "; ".join(steps), numbered, meta="from memory" if recipe else "")
+        case e.Steered(text=text):
+            return row("task", text, text, meta="steered")
+        case e.QuestionAsked(text=text):
+            return row("question", text, text, tone="wait")
+        case e.QuestionAnswered(text=text):
+            return row("task", text, text, meta="answered")
+        case e.Interrupted(text=text):
+            return row("notice", "Interrupted", text, tone="warn")
+        case e.TaskFinished(outcome=outcome, answer=answer, reason=reason, hint=hint):
+            if outcome == "answered":
+                return row("answer", answer, answer, tone="good")
+            title, tone = _OUTCOME[outcome]
+            said = "\n".join(part for part in (answer, hint) if part)
+            return row("answer", f"{title}: {reason}" if reason else title, said, tone=tone)
+        case e.NoticeRaised(level=level, text=text, hint=hint):
+            tones: dict[str, Tone] = {"info": "muted", "warning": "warn", "error": "bad"}
+            return row("error" if level == "error" else "notice", text, hint, tone=tones[level])
+        case e.ModelReplied(role=role, text=text, thinking=thinking, duration_ms=duration):
+            said = text or thinking
+            if not said or role != "orchestrator":
+                return ()
+            both = f"{thinking}\n\n{text}" if text and thinking else said
+            return row("thought", said, both, meta=_time(duration))
+        case e.ModelFailed(text=text, hint=hint, retry_in=retry_in, error=error):
+            title = text if retry_in is None else f"{text} Trying again in {retry_in:.0f} s."
+            return row("error", title, hint, meta=error, tone="bad" if retry_in is None else "warn")
+        case e.ActionChosen(action=action, arguments=arguments):
+            return row("action", _action(action, arguments), _json(arguments))
+        case e.ActionFailed(action=action, text=text, hint=hint):
+            return row("error", f"{action}: {text}", hint, tone="bad")
+        case e.ActionMalformed(text=text, problem=problem):
+            return row("error", f"No valid action: {problem}", text, tone="warn")
+        case e.ToolSearched(hits=hits, near_misses=near):
+            found = [
+                f"{hit.score:.2f}  {hit.card.name} v{hit.card.version}  {hit.card.description}"
+                for hit in hits
+            ]
+            missed = [f"{miss.score:.2f}  {miss.name} v{miss.version}  {miss.description}" for miss in near]
+            if hits:
+                best = hits[0]
+                return row(
+                    "observation",
+                    f"Found {best.card.name} v{best.card.version}",
+                    "\n".join(found),
+                    meta=f"score {best.score:.2f}",
+                    tone="good",
+                )
+            listed = "Near misses:\n" + "\n".join(missed) if missed else "The library has nothing like it."
+            nearest = f"; nearest: {near[0].name} ({near[0].score:.2f})" if near else ""
+            return row("observation", f"No tool fits{nearest}", listed)
+        case e.WebSearched(provider=provider, results=results):
+            listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
+            return row("observation", f"{len(results)} results from {provider}", listed)
+        case e.PageRead(url=url, title=title, text=text, truncated=truncated):
+            return row(
+                "observation", f"Read {title or url}", f"{url}\n\n{text}", meta="cut" if truncated else ""
+            )
+        case e.BuildStarted(name=name, version=version, goal=goal):
+            return row("build", f"Building {name} v{version}", goal)
+        case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
+            who = "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
+            return row(
+                "build", f"{draft.name}: {who}, {_lines(draft.code)} lines", draft.code, meta=digest[:12]
+            )
+        case e.BuildReviewed(findings=findings, passed=passed):
+            listed = "\n".join(f"{f.severity:6} {f.rule} line {f.line}: {f.text}" for f in findings)
+            said = f"{len(findings)} findings" if findings else "no findings"
+            title = f"Static review: {said}" if passed else f"Static review failed: {said}"
+            return row("build", title, listed, tone="normal" if passed else "warn")
+        case e.RequirementsLocked(lock=lock, problem=problem):
+            if problem:
+                return row("build", f"Requirements refused: {problem}", tone="warn")
+            if not lock.packages:
+                return ()
+            listed = "\n".join(f"{p.name} {p.version}" for p in lock.packages)
+            return row("build", f"Locked {len(lock.packages)} packages", listed)
+        case e.BuildTested(passed=passed, reports=reports, problem=problem):
+            cases = reports[-1].cases if reports else ()
+            good = sum(case.passed for case in cases)
+            title = f"Self-tests: {good} of {len(cases)} passed" + (
+                f" ({len(reports)} runs)" if passed else ""
+            )
+            detail = "\n".join((problem, *(_report(report) for report in reports))).strip()
+            total = sum(report.duration_ms for report in reports)
+            return row("build", title, detail, meta=_time(total), tone="good" if passed else "warn")
+        case e.BuildFailed(reason=reason):
+            return row("error", f"Build given up: {reason}", tone="bad")
+        case e.ApprovalRequested(name=name, version=version, digest=digest):
+            return row("approval", f"{name} v{version} waits for your verdict", meta=digest[:12], tone="wait")
+        case e.ApprovalResolved(verdict=verdict, reason=reason, by=by, via=via, digest=digest):
+            who = f" by {by} ({via})" if by else ""
+            tones = {"approved": "good", "rejected": "bad", "edited": "warn", "withdrawn": "muted"}
+            title = f"{verdict.capitalize()}{who}" + (f": {reason}" if reason else "")
+            return row("approval", title, reason, meta=digest[:12], tone=tones[verdict])
+        case e.ToolRegistered(card=card):
+            return row(
+                "build", f"{card.name} v{card.version} joined the library", card.description, tone="good"
+            )
+        case e.ToolCalled(name=name, version=version, arguments=arguments):
+            return row("run", f"{name} v{version}", _json(arguments))
+        case e.ToolReturned(report=report):
+            return row(
+                "observation",
+                _json_line(report.result),
+                _report(report),
+                meta=_time(report.duration_ms),
+                tone="good",
+            )
+        case e.ToolFailed(text=text, hint=hint, report=failed):
+            detail = "\n".join(part for part in (hint, _report(failed) if failed else "") if part)
+            return row("error", text, detail, tone="bad")
+        case e.MemoryRecalled(items=items):
+            listed = "\n\n".join(f"{item.text}\n({item.memory}, matched: {item.why})" for item in items)
+            return (
+                row("memory", f"Remembered {len(items)} earlier tasks", listed, tone="muted") if items else ()
+            )
+        case e.MemoryWritten(item=item):
+            return row("memory", f"Will remember: {item.text}", item.text, meta=item.memory, tone="muted")
+        case e.UnknownEvent(raw=raw, reason=reason):
+            return row("unknown", f"A record that could not be read: {reason}", raw, tone="muted")
+        case e.SessionOpened() | e.LibraryLoaded() | e.SandboxChecked() | e.SessionClosed() | e.BudgetSpent():
+            return ()
+        case e.ModelDelta() | e.OutputChunk() | e.Progressed():
+            return ()
+        case _:
+            assert_never(event)
+
+
+def _action(action: str, arguments: object) -> str:
+    verbs = {
+        "plan": "Plan",
+        "find_tool": "Search the library",
+        "search_web": "Search the web",
+        "read_page": "Read",
+        "build_tool": "Build a tool",
+        "run_tool": "Run",
+        "ask_user": "Ask",
+        "answer": "Answer",
+    }
+    main = {
+        "find_tool": "query",
+        "search_web": "query",
+        "read_page": "url",
+        "build_tool": "name",
+        "run_tool": "name",
+    }
+    subject = arguments.get(main.get(action, "")) if isinstance(arguments, dict) else None
+    return f"{verbs.get(action, action)}: {subject}" if subject else verbs.get(action, action)
+
+
+def _report(report: RunReport) -> str:
+    parts = [f"status {report.status}" + (f", exit code {report.exit_code}" if report.exit_code else "")]
+    if report.limits_hit:
+        parts.append("limits hit: " + ", ".join(report.limits_hit))
+    parts += [
+        f"{'pass' if case.passed else 'FAIL'}  {case.name}  {case.message}".rstrip() for case in report.cases
+    ]
+    if report.result is not None and not report.cases:
+        parts.append(_json(report.result))
+    for name, text in (("error", report.error), ("stdout", report.stdout), ("stderr", report.stderr)):
+        if text:
+            cut = " (cut)" if name in report.truncated else ""
+            parts.append(f"── {name}{cut}\n{text.rstrip()}")
+    return "\n".join(parts)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _json_line(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8", "replace")
+
+
+def _time(ms: float) -> str:
+    return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def _lines(code: str) -> int:
+    return code.count("\n") + (not code.endswith("\n"))

@@ -1,0 +1,85 @@
+"""The laws catch what must never be in a session."""
+
+import msgspec
+import pytest
+import streams
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope, decode
+from alita_tui.spine.laws import check
+
+
+def without(stream: list[Envelope], kind: type) -> list[Envelope]:
+    """The stream with the first event of a kind gone and the rest renumbered: a cover-up."""
+    stored = [envelope for envelope in stream if envelope.durable]
+    gone = next(i for i, envelope in enumerate(stored) if isinstance(envelope.event, kind))
+    kept = stored[:gone] + stored[gone + 1 :]
+    return [msgspec.structs.replace(envelope, seq=n) for n, envelope in enumerate(kept, 1)]
+
+
+def laws(stream: list[Envelope]) -> set[str]:
+    return {breach.law for breach in check(stream, complete=True)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "law"),
+    [
+        (e.ApprovalResolved, "register what was approved"),
+        (e.ApprovalRequested, "decide on what was asked"),
+        (e.ToolRegistered, "run what was approved"),
+        (e.ToolReturned, "one end per call"),
+        (e.ToolCalled, "one end per call"),
+        (e.BuildDrafted, "ask for what was drafted"),
+    ],
+)
+def test_a_removed_event_is_a_breach_even_when_renumbered(kind: type, law: str) -> None:
+    assert law in laws(without(streams.walkthrough(), kind))
+
+
+def test_a_gap_is_a_breach() -> None:
+    stream = [envelope for envelope in streams.walkthrough() if envelope.seq != 7]
+    assert "gapless" in laws(stream)
+
+
+def test_approving_other_bytes_is_a_breach() -> None:
+    changed = [
+        msgspec.structs.replace(envelope, event=msgspec.structs.replace(envelope.event, digest="0" * 64))
+        if isinstance(envelope.event, e.ApprovalResolved)
+        else envelope
+        for envelope in streams.walkthrough()
+    ]
+    assert "decide on what was asked" in laws(changed)
+
+
+def test_code_changed_after_its_digest_is_a_breach() -> None:
+    def tamper(envelope: Envelope) -> Envelope:
+        event = envelope.event
+        if not isinstance(event, e.BuildDrafted):
+            return envelope
+        draft = msgspec.structs.replace(event.draft, code=event.draft.code + "\nimport os")
+        return msgspec.structs.replace(envelope, event=msgspec.structs.replace(event, draft=draft))
+
+    assert "digest" in laws([tamper(envelope) for envelope in streams.walkthrough()])
+
+
+def test_a_second_verdict_and_a_word_after_close_are_breaches() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    streams.until_approval(tape)
+    for verdict in ("approved", "rejected"):
+        tape.add(
+            e.ApprovalResolved(approval_id="p1", build_id="b1", digest=streams.DRAFT.digest, verdict=verdict)
+        )
+    tape.add(e.SessionClosed())
+    tape.add(e.Steered(text="still there?"))
+    assert {"decide once", "nothing after close"} <= laws(tape.envelopes)
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b'{"seq": 4, "event": {"kind": "from_the_future"}}', b"\xff\xfe", b"[1]"]
+)
+def test_what_cannot_be_read_becomes_an_unknown_event(line: bytes) -> None:
+    envelope = decode(line, session_id="s", seq=4)
+    assert isinstance(envelope.event, e.UnknownEvent)
+    assert (envelope.seq, envelope.session_id) == (4, "s")
+    assert envelope.event.reason

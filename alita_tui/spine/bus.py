@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
@@ -50,11 +50,15 @@ class Subscription:
 class Bus:
     """Numbers, times, records and hands out what the engine says happened."""
 
-    def __init__(self, session_id: str, recorder: Recorder, clock: Clock, *, last_seq: int = 0) -> None:
+    def __init__(
+        self, session_id: str, recorder: Recorder, clock: Clock, *, history: Iterable[Envelope] = ()
+    ) -> None:
         self.session_id = session_id
+        self.history = list(history)
+        """Every durable envelope of the session, in order."""
         self._recorder = recorder
         self._clock = clock
-        self._seq = last_seq
+        self._seq = self.history[-1].seq or 0 if self.history else 0
         self._readers: list[Subscription] = []
         self._order = asyncio.Lock()
         self.step = 0
@@ -105,6 +109,7 @@ class Bus:
         await self._recorder.record(envelope, barrier=isinstance(envelope.event, BARRIERS))
         assert envelope.seq is not None
         self._seq = envelope.seq
+        self.history.append(envelope)
         self._fan_out(envelope)
 
     def close(self) -> None:

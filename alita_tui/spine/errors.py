@@ -12,6 +12,7 @@ AlitaError
 ├── WebError                a page or a search did not answer
 │   └── AddressRefused      a private address that the settings do not list
 ├── BudgetExceeded          the next call could break a cap
+├── ApprovalPending         a build waits for a verdict and nobody is here to give it
 └── ModelError              a model call that gave no usable reply (see `ModelErrorKind`)
 """
 
@@ -101,6 +102,12 @@ class BudgetExceeded(AlitaError):
     """The next call could break a cap, so it is not sent."""
 
     exit_code = 3
+
+
+class ApprovalPending(AlitaError):  # noqa: N818  # a state rather than a fault
+    """A build waits for a verdict and nobody is here to give it."""
+
+    exit_code = 4
 
 
 class ModelError(AlitaError):

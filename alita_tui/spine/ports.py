@@ -136,6 +136,17 @@ class Model(Protocol):
         """US dollars for a usage, or None when no price is known."""
 
 
+class Asker(Protocol):
+    """One model call as everyone makes it: routed, recorded, retried, paid. Met by `agent`."""
+
+    async def ask(self, request: ModelRequest) -> Reply:
+        """The reply, its deltas and costs already on the stream.
+
+        Raises ModelError when the attempts are used up, BudgetExceeded before a call that
+        could break a cap.
+        """
+
+
 # --- sandbox ------------------------------------------------------------------------------
 
 
@@ -284,6 +295,29 @@ class Web(Protocol):
 
     async def close(self) -> None:
         """Close connections."""
+
+
+# --- the toolsmith ------------------------------------------------------------------------
+
+
+class BuildOrder(Value, frozen=True):
+    """A gap that the agent wants closed."""
+
+    action_id: str
+    name: str
+    goal: str
+    details: str = ""
+    near_misses: tuple[NearMiss, ...] = ()
+    sources: tuple[Source, ...] = ()
+    past_rejections: tuple[str, ...] = ()
+
+
+class BuildOutcome(Value, frozen=True):
+    """How a build ended."""
+
+    result: Literal["registered", "rejected", "failed"]
+    reason: str = ""
+    card: ToolCard | None = None
 
 
 # --- parked builds ------------------------------------------------------------------------

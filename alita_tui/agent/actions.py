@@ -1,0 +1,118 @@
+"""The typed actions a model may choose, as it sees them and as they are checked."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports import ToolSpec
+from alita_tui.spine.values import ToolRequest, Value
+
+Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,63}$", description="snake_case")]
+Text = Annotated[str, Meta(min_length=1)]
+
+
+class Plan(Value, frozen=True):
+    """Say how you will go about the task, in a few short steps. Do this first, once."""
+
+    steps: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=12)]
+    recipe: Annotated[str, Meta(description="Id of the remembered recipe you follow, if any.")] = ""
+
+
+class FindTool(Value, frozen=True):
+    """Search the library of approved tools. Always do this before you build one."""
+
+    query: Annotated[str, Meta(min_length=1, description="What the tool has to do, in general words.")]
+
+
+class SearchWeb(Value, frozen=True):
+    """Search the web, GitHub repositories or PyPI packages."""
+
+    query: Text
+    provider: Literal["web", "github", "pypi"] = "web"
+
+
+class ReadPage(Value, frozen=True):
+    """Read one public web page as text."""
+
+    url: Annotated[str, Meta(pattern="^https?://")]
+
+
+class BuildTool(Value, frozen=True):
+    """Have a new tool written, tested in the sandbox and put before the person for approval."""
+
+    name: Name
+    goal: Annotated[str, Meta(min_length=1, description="What the tool does, for any input of its kind.")]
+    details: Annotated[
+        str, Meta(description="Inputs, outputs, edge cases, packages worth using, one or two examples.")
+    ] = ""
+
+
+class RunTool(Value, frozen=True):
+    """Run a tool of the library in the sandbox."""
+
+    name: Name
+    arguments: Annotated[dict[str, Any], Meta(description="Keyword arguments, as its input schema says.")]
+    version: Annotated[int | None, Meta(description="Leave out for the newest.")] = None
+
+
+class AskUser(Value, frozen=True):
+    """Ask the person something that only they can know."""
+
+    question: Text
+
+
+class Answer(Value, frozen=True):
+    """End the task with the answer."""
+
+    text: Text
+
+
+Action = Plan | FindTool | SearchWeb | ReadPage | BuildTool | RunTool | AskUser | Answer
+
+ACTIONS: dict[str, type[Action]] = {
+    "plan": Plan,
+    "find_tool": FindTool,
+    "search_web": SearchWeb,
+    "read_page": ReadPage,
+    "build_tool": BuildTool,
+    "run_tool": RunTool,
+    "ask_user": AskUser,
+    "answer": Answer,
+}
+
+
+class MalformedAction(AlitaError):
+    """What the model wrote is no valid action; the message is for the model."""
+
+
+def specs() -> tuple[ToolSpec, ...]:
+    """The actions as native tools, with flat JSON schemas that every server understands."""
+    _, components = msgspec.json.schema_components(tuple(ACTIONS.values()))
+    found: list[ToolSpec] = []
+    for name, kind in ACTIONS.items():
+        schema = {
+            key: value
+            for key, value in components[kind.__name__].items()
+            if key not in ("title", "description")
+        }
+        found.append(ToolSpec(name=name, description=(kind.__doc__ or "").strip(), parameters=schema))
+    return tuple(found)
+
+
+def parse(request: ToolRequest) -> Action:
+    """The typed action behind a native tool call. Raises MalformedAction."""
+    if request.problem:
+        raise MalformedAction(
+            f"The arguments of {request.name or 'the call'} are not valid: {request.problem}"
+        )
+    kind = ACTIONS.get(request.name)
+    if kind is None:
+        raise MalformedAction(f"There is no action {request.name!r}; the actions are {', '.join(ACTIONS)}.")
+    try:
+        return msgspec.convert(request.arguments, kind)
+    except msgspec.ValidationError as error:
+        raise MalformedAction(f"{request.name}: {error}") from error

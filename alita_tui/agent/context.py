@@ -1,0 +1,178 @@
+"""The conversation that a model is shown, derived from the events alone.
+
+Because it is derived, a resumed session goes on with exactly the conversation it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports import Message
+from alita_tui.spine.text import clip, neutralise
+from alita_tui.spine.values import Json, RunReport
+
+_OBSERVATION = 6_000
+"""Characters kept of one observation."""
+_MASKED = 240
+"""Characters kept of an observation once it is old."""
+_FRESH = 12
+"""Observations that stay whole; older ones are masked, which costs little quality and halves
+the prompt (arXiv:2508.21433)."""
+
+
+def conversation(history: Iterable[Envelope]) -> tuple[Message, ...]:
+    """The turns of a session, in the neutral form. Every request is followed by its result."""
+    writer = _Writer()
+    for envelope in history:
+        writer.hear(envelope)
+    return writer.finish()
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._open: dict[str, str] = {}
+        """Action id -> the provider's call id, for requests without a result."""
+        self._builds: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
+        self._said: list[str] = []
+        """What the person said while requests were open."""
+
+    def hear(self, envelope: Envelope) -> None:  # noqa: C901  # one match over all kinds
+        event = envelope.event
+        match event:
+            case e.TaskSubmitted(text=text):
+                self._person(f"TASK: {text}")
+            case e.MemoryRecalled(items=items) if items:
+                listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in items)
+                self._person(f"From earlier tasks, for what it is worth:\n{listed}")
+            case e.Steered(text=text):
+                self._person(f"The person adds: {text}")
+            case e.ModelReplied(role="orchestrator", call_id=call_id, text=text, requests=requests):
+                self._close_open("The run was interrupted before this was done.")
+                self._messages.append(Message(role="assistant", text=text, requests=requests))
+                self._open = {f"{call_id}.{n}": request.call_id for n, request in enumerate(requests)}
+            case e.ActionMalformed(problem=problem):
+                said = f"No valid action: {problem} Choose one of the actions, with valid arguments."
+                if self._open:
+                    self._close_open(said)
+                else:
+                    self._person(said)
+            case e.PlanProposed():
+                self._result_of_first("The plan is noted. Go on.")
+            case e.ToolSearched(action_id=action_id):
+                self._result(action_id, _searched(event))
+            case e.WebSearched(action_id=action_id, provider=provider, results=results):
+                listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
+                self._result(action_id, untrusted(f"search:{provider}", listed or "no results"))
+            case e.PageRead(action_id=action_id, url=url, text=text):
+                self._result(action_id, untrusted(url, text))
+            case e.ActionFailed(action_id=action_id, text=text, hint=hint):
+                self._result(action_id, f"{text} {hint}".strip(), error=True)
+            case e.QuestionAnswered(question_id=action_id, text=text):
+                self._result(action_id, f"The person answered: {text}")
+            case e.BuildStarted(build_id=build_id, action_id=action_id):
+                self._builds[build_id] = action_id
+            case e.ToolRegistered(build_id=build_id, card=card):
+                self._result(
+                    self._builds.get(build_id, ""),
+                    f"Approved: {card.name} v{card.version} is in the library. Use run_tool to run it.",
+                )
+            case e.BuildFailed(build_id=build_id, reason=reason):
+                self._result(self._builds.get(build_id, ""), f"The build failed: {reason}", error=True)
+            case e.ApprovalResolved(build_id=build_id, verdict="rejected", reason=reason):
+                said = f"The person rejected this build: {reason or 'no reason given'}"
+                self._result(self._builds.get(build_id, ""), said, error=True)
+            case e.ToolCalled(call_id=call_id, action_id=action_id):
+                self._calls[call_id] = action_id
+            case e.ToolReturned(call_id=call_id, report=report):
+                self._result(self._calls.get(call_id, ""), returned(report))
+            case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
+                said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
+                self._result(self._calls.get(call_id, ""), said, error=True)
+            case e.TaskFinished(outcome=outcome, reason=reason):
+                ended = "ok" if outcome == "answered" else f"The task ended: {outcome}. {reason}".strip()
+                self._close_open(ended)
+            case _:
+                pass
+
+    def finish(self) -> tuple[Message, ...]:
+        self._close_open("The run was interrupted before this was done.")
+        observed = [n for n, message in enumerate(self._messages) if message.role == "tool"]
+        for n in observed[:-_FRESH]:
+            text = self._messages[n].text
+            if len(text) > _MASKED:
+                short = f"{text[:_MASKED]}… ({len(text)} characters, no longer shown)"
+                self._messages[n] = msgspec.structs.replace(self._messages[n], text=short)
+        return tuple(self._messages)
+
+    def _person(self, text: str) -> None:
+        if self._open:
+            self._said.append(text)
+        else:
+            self._messages.append(Message(role="user", text=text))
+
+    def _result_of_first(self, text: str) -> None:
+        if self._open:
+            self._result(next(iter(self._open)), text)
+
+    def _result(self, action_id: str, text: str, *, error: bool = False) -> None:
+        call_id = self._open.pop(action_id, None)
+        if call_id is None:
+            return
+        shown, _ = clip(text, _OBSERVATION)
+        self._messages.append(Message(role="tool", text=shown, call_id=call_id, is_error=error))
+        if not self._open:
+            self._flush()
+
+    def _close_open(self, text: str) -> None:
+        for action_id in list(self._open):
+            self._result(action_id, text)
+        self._flush()
+
+    def _flush(self) -> None:
+        said, self._said = self._said, []
+        self._messages.extend(Message(role="user", text=text) for text in said)
+
+
+def untrusted(source: str, text: str) -> str:
+    """Text from outside, fenced so that the prompt can say: data, never instructions."""
+    body = neutralise(text).replace("</untrusted", "<\\/untrusted")
+    return f'<untrusted source="{neutralise(source)[:300]}">\n{body}\n</untrusted>'
+
+
+def returned(report: RunReport) -> str:
+    """A run's report as the model reads it; what a tool prints is data too."""
+    parts = [f"status: {report.status}"]
+    if report.result is not None:
+        parts.append(f"result: {_json(report.result)}")
+    if report.limits_hit:
+        parts.append(f"limits hit: {', '.join(report.limits_hit)}")
+    parts += [
+        f"{name}:\n{untrusted(name, text)}"
+        for name, text in (("error", report.error), ("stdout", report.stdout), ("stderr", report.stderr))
+        if text
+    ]
+    return "\n".join(parts)
+
+
+def _searched(event: e.ToolSearched) -> str:
+    if event.hits:
+        listed = "\n".join(
+            f"- {hit.card.name} v{hit.card.version} (score {hit.score:.2f}): {hit.card.description} "
+            f"input schema: {_json(hit.input_schema)}"
+            for hit in event.hits
+        )
+        return f"Tools that fit:\n{listed}"
+    nearest = "\n".join(
+        f"- {miss.name} (score {miss.score:.2f}): {miss.description}" for miss in event.near_misses
+    )
+    return f"No tool fits. Near misses:\n{nearest}" if nearest else "No tool fits, and none comes near."
+
+
+def _json(value: Json) -> str:
+    return msgspec.json.encode(value).decode("utf-8", "replace")

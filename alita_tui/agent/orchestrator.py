@@ -1,0 +1,581 @@
+"""The orchestrator: one task at a time, one action per step, every observation an event.
+
+Commands come in through `send`; what happens goes out through the bus, and nowhere else.
+A task is a cancellable asyncio task: an interrupt cancels it at whatever it awaits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from importlib.resources import files
+from typing import Literal, Protocol
+
+from alita_tui.agent.actions import (
+    Action,
+    Answer,
+    AskUser,
+    BuildTool,
+    FindTool,
+    MalformedAction,
+    Plan,
+    ReadPage,
+    RunTool,
+    SearchWeb,
+    parse,
+    specs,
+)
+from alita_tui.agent.context import conversation
+from alita_tui.agent.progress import ProgressWatch
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import (
+    AnswerQuestion,
+    CloseSession,
+    Command,
+    Interrupt,
+    ResolveApproval,
+    Steer,
+    SubmitTask,
+)
+from alita_tui.spine.errors import (
+    AlitaError,
+    ApprovalPending,
+    BudgetExceeded,
+    ModelError,
+    RegistryError,
+    SandboxUnavailable,
+    StoreError,
+    WebError,
+)
+from alita_tui.spine.ports import (
+    Asker,
+    BuildOrder,
+    BuildOutcome,
+    Job,
+    Limits,
+    Memory,
+    ModelRequest,
+    Progress,
+    Reply,
+    Sandbox,
+    ToolShelf,
+    Web,
+)
+from alita_tui.spine.values import MemoryItem, NearMiss, Source, Value
+from alita_tui.view.fold import fold_all
+from alita_tui.view.model import BuildView
+
+_MALFORMED_TURNS = 2
+"""Malformed replies in a row that end a task: one repair turn, then a clear failure."""
+
+
+class Builder(Protocol):
+    """Closes gaps in the library. Met by `toolsmith`, joined in wiring."""
+
+    async def build(self, order: BuildOrder) -> BuildOutcome:
+        """From a gap to a verdict."""
+
+    async def resume(self, view: BuildView) -> BuildOutcome:
+        """Go on with a build that an earlier process left."""
+
+
+class Verdicts(Protocol):
+    """Where a person's verdict goes. Met by `toolsmith`."""
+
+    def resolve(self, command: ResolveApproval) -> str:
+        """Hand a verdict in; returns why it counts for nothing, or an empty string."""
+
+
+class Policy(Value, frozen=True):
+    """Limits of a task."""
+
+    max_steps: int = 30
+    run_limits: Limits = Limits()
+    parks: bool = False
+    """True where nobody can answer: a question ends the task instead of waiting."""
+
+
+class Orchestrator:
+    """The agent's side of a session."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        asker: Asker,
+        builder: Builder,
+        verdicts: Verdicts,
+        shelf: ToolShelf,
+        sandbox: Sandbox,
+        memory: Memory,
+        web: Web,
+        *,
+        policy: Policy,
+        learn: Callable[[str], tuple[MemoryItem, ...]],
+        new_id: Callable[[], str],
+        progress: Progress,
+    ) -> None:
+        self._bus = bus
+        self._asker = asker
+        self._builder = builder
+        self._verdicts = verdicts
+        self._shelf = shelf
+        self._sandbox = sandbox
+        self._memory = memory
+        self._web = web
+        self._policy = policy
+        self._learn = learn
+        self._new_id = new_id
+        self._progress = progress
+        self._system = files("alita_tui.agent.prompts").joinpath("orchestrator.md").read_text("utf-8")
+        self._inbox: asyncio.Queue[Command] = asyncio.Queue()
+        self._queued: deque[str] = deque()
+        self._work: asyncio.Task[None] | None = None
+        self._interrupted = False
+        self._answers: dict[str, asyncio.Future[str]] = {}
+
+    # --- commands -------------------------------------------------------------------------
+
+    def send(self, command: Command) -> None:
+        """Meets `CommandSink`."""
+        self._inbox.put_nowait(command)
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Serve commands until the session is closed, or (headless) until nothing is left to do."""
+        self._begin_unfinished()
+        try:
+            while True:
+                if until_idle and self._work is None and not self._queued and self._inbox.empty():
+                    return
+                getter = asyncio.ensure_future(self._inbox.get())
+                waits = {getter} | ({self._work} if self._work else set())
+                try:
+                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    if not getter.done():
+                        getter.cancel()
+                if self._work and self._work.done():
+                    work, self._work = self._work, None
+                    work.result()
+                if getter.done() and not getter.cancelled() and await self._obey(getter.result()):
+                    return
+                if self._work is None and self._queued:
+                    self._begin(self._queued.popleft())
+        finally:
+            await self._stop_work()
+
+    async def _obey(self, command: Command) -> bool:
+        """Carry out one command; True when it ends the session."""
+        match command:
+            case SubmitTask(text=text):
+                if text.strip():
+                    self._queued.append(text.strip())
+            case Steer(text=text):
+                if self._work is None:
+                    self._queued.append(text.strip())
+                else:
+                    await self._bus.emit(e.Steered(text=text))
+            case AnswerQuestion(question_id=question_id, text=text):
+                future = self._answers.get(question_id)
+                if future is not None and not future.done():
+                    future.set_result(text)
+            case ResolveApproval():
+                if problem := self._verdicts.resolve(command):
+                    await self._bus.emit(e.NoticeRaised(level="info", text=problem))
+            case Interrupt():
+                if self._work is not None:
+                    self._interrupted = True
+                    self._work.cancel()
+            case CloseSession():
+                return True
+        return False
+
+    async def _stop_work(self) -> None:
+        """Let a running task go without ending it: it is taken up again when the session is."""
+        work, self._work = self._work, None
+        if work is not None and not work.done():
+            work.cancel()
+            await asyncio.wait((work,))
+
+    # --- tasks ----------------------------------------------------------------------------
+
+    def _begin(self, text: str) -> None:
+        self._interrupted = False
+        self._work = asyncio.create_task(self._task(text), name="alita task")
+
+    def _begin_unfinished(self) -> None:
+        task = fold_all(self._bus.history).task
+        if task is not None and task.outcome in (None, "parked"):
+            self._bus.step = max((envelope.step for envelope in self._bus.history), default=0)
+            self._work = asyncio.create_task(self._again(task.task_id), name="alita task")
+
+    async def _task(self, text: str) -> None:
+        task_id = self._new_id()
+        self._bus.step = 0
+        await self._bus.emit(e.TaskSubmitted(task_id=task_id, text=text), span=task_id)
+        recalled = await asyncio.to_thread(self._memory.recall, text)
+        await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=recalled), span=task_id)
+        await self._guarded(task_id, self._pursue())
+
+    async def _again(self, task_id: str) -> None:
+        await self._guarded(task_id, self._take_up())
+
+    async def _guarded(self, task_id: str, work: Coroutine[None, None, e.TaskFinished]) -> None:
+        """Run a task's work; whatever ends it becomes a TaskFinished, never a traceback."""
+        try:
+            finished = await work
+        except asyncio.CancelledError:
+            if not self._interrupted:
+                raise
+            await self._withdraw()
+            await self._bus.emit(e.Interrupted())
+            finished = e.TaskFinished(task_id="", outcome="interrupted", reason="stopped by you")
+        except BudgetExceeded as error:
+            finished = e.TaskFinished(task_id="", outcome="budget", reason=error.message, hint=error.hint)
+        except SandboxUnavailable as error:
+            finished = e.TaskFinished(task_id="", outcome="sandbox", reason=error.message, hint=error.hint)
+        except ApprovalPending as error:
+            finished = e.TaskFinished(task_id="", outcome="parked", reason=error.message, hint=error.hint)
+        except StoreError:
+            raise
+        except AlitaError as error:
+            finished = e.TaskFinished(task_id="", outcome="failed", reason=error.message, hint=error.hint)
+        await self._finish(task_id, finished)
+
+    async def _finish(self, task_id: str, ended: e.TaskFinished) -> None:
+        await self._bus.emit(
+            e.TaskFinished(
+                task_id=task_id, outcome=ended.outcome, answer=ended.answer, reason=ended.reason, hint=ended.hint
+            ),
+            span=task_id,
+        )  # fmt: skip
+        if ended.outcome == "parked":
+            return
+        for item in await asyncio.to_thread(self._learn, task_id):
+            await asyncio.to_thread(self._memory.write, item)
+            await self._bus.emit(e.MemoryWritten(item=item), span=task_id)
+
+    async def _withdraw(self) -> None:
+        """A cancelled task takes its waiting builds back, so a late verdict changes nothing."""
+        for build in fold_all(self._bus.history).builds:
+            if build.state == "pending":
+                await self._bus.emit(
+                    e.ApprovalResolved(
+                        approval_id=build.approval_id, build_id=build.build_id, digest=build.digest,
+                        verdict="withdrawn", reason="the task was interrupted", via="engine",
+                    ),
+                    span=build.build_id,
+                )  # fmt: skip
+
+    async def _take_up(self) -> e.TaskFinished:
+        """Close what a crash or a parked build left open, then go on with the loop."""
+        view = fold_all(self._bus.history)
+        for call_id, name in view.calls:
+            text = f"{name} was interrupted when the program ended; it may have run."
+            await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
+        if view.question is not None:
+            await self._ask_again(view.question.question_id)
+        unsettled = (
+            "pending",
+            "approved",
+            "drafting",
+            "reviewing",
+            "locking",
+            "testing",
+            "repairing",
+            "edited",
+        )
+        for build in view.builds:
+            if build.state in unsettled:
+                await self._note_rejection(build.name, await self._builder.resume(build))
+        return await self._pursue()
+
+    # --- the loop -------------------------------------------------------------------------
+
+    async def _pursue(self) -> e.TaskFinished:
+        watch = ProgressWatch()
+        malformed = 0
+        while self._bus.step < self._policy.max_steps:
+            self._bus.step += 1
+            seen = len(self._bus.history)
+            reply = await self._asker.ask(
+                ModelRequest(
+                    role="orchestrator",
+                    system=self._system,
+                    messages=conversation(self._bus.history),
+                    tools=specs(),
+                    must_call="*",
+                )
+            )
+            try:
+                chosen = self._choose(reply)
+            except MalformedAction as error:
+                malformed += 1
+                await self._bus.emit(e.ActionMalformed(text=_said(reply), problem=error.message))
+                if malformed >= _MALFORMED_TURNS:
+                    return _ended("failed", f"the model gave no valid action twice in a row. {error.message}",
+                                  hint="Try again, or choose another model with `alita config`.")  # fmt: skip
+                continue
+            malformed = 0
+            done = await self._act_all(chosen, reply)
+            if done is not None:
+                return done
+            acted = "\n".join(f"{type(action).__name__} {action}" for action in chosen)
+            if why := watch.note(acted, self._observed(seen)):
+                return _ended("stuck", why, hint="Say what is missing, or give the task in other words.")
+        return _ended("step_limit", f"{self._policy.max_steps} steps were not enough",
+                      hint="Raise it with `alita config set budget.max_steps N`, or split the task.")  # fmt: skip
+
+    def _choose(self, reply: Reply) -> list[Action]:
+        """All actions of a reply, or none: nothing is done of a reply that is partly malformed."""
+        if reply.requests:
+            return [parse(request) for request in reply.requests]
+        if reply.text.strip():
+            return [Answer(text=reply.text.strip())]
+        raise MalformedAction("The reply is empty.")
+
+    async def _act_all(self, chosen: list[Action], reply: Reply) -> e.TaskFinished | None:
+        call_id = next(
+            envelope.event.call_id
+            for envelope in reversed(self._bus.history)
+            if isinstance(envelope.event, e.ModelReplied)
+        )
+        for number, action in enumerate(chosen):
+            action_id = f"{call_id}.{number}"
+            name = reply.requests[number].name if reply.requests else "answer"
+            arguments = reply.requests[number].arguments if reply.requests else {"text": reply.text.strip()}
+            await self._bus.emit(
+                e.ActionChosen(action_id=action_id, action=name, arguments=arguments),  # type: ignore[arg-type]
+                span=action_id,
+            )
+            try:
+                done = await self._act(action_id, action)
+            except (WebError, RegistryError) as error:
+                failed = e.ActionFailed(action_id=action_id, action=name, text=error.message, hint=error.hint)
+                await self._bus.emit(failed, span=action_id)
+                done = None
+            if done is not None:
+                return done
+        return None
+
+    async def _act(self, action_id: str, action: Action) -> e.TaskFinished | None:
+        match action:
+            case Plan(steps=steps, recipe=recipe):
+                task = fold_all(self._bus.history).task
+                await self._bus.emit(
+                    e.PlanProposed(task_id=task.task_id if task else "", steps=steps, recipe=recipe),
+                    span=action_id,
+                )
+            case FindTool(query=query):
+                found = await asyncio.to_thread(self._shelf.search, query)
+                await self._bus.emit(
+                    e.ToolSearched(
+                        action_id=action_id, query=query, hits=found.hits, near_misses=found.near_misses
+                    ),
+                    span=action_id,
+                )
+            case SearchWeb(query=query, provider=provider):
+                page = await self._web.search(query, provider=provider)
+                await self._bus.emit(
+                    e.WebSearched(
+                        action_id=action_id, query=query, provider=page.provider, results=page.results
+                    ),
+                    span=action_id,
+                )
+            case ReadPage(url=url):
+                read = await self._web.read(url)
+                await self._bus.emit(
+                    e.PageRead(
+                        action_id=action_id,
+                        url=read.url,
+                        title=read.title,
+                        text=read.text,
+                        truncated=read.truncated,
+                    ),
+                    span=action_id,
+                )
+            case BuildTool():
+                await self._build(action_id, action)
+            case RunTool():
+                await self._run_tool(action_id, action)
+            case AskUser(question=question):
+                await self._ask_person(action_id, question)
+            case Answer(text=text):
+                return self._answer(text)
+        return None
+
+    def _answer(self, text: str) -> e.TaskFinished:
+        """Done, unless the person rejected the last build of this task and nothing took its place."""
+        for envelope in reversed(self._bus.history):
+            match envelope.event:
+                case e.TaskSubmitted() | e.ToolRegistered() | e.ToolReturned():
+                    break
+                case e.ApprovalResolved(verdict="rejected", reason=reason):
+                    return _ended("rejected", reason or "the build was rejected", answer=text)
+                case _:
+                    pass
+        return _ended("answered", "", answer=text)
+
+    async def _build(self, action_id: str, want: BuildTool) -> None:
+        near, sources = self._research()
+        view = fold_all(self._bus.history)
+        past = tuple(
+            b.reason for b in view.builds if b.name == want.name and b.state == "rejected" and b.reason
+        )
+        await self._sandbox.prepare(self._progress)
+        order = BuildOrder(
+            action_id=action_id,
+            name=want.name,
+            goal=want.goal,
+            details=want.details,
+            near_misses=near,
+            sources=sources,
+            past_rejections=past,
+        )
+        outcome = await self._builder.build(order)
+        await self._note_rejection(want.name, outcome)
+
+    async def _note_rejection(self, name: str, outcome: BuildOutcome) -> None:
+        """A rejection stays as a lesson."""
+        if outcome.result != "rejected" or not outcome.reason:
+            return
+        item = MemoryItem(
+            item_id=self._new_id(),
+            memory="semantic",
+            text=f"A build of {name} was rejected: {outcome.reason}",
+            source_session=self._bus.session_id,
+            source_seq=self._bus.last_seq,
+        )
+        await asyncio.to_thread(self._memory.write, item)
+        await self._bus.emit(e.MemoryWritten(item=item))
+
+    def _research(self) -> tuple[tuple[NearMiss, ...], tuple[Source, ...]]:
+        """What this task found so far: the near misses of its last search, the pages it saw."""
+        near: tuple[NearMiss, ...] = ()
+        sources: dict[str, Source] = {}
+        for envelope in self._bus.history:
+            match envelope.event:
+                case e.TaskSubmitted():
+                    near, sources = (), {}
+                case e.ToolSearched(hits=hits, near_misses=misses):
+                    found = (
+                        NearMiss(
+                            name=h.card.name,
+                            version=h.card.version,
+                            score=h.score,
+                            description=h.card.description,
+                        )
+                        for h in hits
+                    )
+                    near = (*found, *misses)
+                case e.WebSearched(results=results):
+                    for result in results[:3]:
+                        sources[result.url] = Source(
+                            url=result.url, title=result.title, excerpt=result.snippet
+                        )
+                case e.PageRead(url=url, title=title, text=text):
+                    sources[url] = Source(url=url, title=title, excerpt=text[:800])
+                case _:
+                    pass
+        return near, tuple(sources.values())[-5:]
+
+    async def _run_tool(self, action_id: str, action: RunTool) -> None:
+        record = await asyncio.to_thread(self._shelf.get, action.name, action.version)
+        await self._check_shelf(record.digest)
+        await self._sandbox.prepare(self._progress)
+        call_id = self._new_id()
+        await self._bus.emit(
+            e.ToolCalled(
+                call_id=call_id, action_id=action_id, name=action.name, version=record.version,
+                digest=record.digest, arguments=action.arguments,
+            ),
+            span=call_id,
+        )  # fmt: skip
+
+        def show(stream: Literal["stdout", "stderr"], text: str) -> None:
+            self._bus.hint(e.OutputChunk(run_id=call_id, title=action.name, stream=stream, text=text))
+
+        job = Job(
+            run_id=call_id, module=action.name, code=record.draft.code, arguments=action.arguments,
+            lock=record.lock, limits=self._policy.run_limits, capabilities=record.draft.capabilities,
+        )  # fmt: skip
+        try:
+            report = await self._sandbox.run(job, show, self._progress)
+        except asyncio.CancelledError:
+            failed = e.ToolFailed(
+                call_id=call_id, reason="interrupted", text=f"{action.name} was interrupted."
+            )
+            await self._bus.emit(failed, span=call_id)
+            raise
+        except AlitaError as error:
+            failed = e.ToolFailed(call_id=call_id, reason="sandbox", text=error.message, hint=error.hint)
+            await self._bus.emit(failed, span=call_id)
+            raise
+        ok = report.status == "ok"
+        if report.status == "ok":
+            await self._bus.emit(e.ToolReturned(call_id=call_id, report=report), span=call_id)
+        else:
+            last = report.error.strip().splitlines()[-1:] or [f"exit code {report.exit_code}"]
+            text = f"{action.name} failed ({report.status}): {last[0]}"
+            await self._bus.emit(
+                e.ToolFailed(call_id=call_id, reason=report.status, text=text, report=report), span=call_id
+            )
+        task = fold_all(self._bus.history).task
+        query = task.text if task else ""
+        await asyncio.to_thread(self._shelf.record_run, action.name, record.version, ok=ok, query=query)
+
+    async def _check_shelf(self, digest: str) -> None:
+        """A tool that another session registered meanwhile enters this session's record first."""
+        known = {card.digest for card in fold_all(self._bus.history).library}
+        if digest not in known:
+            await self._bus.emit(e.LibraryLoaded(tools=self._shelf.cards()))
+
+    async def _ask_person(self, action_id: str, question: str) -> None:
+        await self._bus.emit(e.QuestionAsked(question_id=action_id, text=question), span=action_id)
+        await self._ask_again(action_id)
+
+    async def _ask_again(self, question_id: str) -> None:
+        if self._policy.parks:
+            raise ModelError(
+                "unavailable",
+                "The agent asks a question and nobody can answer here.",
+                hint="Open the session in the console: `alita --session ID`.",
+            )
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._answers[question_id] = future
+        try:
+            text = await future
+        finally:
+            del self._answers[question_id]
+        await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=text), span=question_id)
+
+    def _observed(self, seen: int) -> str:
+        """What a step brought, without what differs each time."""
+        told: list[str] = []
+        for envelope in self._bus.history[seen:]:
+            match envelope.event:
+                case e.ToolSearched(hits=hits, near_misses=near):
+                    told.append(f"{hits}{near}")
+                case e.WebSearched(results=results):
+                    told.append(str(results))
+                case e.PageRead(text=text) | e.ActionFailed(text=text) | e.ToolFailed(text=text):
+                    told.append(text)
+                case e.ToolReturned(report=report):
+                    told.append(str(report.result))
+                case e.BuildFailed(reason=reason) | e.ApprovalResolved(reason=reason):
+                    told.append(reason)
+                case e.QuestionAnswered(text=text) | e.Steered(text=text):
+                    told.append(f"{envelope.seq}{text}")
+                case _:
+                    pass
+        return "\n".join(told)
+
+
+def _ended(outcome: e.TaskOutcome, reason: str, *, answer: str = "", hint: str = "") -> e.TaskFinished:
+    return e.TaskFinished(task_id="", outcome=outcome, answer=answer, reason=reason, hint=hint)
+
+
+def _said(reply: Reply) -> str:
+    calls = "\n".join(f"{request.name}({request.arguments})" for request in reply.requests)
+    return "\n".join(part for part in (reply.text, calls) if part)

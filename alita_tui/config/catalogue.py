@@ -1,0 +1,128 @@
+"""The settings by their keys (`section.field`): types, defaults, meaning, and reading a value."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, cast
+
+import msgspec
+
+from alita_tui.config.settings import Settings
+from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: "a list of texts",
+}
+
+
+class Field(Value, frozen=True):
+    """One setting."""
+
+    key: str
+    """`section.name`."""
+    type: Any
+    default: Any
+
+    @property
+    def variable(self) -> str:
+        """Name of its environment variable."""
+        return "ALITA_" + self.key.replace(".", "_").upper()
+
+    @property
+    def kind(self) -> type:
+        """The plain type: bool, int, float, str or tuple."""
+        return type(self.default)
+
+
+@cache
+def fields() -> dict[str, Field]:
+    """Every setting by its key, in the order of the settings file."""
+    found = {}
+    for section in msgspec.structs.fields(Settings):
+        for field in msgspec.structs.fields(section.type):
+            key = f"{section.name}.{field.name}"
+            found[key] = Field(key=key, type=field.type, default=field.default)
+    return found
+
+
+def meaning(key: str) -> str:
+    """The sentence that describes a setting, or a section. Raises ConfigError."""
+    name, _, attribute = key.partition(".")
+    section = next((s.type for s in msgspec.structs.fields(Settings) if s.name == name), None)
+    if section is None or (attribute and key not in fields()):
+        raise unknown(key, "the settings")
+    if not attribute:
+        return inspect.getdoc(section) or ""
+    body = cast("ast.ClassDef", ast.parse(inspect.getsource(section)).body[0]).body
+    for node, after in zip(body, body[1:], strict=False):
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == attribute:
+            return str(ast.literal_eval(cast("ast.Expr", after).value))
+    raise AssertionError(f"{key} is not described")
+
+
+def field(key: str, where: str) -> Field:
+    """One setting. Raises ConfigError naming the nearest key."""
+    found = fields().get(key)
+    if found is None:
+        raise unknown(key, where)
+    return found
+
+
+def unknown(key: str, where: str) -> ConfigError:
+    """There is no such key; the hint names the nearest."""
+    near = nearest(key, fields())
+    return ConfigError(
+        f"{where} has an unknown key {one_line(key, 80)!r}.",
+        hint=f"Did you mean {near}?" if near else "`alita config` lists every key.",
+    )
+
+
+def nearest(word: str, valid: Iterable[str]) -> str:
+    """The valid name that looks most like a word, or nothing."""
+    close = difflib.get_close_matches(word, list(valid), n=1, cutoff=0.6)
+    return close[0] if close else ""
+
+
+def coerce(field: Field, value: object, where: str, *, text: bool = False) -> Any:
+    """A value as the setting's type. With `text` it is written as in a variable or on a command line.
+
+    Lists in text are separated by commas. Raises ConfigError that names the place and the key.
+    """
+    try:
+        read = _from_text(field, value) if text and isinstance(value, str) else value
+        if field.kind is str and not isinstance(read, str):
+            raise ValueError
+        return msgspec.convert(read, field.type, strict=True)
+    except (msgspec.ValidationError, ValueError) as error:
+        said = f" {one_line(str(error), 80)}." if isinstance(error, msgspec.ValidationError) else ""
+        raise ConfigError(
+            f"{where}: {field.key} must be {_WORDS[field.kind]}, not {one_line(repr(value), 60)}.{said}",
+            hint=f"The default is {field.default!r}.",
+        ) from error
+
+
+def _from_text(field: Field, value: str) -> object:
+    value = value.strip()
+    if field.kind is bool:
+        if value.lower() not in _TRUE | _FALSE:
+            raise ValueError
+        return value.lower() in _TRUE
+    if field.kind is int:
+        return int(value)
+    if field.kind is float:
+        return float(value)
+    if field.kind is tuple:
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value

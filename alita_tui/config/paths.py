@@ -1,0 +1,141 @@
+"""Where alita keeps its files: XDG folders, or everything under one home."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.values import Value
+
+_APP = "alita"
+
+
+class Paths(Value, frozen=True):
+    """The four base folders; every file below is derived from them. Nothing is created by reading it."""
+
+    data: Path
+    """What must not be lost: sessions, registry, memory, audit."""
+    config: Path
+    """What the person writes."""
+    cache: Path
+    """What can be made again."""
+    runtime: Path
+    """Locks and sockets of running processes."""
+
+    @property
+    def sessions(self) -> Path:
+        """Folder with one file per session."""
+        return self.data / "sessions"
+
+    @property
+    def registry(self) -> Path:
+        """Index of all tool versions."""
+        return self.data / "registry.json"
+
+    @property
+    def memory(self) -> Path:
+        """Episodic, semantic and procedural memory."""
+        return self.data / "memory.json"
+
+    @property
+    def mcp_box(self) -> Path:
+        """Folder with the tools as portable files."""
+        return self.data / "mcp_box"
+
+    @property
+    def audit(self) -> Path:
+        """Hash-chained log of every verdict."""
+        return self.data / "audit.jsonl"
+
+    @property
+    def desk(self) -> Path:
+        """Folder with parked builds and the verdicts left for them."""
+        return self.data / "desk"
+
+    @property
+    def environments(self) -> Path:
+        """Folder with installed requirements, by content address."""
+        return self.cache / "environments"
+
+    @property
+    def log(self) -> Path:
+        """Log file for bug reports."""
+        return self.cache / "alita.log"
+
+    @property
+    def config_file(self) -> Path:
+        """The settings."""
+        return self.config / "config.toml"
+
+    @property
+    def env_file(self) -> Path:
+        """Keys and settings as KEY=VALUE lines."""
+        return self.config / ".env"
+
+    @property
+    def keymap(self) -> Path:
+        """Remapped keys of the console."""
+        return self.config / "keymap.toml"
+
+    @property
+    def themes(self) -> Path:
+        """Folder with the person's own themes."""
+        return self.config / "themes"
+
+    def prepare(self) -> None:
+        """Create the base folders and those for data, for this user only (0700).
+
+        Folders that exist keep their mode. Raises StoreError.
+        """
+        folders = (self.data, self.config, self.cache, self.runtime)
+        for folder in (*folders, self.sessions, self.mcp_box, self.desk, self.environments):
+            make_private(folder)
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder, and the missing ones above it, with mode 0700. Raises StoreError."""
+    try:
+        for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        if not folder.is_dir():
+            raise NotADirectoryError(20, "it is not a folder")
+    except OSError as error:
+        raise StoreError(
+            f"The folder {folder} cannot be created: {error.strerror}.",
+            hint="Check its permissions, or give another place with --home or ALITA_HOME.",
+        ) from error
+
+
+def locate(home: Path | None, environ: Mapping[str, str]) -> Paths:
+    """Paths under `home` or ALITA_HOME when given, else in the XDG base directories.
+
+    Relative XDG variables are passed over, as the specification (0.8) asks.
+    """
+    chosen = str(home) if home is not None else environ.get("ALITA_HOME", "")
+    if chosen:
+        root = Path(chosen).expanduser().absolute()
+        return Paths(data=root / "data", config=root, cache=root / "cache", runtime=root / "run")
+    from platformdirs import PlatformDirs
+
+    dirs = PlatformDirs(_APP, appauthor=False)
+    cache = _xdg(environ, "XDG_CACHE_HOME") or Path(dirs.user_cache_dir)
+    return Paths(
+        data=_xdg(environ, "XDG_DATA_HOME") or Path(dirs.user_data_dir),
+        config=_xdg(environ, "XDG_CONFIG_HOME") or Path(dirs.user_config_dir),
+        cache=cache,
+        runtime=_xdg(environ, "XDG_RUNTIME_DIR") or cache / "run",
+    )
+
+
+def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
+    value = environ.get(name, "")
+    return Path(value) / _APP if value.startswith("/") else None
+
+
+def shipped(kind: Literal["themes", "sessions"]) -> Path:
+    """The folder that comes with alita: inside the package in a wheel, beside it in a checkout."""
+    package = Path(__file__).parents[1]
+    packed = package / "_shipped" / kind
+    return packed if packed.is_dir() else package.parent / kind

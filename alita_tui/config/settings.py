@@ -1,0 +1,120 @@
+"""Every setting with its type, default and meaning. The text under a setting is what `alita config` shows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from alita_tui.spine.values import Value
+
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
+Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+
+
+class ModelSettings(Value, frozen=True):
+    """Which language model works."""
+
+    provider: str = ""
+    """Provider or preset, such as `anthropic`, `openai` or `ollama`; empty: not configured."""
+    name: str = ""
+    """The model's name as its provider spells it."""
+    base_url: str = ""
+    """Address of a compatible server; empty: the provider's own."""
+    timeout: Seconds = 120.0
+    """Longest silence in seconds while a reply streams."""
+
+
+class BudgetSettings(Value, frozen=True):
+    """What a task may cost. Reserved before each call, so a cap is never overrun."""
+
+    task_usd: Dollars = 2.0
+    """Cap of one task in US dollars; 0: none."""
+    session_usd: Dollars = 10.0
+    """Cap of one session in US dollars, kept across resume; 0: none."""
+    task_tokens: Count = 1_000_000
+    """Cap of one task in tokens, for models without a known price too; 0: none."""
+    reply_tokens: Positive = 8192
+    """Longest single reply in tokens."""
+    max_steps: Positive = 30
+    """Steps (thought, action, observation) of one task."""
+    max_repairs: Count = 4
+    """How often one build is repaired before it is given up."""
+
+
+class SandboxSettings(Value, frozen=True):
+    """Where generated code runs, and its limits."""
+
+    image: str = "docker.io/library/python:3.12-slim"
+    """Base image that is pulled where a registry answers."""
+    image_tar: str = ""
+    """Root file system as a tar file, imported instead of pulling."""
+    pull: bool = True
+    """Whether a registry may be asked at all."""
+    wall_seconds: Seconds = 20.0
+    """Longest run of a tool, by the clock."""
+    memory_mb: Annotated[int, Meta(ge=32, le=1_048_576)] = 512
+    """Memory of one run in mebibytes."""
+    account: str = "alita-sandbox"
+    """Unprivileged account that runs Podman when alita runs as root."""
+    socket: str = ""
+    """Podman's API socket; empty: alita starts the service."""
+
+
+class WebSettings(Value, frozen=True):
+    """Searching and reading. Keys are never settings: they are named here and kept elsewhere."""
+
+    provider: str = "web"
+    """Search provider that is asked by default: `web`, `github` or `pypi`."""
+    duckduckgo_url: str = "https://html.duckduckgo.com/html/"
+    """Keyless web search."""
+    google_url: str = "https://www.googleapis.com/customsearch/v1"
+    """Google Programmable Search, used for `web` when its key and `google_cx` are there."""
+    google_key_name: str = "GOOGLE_API_KEY"
+    """Name under which the key of Google Programmable Search is kept."""
+    google_cx: str = ""
+    """Identifier of the programmable search engine."""
+    github_url: str = "https://api.github.com"
+    """GitHub's REST API."""
+    github_token_name: str = "GITHUB_TOKEN"  # noqa: S105 - a name, not a token
+    """Name under which an optional GitHub token is kept."""
+    pypi_url: str = "https://pypi.org"
+    """The Python package index."""
+    allowed_private: tuple[str, ...] = ()
+    """Private hosts that may be read, as `host`, `host:port` or network (`10.0.0.0/8`)."""
+    timeout: Seconds = 20.0
+    """Seconds for one request, redirects included."""
+    max_bytes: Annotated[int, Meta(ge=1024, le=100_000_000)] = 2_000_000
+    """Bytes that are read of one page."""
+
+
+class ConsoleSettings(Value, frozen=True):
+    """How the console looks and behaves."""
+
+    theme: str = ""
+    """Theme on a dark background; empty: the built-in one."""
+    theme_light: str = ""
+    """Theme on a light background; empty: the built-in one."""
+    mouse: bool = True
+    """Whether the mouse is used; without it the terminal selects text itself."""
+    bell: bool = True
+    """Whether an approval rings the bell while the terminal is in the background."""
+    reduced_motion: bool = False
+    """No spinners and no animations."""
+
+
+class Settings(Value, frozen=True):
+    """All settings."""
+
+    model: ModelSettings = ModelSettings()
+    budget: BudgetSettings = BudgetSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    web: WebSettings = WebSettings()
+    console: ConsoleSettings = ConsoleSettings()
+
+    @property
+    def configured(self) -> bool:
+        """True when a model is named; else the demo is offered."""
+        return bool(self.model.provider)

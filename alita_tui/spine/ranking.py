@@ -1,0 +1,182 @@
+"""Which short texts bear on a query: the one scorer behind tool search and recall.
+
+A query's words count by how rare they are (smoothed idf), a text's by how often they occur
+(BM25's saturation: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009).
+A word that is not in a text may be there in another form: words are alike by their character
+3- to 5-grams (Dice). The score is the share of the query that a text covers, so it lies between
+0 and 1 and means the same for every query.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from alita_tui.spine.values import Value
+
+_STOP = frozenset(
+    """a about above after again against all also am an and any anyone are as at be because been before
+    being below between both but by can could did do does doing done down during each every few for
+    from further get give given had has have having he her here hers him his how i if in into is it
+    its itself just kindly let like make many me more most much must my need needed no nor not now of
+    off on once only or other our ours out over own please same say see shall she should show so some
+    such take tell than thank thanks that the their theirs them then there these they thing this those
+    through to too tool under until up use used using very want was way we were what when where whether
+    which while who whom why will with without would write yes you your yours
+    calculate compute create find help run work function one two three result return value given""".split()
+)
+"""Words that say nothing of what is wanted, among them the verbs of nearly every request."""
+
+_QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”")
+_DATA = re.compile(r"\S*(?:[@\\]|://|\d)\S*|(?<!\w)/\S+")
+"""Addresses, paths, numbers: what a request is about in particular, not what it asks for."""
+_HYPHEN = re.compile(r"\b([^\W\d_])-(?=[^\W\d_])")
+"""As in `e-mail`."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+_SUFFIXES = (
+    "isations izations isation ization ations ation ators ator ating ised ized ising izing ises izes ise"
+    " ize ated ates ate ingly ments ment ness ions ion ings ing ers er ors or ies ied edly ed es s ly y e"
+).split()
+
+_SATURATION = 0.35
+"""BM25's k1: small, for a tool's name says a thing once and means it."""
+_LENGTH = 0.3
+"""BM25's b: how far long texts are marked down."""
+_ALIKE = 0.55
+"""Dice coefficient from which two words count as forms of one."""
+_QUERY_WORDS = 10
+"""Words of a query that count in full: a text cannot be asked to cover a whole page."""
+
+
+class Ranked(Value, frozen=True):
+    """One text that shares something with the query."""
+
+    key: str
+    score: float
+    """0 to 1: how much of the query the text covers."""
+    words: tuple[str, ...] = ()
+    """The query's words that matched, as they were written, the weightiest first."""
+
+
+def stem(word: str) -> str:
+    """A word without its endings: `validate`, `validation` and `valid` are one."""
+    for suffix in _SUFFIXES:
+        left = len(word) - len(suffix)
+        if word.endswith(suffix) and left >= (3 if len(suffix) < 3 else 4):
+            if suffix == "s" and word.endswith(("ss", "us", "is")):
+                continue
+            word = word[:left]
+            doubled = len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz"
+            return stem(word[:-1] if doubled else word)
+    return word
+
+
+def words(text: str) -> list[tuple[str, str]]:
+    """`(stem, word)` for each word that says something; quoted text and data are left out.
+
+    A text of nothing else keeps its quoted words.
+    """
+    bare = _split(_DATA.sub(" ", _QUOTED.sub(" ", text)))
+    return bare or _split(_DATA.sub(" ", text))
+
+
+def _split(text: str) -> list[tuple[str, str]]:
+    plain = unicodedata.normalize("NFKD", _CAMEL.sub(" ", _HYPHEN.sub(r"\1", text)))
+    plain = "".join(char for char in plain if not unicodedata.combining(char)).casefold()
+    found = _WORD.findall(plain)
+    return [(stem(word), word) for word in found if word not in _STOP and (len(word) > 1 or word > "\x7f")]
+
+
+class Ranking:
+    """An index of short texts, changed one text at a time."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, dict[str, float]] = {}
+        self._postings: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        self._grams: defaultdict[str, set[str]] = defaultdict(set)
+        self._total = 0.0
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def put(self, key: str, fields: Iterable[tuple[str, float]]) -> None:
+        """Index a text, or replace it: `(text, weight)` for each of its parts."""
+        self.remove(key)
+        weights: Counter[str] = Counter()
+        for text, weight in fields:
+            for form, _ in words(text):
+                weights[form] += weight  # type: ignore[assignment]  # a Counter of floats
+        self._texts[key] = dict(weights)
+        self._total += sum(weights.values())
+        for form, weight in weights.items():
+            if form not in self._postings:
+                for gram in _grams(form):
+                    self._grams[gram].add(form)
+            self._postings[form][key] = weight
+
+    def remove(self, key: str) -> None:
+        """Take a text out; a missing one is no error."""
+        weights = self._texts.pop(key, {})
+        self._total -= sum(weights.values())
+        for form in weights:
+            del self._postings[form][key]
+            if not self._postings[form]:
+                del self._postings[form]
+                for gram in _grams(form):
+                    self._grams[gram].discard(form)
+                    if not self._grams[gram]:
+                        del self._grams[gram]
+
+    def rank(self, query: str) -> list[Ranked]:
+        """Every text that shares something with the query, best first."""
+        asked: dict[str, str] = {}
+        for form, word in words(query):
+            asked.setdefault(form, word)
+        weights = {form: self._idf(form) for form in asked}
+        whole = sum(sorted(weights.values(), reverse=True)[:_QUERY_WORDS])
+        scores: defaultdict[str, float] = defaultdict(float)
+        matched: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        for form, word in asked.items():
+            for key, share in self._matches(form).items():
+                scores[key] += weights[form] * share
+                matched[key].append((weights[form] * share, word))
+        found = [
+            Ranked(
+                key=key,
+                score=round(min(1.0, score / whole), 4),
+                words=tuple(word for _, word in sorted(matched[key], reverse=True)),
+            )
+            for key, score in scores.items()
+        ]
+        return sorted(found, key=lambda one: (-one.score, one.key))
+
+    def _idf(self, form: str) -> float:
+        """Smoothed, and never below 1: in a library of one tool every word still counts."""
+        return math.log((1 + len(self._texts)) / (1 + len(self._postings.get(form, ())))) + 1
+
+    def _matches(self, form: str) -> dict[str, float]:
+        """For each text, how well it has this word: 0 to 1."""
+        best: dict[str, float] = {}
+        average = self._total / len(self._texts) if self._texts else 1.0
+        for other, alike in self._forms(form):
+            for key, weight in self._postings[other].items():
+                length = sum(self._texts[key].values()) / (average or 1.0)
+                share = alike * weight / (weight + _SATURATION * (1 - _LENGTH + _LENGTH * length))
+                best[key] = max(best.get(key, 0.0), share)
+        return best
+
+    def _forms(self, form: str) -> list[tuple[str, float]]:
+        """Indexed words that are this one or like it, and how much."""
+        grams = _grams(form)
+        shared = Counter(other for gram in grams for other in self._grams.get(gram, ()))
+        alike = ((other, 2 * n / (len(grams) + len(_grams(other)))) for other, n in shared.items())
+        return [(other, score) for other, score in alike if score >= _ALIKE]
+
+
+def _grams(form: str) -> set[str]:
+    padded = f"^{form}$"
+    return {padded[at : at + size] for size in (3, 4, 5) for at in range(len(padded) - size + 1)} or {padded}

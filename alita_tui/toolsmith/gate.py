@@ -1,0 +1,99 @@
+"""Where a build waits for a person. The only Future in the project lives here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.errors import ApprovalPending
+from alita_tui.spine.ports import ApprovalDesk
+from alita_tui.spine.values import Value
+
+_DESK_SECONDS = 0.5
+"""How often a waiting build looks for a verdict given in another shell: there is no event for it."""
+
+
+class Decision(Value, frozen=True):
+    """A verdict together with who gave it."""
+
+    command: ResolveApproval
+    by: str
+
+
+class Gate:
+    """Asks once per build, takes the first verdict on exactly the digest that was asked about."""
+
+    def __init__(
+        self, bus: Bus, desk: ApprovalDesk, *, me: str, parks: bool, taken: Callable[[str], None]
+    ) -> None:
+        self._bus = bus
+        self._desk = desk
+        self._me = me
+        self._parks = parks
+        self._taken = taken
+        self._waiting: dict[str, tuple[str, asyncio.Future[Decision]]] = {}
+
+    async def ask(self, request: e.ApprovalRequested) -> Decision:
+        """Put the request on record and wait. Raises ApprovalPending where nobody is there to answer."""
+        await self._bus.emit(request, span=request.build_id)
+        return await self.wait(request)
+
+    async def wait(self, request: e.ApprovalRequested) -> Decision:
+        """Wait for the verdict on a request that is already on record."""
+        future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self._waiting[request.approval_id] = (request.digest, future)
+        try:
+            while True:
+                left = await asyncio.to_thread(self._desk.verdict, request.approval_id)
+                if left is not None and not future.done():
+                    command = msgspec.convert(left.command, ResolveApproval)
+                    if command.digest == request.digest:
+                        future.set_result(Decision(command=command, by=left.by))
+                if not future.done():
+                    if self._parks:
+                        raise ApprovalPending(
+                            f"{request.name} v{request.version} waits for your verdict.",
+                            hint="`alita builds list` shows it; `alita resume` goes on once it is decided.",
+                        )
+                    await asyncio.wait((future,), timeout=_DESK_SECONDS)
+                if future.done():
+                    return await self._record(request, future.result())
+        finally:
+            del self._waiting[request.approval_id]
+
+    def resolve(self, command: ResolveApproval) -> str:
+        """Hand in a verdict from this process. Returns why it counts for nothing, or an empty string."""
+        asked = self._waiting.get(command.approval_id)
+        if asked is None:
+            return "That build no longer waits for a verdict; nothing was changed."
+        digest, future = asked
+        if command.digest != digest:
+            return "The verdict names other bytes than the build has; nothing was changed."
+        if future.done():
+            return "That build was decided already; nothing was changed."
+        future.set_result(Decision(command=command, by=self._me))
+        return ""
+
+    async def _record(self, request: e.ApprovalRequested, decision: Decision) -> Decision:
+        command = decision.command
+        await self._bus.emit(
+            e.ApprovalResolved(
+                approval_id=request.approval_id,
+                build_id=request.build_id,
+                digest=request.digest,
+                verdict=command.verdict,
+                reason=command.reason,
+                by=decision.by,
+                via=command.via,
+                seen_ms=command.seen_ms,
+                scrolled_to_end=command.scrolled_to_end,
+            ),
+            span=request.build_id,
+        )
+        await asyncio.to_thread(self._taken, request.approval_id)
+        return decision

@@ -1,0 +1,106 @@
+"""The web as the agent uses it: search with one provider, read one page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from alita_tui.spine.errors import WebError
+from alita_tui.spine.ports import Page, SearchPage
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+from alita_tui.web import providers
+from alita_tui.web.address import Guard, Resolver, system_resolver
+from alita_tui.web.fetch import Fetcher
+from alita_tui.web.reader import read_page
+
+PROVIDERS = ("web", "github", "pypi")
+
+
+class WebSettings(Value, frozen=True):
+    """Where the providers are and what one request may cost."""
+
+    duckduckgo_url: str = "https://html.duckduckgo.com/html/"
+    """Keyless search: DuckDuckGo's page for browsers without scripts."""
+    google_url: str = "https://www.googleapis.com/customsearch/v1"
+    github_url: str = "https://api.github.com"
+    pypi_url: str = "https://pypi.org"
+    google_key: str = ""
+    """Key of Google Programmable Search; used for `web` when `google_cx` is set too."""
+    google_cx: str = ""
+    github_token: str = ""
+    """Optional; raises GitHub's rate limit."""
+    allowed_private: tuple[str, ...] = ()
+    """Private hosts that may be read, as `host`, `host:port` or CIDR."""
+    provider: str = "web"
+    """What is asked when a search names no provider."""
+    timeout: float = 20.0
+    """Seconds for one request, redirects included."""
+    max_bytes: int = 2_000_000
+    """Of one page, unpacked; the rest is cut."""
+    max_chars: int = 20_000
+    """Of the readable text of one page."""
+    results: int = 8
+    """At most, of one search."""
+    user_agent: str = "Mozilla/5.0 (compatible; alita-tui)"
+
+
+class WebRoom:
+    """Meets the `Web` protocol. Raises ConfigError for a wrong entry in `allowed_private`."""
+
+    def __init__(
+        self,
+        settings: WebSettings,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        resolver: Resolver = system_resolver,
+    ) -> None:
+        self._settings = settings
+        self._fetcher = Fetcher(
+            Guard(settings.allowed_private, resolver),
+            timeout=settings.timeout,
+            max_bytes=settings.max_bytes,
+            user_agent=settings.user_agent,
+            environ=environ,
+        )
+
+    async def search(self, query: str, *, provider: str = "") -> SearchPage:
+        """Search with one provider (`web`, `github`, `pypi`; empty: the settings'). Raises WebError."""
+        asked = one_line(query, 240)
+        if not asked:
+            raise WebError("The search is empty.", hint="Say what to look for in a few words.")
+        match provider or self._settings.provider:
+            case "web":
+                return await self._web(asked)
+            case "github":
+                s = self._settings
+                found = await providers.github(self._fetcher, s.github_url, s.github_token, asked, s.results)
+                return SearchPage(provider="github", results=found)
+            case "pypi":
+                found = await providers.pypi(self._fetcher, self._settings.pypi_url, asked)
+                if found:
+                    return SearchPage(provider="pypi", results=found[: self._settings.results])
+                return await self._web(f"site:pypi.org {asked}")
+            case other:
+                raise WebError(
+                    f"There is no search provider {one_line(other, 40)!r}.",
+                    hint=f"Choose one of: {', '.join(PROVIDERS)}.",
+                )
+
+    async def _web(self, query: str) -> SearchPage:
+        s = self._settings
+        if s.google_key and s.google_cx:
+            found = await providers.google(
+                self._fetcher, s.google_url, s.google_key, s.google_cx, query, s.results
+            )
+            return SearchPage(provider="google", results=found)
+        found = await providers.duckduckgo(self._fetcher, s.duckduckgo_url, query, s.results)
+        return SearchPage(provider="duckduckgo", results=found)
+
+    async def read(self, url: str) -> Page:
+        """Read one page as text. Raises WebError, AddressRefused."""
+        return await read_page(self._fetcher, url, max_chars=self._settings.max_chars)
+
+    async def close(self) -> None:
+        """Close connections; a request after it raises WebError."""
+        await self._fetcher.close()

@@ -1,0 +1,166 @@
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alita_tui.config.catalogue import fields, meaning
+from alita_tui.config.load import load
+from alita_tui.config.paths import locate
+from alita_tui.config.settings import Settings
+from alita_tui.config.write import set_value, unset_value
+from alita_tui.spine.errors import ConfigError, StoreError
+
+MINE = """# my settings
+[budget]   # money first
+max_steps = 12  # enough
+task_usd = 0.5
+
+[model]
+provider = "ollama"
+"""
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return locate(tmp_path, {})
+
+
+def test_a_change_keeps_comments_and_order(paths):
+    paths.config_file.write_text(MINE)
+    assert set_value(paths, "budget.max_steps", "20") == 20
+    assert paths.config_file.read_text() == MINE.replace("= 12", "= 20")
+    set_value(paths, "model.name", "qwen3:8b")
+    text = paths.config_file.read_text()
+    assert "# my settings" in text and "# enough" in text
+    assert load(paths, {}).settings.model.name == "qwen3:8b"
+
+
+def test_unset_goes_back_to_the_default(paths):
+    paths.config_file.write_text(MINE)
+    assert unset_value(paths, "budget.task_usd") is True
+    assert load(paths, {}).origin("budget.task_usd") == "default"
+    assert unset_value(paths, "budget.task_usd") is False
+    assert "max_steps = 12  # enough" in paths.config_file.read_text()
+
+
+def test_a_new_file_is_private_and_so_is_its_folder(tmp_path):
+    paths = locate(tmp_path / "new", {})
+    set_value(paths, "console.bell", "off")
+    assert stat.S_IMODE(paths.config_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(paths.config.stat().st_mode) == 0o700
+    assert load(paths, {}).settings.console.bell is False
+
+
+def test_an_open_file_becomes_private_and_nothing_is_left_behind(paths):
+    paths.config_file.write_text(MINE)
+    paths.config_file.chmod(0o644)
+    set_value(paths, "console.mouse", False)
+    assert stat.S_IMODE(paths.config_file.stat().st_mode) == 0o600
+    assert [path.name for path in paths.config.iterdir()] == ["config.toml"]
+
+
+def test_a_link_is_followed(paths, tmp_path):
+    (tmp_path / "dotfiles").mkdir()
+    target = tmp_path / "dotfiles" / "alita.toml"
+    target.write_text(MINE)
+    paths.config_file.symlink_to(target)
+    set_value(paths, "budget.max_steps", 3)
+    assert paths.config_file.is_symlink()
+    assert "max_steps = 3" in target.read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("budget.max_step", "3", "budget.max_steps"),
+        ("budget", "3", "alita config"),
+        ("budget.max_steps", "many", "a whole number"),
+        ("budget.max_steps", "0", ">= 1"),
+        ("budget.task_usd", "nan", "a number"),
+        ("console.bell", "maybe", "true or false"),
+    ],
+)
+def test_what_is_wrong_is_not_written(paths, key, value, said):
+    paths.config_file.write_text(MINE)
+    with pytest.raises(ConfigError) as caught:
+        set_value(paths, key, value)
+    assert said in str(caught.value)
+    assert paths.config_file.read_text() == MINE
+
+
+@pytest.mark.parametrize("broken", ["[budget\nmax_steps = 1\n", "budget = 3\n", "budget = [1]\n"])
+def test_a_broken_file_is_left_as_it_is(paths, broken):
+    paths.config_file.write_text(broken)
+    with pytest.raises(ConfigError, match=r"config\.toml"):
+        set_value(paths, "budget.max_steps", 5)
+    assert paths.config_file.read_text() == broken
+
+
+def test_unset_of_an_unknown_key(paths):
+    with pytest.raises(ConfigError, match="unknown key"):
+        unset_value(paths, "budget.nothing")
+
+
+def test_a_disk_that_takes_nothing_is_a_store_error(paths):
+    paths.config_file.symlink_to("/proc/nowhere/config.toml")
+    with pytest.raises(StoreError, match="cannot be written"):
+        set_value(paths, "budget.max_steps", 5)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    ["budget.max_steps = 1\n", "budget = { max_steps = 1 }\n", '["budget"]\n"max_steps" = 1\n', "[budget]\n"],
+)
+def test_every_layout_of_a_section_can_be_changed(paths, layout):
+    paths.config_file.write_text(layout)
+    set_value(paths, "budget.max_steps", 9)
+    set_value(paths, "budget.task_usd", 1.5)
+    budget = load(paths, {}).settings.budget
+    assert (budget.max_steps, budget.task_usd) == (9, 1.5)
+
+
+def test_every_setting_has_a_meaning_and_a_default_of_its_type():
+    assert len(fields()) > 25
+    for key, field in fields().items():
+        assert len(meaning(key)) > 10
+        assert field.default == getattr(getattr(Settings(), key.split(".")[0]), key.split(".")[1])
+        assert meaning(key.split(".")[0])
+    with pytest.raises(ConfigError):
+        meaning("model.nothing")
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+VALUES = {
+    bool: st.booleans(),
+    int: st.integers(32, 1_000_000).filter(lambda n: n >= 1024),
+    float: st.floats(0.001, 86_400, allow_nan=False),
+    str: TEXTS,
+    tuple: st.lists(TEXTS, max_size=4).map(tuple),
+}
+CHANGES = st.sampled_from(sorted(fields())).flatmap(
+    lambda key: st.tuples(st.just(key), VALUES[fields()[key].kind])
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=6), st.sampled_from(["", MINE, "[web]\n[console]\n"]))
+def test_what_is_set_is_what_is_loaded(changes, start):
+    with tempfile.TemporaryDirectory() as folder:
+        paths = locate(Path(folder), {})
+        if start:
+            paths.config_file.write_text(start)
+        wanted = {}
+        for key, value in changes:
+            wanted[key] = set_value(paths, key, value)
+            if not isinstance(value, str):
+                assert wanted[key] == value
+        loaded = load(paths, {})
+        assert {key: loaded.value(key) for key in wanted} == wanted
+        assert all(loaded.origin(key).startswith("config.toml line") for key in wanted)
+        for key in wanted:
+            assert unset_value(paths, key)
+        loaded = load(paths, {})
+        assert {key: loaded.value(key) for key in wanted} == {key: fields()[key].default for key in wanted}

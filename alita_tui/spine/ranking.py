@@ -3,8 +3,8 @@
 A query's words count by how rare they are (smoothed idf), a text's by how often they occur
 (BM25's saturation: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009).
 A word that is not in a text may be there in another form: words are alike by their character
-3- to 5-grams (Dice). The score is the share of the query that a text covers, so it lies between
-0 and 1 and means the same for every query.
+3- to 5-grams (Dice). The score is the share of the query that a text covers, mixed with the share
+of the text's title that the query covers, so it lies between 0 and 1 and means the same for every query.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ _LENGTH = 0.3
 """BM25's b: how far long texts are marked down."""
 _ALIKE = 0.55
 """Dice coefficient from which two words count as forms of one."""
+_TITLE = 0.3
+"""Share of a score that the title has, where a text has one."""
 _QUERY_WORDS = 10
 """Words of a query that count in full: a text cannot be asked to cover a whole page."""
 
@@ -62,16 +64,16 @@ class Ranked(Value, frozen=True):
     """The query's words that matched, as they were written, the weightiest first."""
 
 
-def stem(word: str) -> str:
+def stem(word: str, *, whole: bool = True) -> str:
     """A word without its endings: `validate`, `validation` and `valid` are one."""
     for suffix in _SUFFIXES:
         left = len(word) - len(suffix)
         if word.endswith(suffix) and left >= (3 if len(suffix) < 3 else 4):
-            if suffix == "s" and word.endswith(("ss", "us", "is")):
-                continue
+            if suffix.endswith("s") and not whole or suffix == "s" and word.endswith(("ss", "us", "is")):
+                continue  # no plural: the s of `convers(ion)`, of `address`
             word = word[:left]
             doubled = len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz"
-            return stem(word[:-1] if doubled else word)
+            return stem(word[:-1] if doubled else word, whole=False)
     return word
 
 
@@ -96,6 +98,8 @@ class Ranking:
 
     def __init__(self) -> None:
         self._texts: dict[str, dict[str, float]] = {}
+        self._titles: dict[str, frozenset[str]] = {}
+        self._lengths: dict[str, float] = {}
         self._postings: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._grams: defaultdict[str, set[str]] = defaultdict(set)
         self._total = 0.0
@@ -103,15 +107,20 @@ class Ranking:
     def __len__(self) -> int:
         return len(self._texts)
 
-    def put(self, key: str, fields: Iterable[tuple[str, float]]) -> None:
-        """Index a text, or replace it: `(text, weight)` for each of its parts."""
+    def put(self, key: str, fields: Iterable[tuple[str, float]], *, title: str = "") -> None:
+        """Index a text, or replace it: `(text, weight)` for each of its parts.
+
+        A title, to be given as a part as well, is what a good query covers.
+        """
         self.remove(key)
-        weights: Counter[str] = Counter()
+        weights: defaultdict[str, float] = defaultdict(float)
         for text, weight in fields:
             for form, _ in words(text):
-                weights[form] += weight  # type: ignore[assignment]  # a Counter of floats
+                weights[form] += weight
         self._texts[key] = dict(weights)
-        self._total += sum(weights.values())
+        self._titles[key] = frozenset(form for form, _ in words(title)) & weights.keys()
+        self._lengths[key] = sum(weights.values())
+        self._total += self._lengths[key]
         for form, weight in weights.items():
             if form not in self._postings:
                 for gram in _grams(form):
@@ -121,7 +130,8 @@ class Ranking:
     def remove(self, key: str) -> None:
         """Take a text out; a missing one is no error."""
         weights = self._texts.pop(key, {})
-        self._total -= sum(weights.values())
+        self._titles.pop(key, None)
+        self._total -= self._lengths.pop(key, 0.0)
         for form in weights:
             del self._postings[form][key]
             if not self._postings[form]:
@@ -138,33 +148,41 @@ class Ranking:
             asked.setdefault(form, word)
         weights = {form: self._idf(form) for form in asked}
         whole = sum(sorted(weights.values(), reverse=True)[:_QUERY_WORDS])
-        scores: defaultdict[str, float] = defaultdict(float)
+        heard: set[str] = set()
         matched: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         for form, word in asked.items():
-            for key, share in self._matches(form).items():
-                scores[key] += weights[form] * share
+            forms = self._forms(form)
+            heard.update(other for other, _ in forms)
+            for key, share in self._matches(forms).items():
                 matched[key].append((weights[form] * share, word))
         found = [
             Ranked(
                 key=key,
-                score=round(min(1.0, score / whole), 4),
-                words=tuple(word for _, word in sorted(matched[key], reverse=True)),
+                score=self._score(key, min(1.0, sum(weight for weight, _ in pairs) / whole), heard),
+                words=tuple(word for _, word in sorted(pairs, reverse=True)),
             )
-            for key, score in scores.items()
+            for key, pairs in matched.items()
         ]
         return sorted(found, key=lambda one: (-one.score, one.key))
+
+    def _score(self, key: str, covered: float, heard: set[str]) -> float:
+        title = self._titles[key]
+        if title:
+            own = sum(map(self._idf, title & heard)) / sum(map(self._idf, title))
+            covered = (1 - _TITLE) * covered + _TITLE * own
+        return round(covered, 4)
 
     def _idf(self, form: str) -> float:
         """Smoothed, and never below 1: in a library of one tool every word still counts."""
         return math.log((1 + len(self._texts)) / (1 + len(self._postings.get(form, ())))) + 1
 
-    def _matches(self, form: str) -> dict[str, float]:
-        """For each text, how well it has this word: 0 to 1."""
+    def _matches(self, forms: list[tuple[str, float]]) -> dict[str, float]:
+        """For each text, how well it has one of these forms: 0 to 1."""
         best: dict[str, float] = {}
         average = self._total / len(self._texts) if self._texts else 1.0
-        for other, alike in self._forms(form):
+        for other, alike in forms:
             for key, weight in self._postings[other].items():
-                length = sum(self._texts[key].values()) / (average or 1.0)
+                length = self._lengths[key] / (average or 1.0)
                 share = alike * weight / (weight + _SATURATION * (1 - _LENGTH + _LENGTH * length))
                 best[key] = max(best.get(key, 0.0), share)
         return best

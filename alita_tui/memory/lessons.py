@@ -1,0 +1,115 @@
+"""What a finished task leaves behind, from what was seen to happen and from nothing else.
+
+A task teaches when it was answered and a tool of the library gave a result on the way. What was
+recalled, searched or merely said is never learned from, so a mistake cannot confirm itself.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import msgspec
+
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.events import BudgetSpent, TaskFinished, TaskSubmitted, ToolCalled, ToolReturned
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import MemoryItem, Value
+
+_TASK, _ANSWER = 300, 400
+"""Characters kept of a task and of an answer."""
+
+FOOTNOTE = " (tools: "
+"""Begins what an episode adds to task and answer; not searched."""
+
+
+class _Course(Value, frozen=True):
+    """How a task went."""
+
+    session_id: str
+    seq: int
+    """Of the event that ended it."""
+    task: str
+    answer: str
+    tools: tuple[str, ...]
+    """Tools that gave a result, in order, neighbours of the same name as one."""
+    cost_usd: float
+    unpriced: bool
+
+
+def episode(envelopes: tuple[Envelope, ...], task_id: str) -> tuple[MemoryItem, ...]:
+    """The task, its answer in short, its tools and its cost; nothing for a task that teaches nothing."""
+    course = _course(envelopes, task_id)
+    if course is None:
+        return ()
+    cost = f"${course.cost_usd:.4f}" + (" and calls without a known price" if course.unpriced else "")
+    text = f"{course.task} → {course.answer}{FOOTNOTE}{', '.join(course.tools)}; cost: {cost})"
+    return (_item(course, "episodic", f"episode:{course.session_id}:{task_id}", text),)
+
+
+def recipe(envelopes: tuple[Envelope, ...], task_id: str) -> tuple[MemoryItem, ...]:
+    """The chain of tools that answered the task; the same chain always has the same id."""
+    course = _course(envelopes, task_id)
+    if course is None:
+        return ()
+    name = sha256("\n".join(course.tools).encode()).hexdigest()[:16]
+    return (_item(course, "procedural", f"recipe:{name}", course.task),)
+
+
+def _item(course: _Course, memory: str, item_id: str, text: str) -> MemoryItem:
+    bare = MemoryItem(
+        item_id=item_id,
+        memory="episodic",
+        text=text,
+        source_session=course.session_id,
+        source_seq=course.seq,
+        tools=course.tools,
+    )
+    return bare if memory == "episodic" else msgspec.structs.replace(bare, memory="procedural")
+
+
+def _course(envelopes: tuple[Envelope, ...], task_id: str) -> _Course | None:
+    """The task's own events: one task runs at a time, so what lies between two ends belongs to the later."""
+    ends = [(at, one.event) for at, one in enumerate(envelopes) if isinstance(one.event, TaskFinished)]
+    ours: list[Envelope] = []
+    begin = 0
+    for at, end in ends:
+        if end.task_id == task_id:
+            ours.extend(envelopes[begin : at + 1])
+        begin = at + 1
+    last = ours[-1].event if ours else None
+    asked = next(
+        (
+            one.event.text
+            for one in envelopes
+            if isinstance(one.event, TaskSubmitted) and one.event.task_id == task_id
+        ),
+        "",
+    )
+    tools = _tools(ours)
+    if not isinstance(last, TaskFinished) or last.outcome != "answered" or not tools or not asked:
+        return None
+    spent = [one.event.cost_usd for one in ours if isinstance(one.event, BudgetSpent)]
+    return _Course(
+        session_id=ours[-1].session_id,
+        seq=ours[-1].seq or 0,
+        task=one_line(asked, _TASK),
+        answer=one_line(last.answer, _ANSWER),
+        tools=tools,
+        cost_usd=sum(cost for cost in spent if cost is not None),
+        unpriced=None in spent,
+    )
+
+
+def _tools(envelopes: list[Envelope]) -> tuple[str, ...]:
+    called: dict[str, str] = {}
+    chain: list[str] = []
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolCalled(call_id=call_id, name=name):
+                called[call_id] = name
+            case ToolReturned(call_id=call_id, report=report) if report.status == "ok" and call_id in called:
+                if chain[-1:] != [called[call_id]]:
+                    chain.append(called[call_id])
+            case _:
+                pass
+    return tuple(chain)

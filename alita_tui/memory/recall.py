@@ -1,0 +1,141 @@
+"""Remembers a few things that bear on a task, or nothing: what is unrelated only misleads."""
+
+from __future__ import annotations
+
+import threading
+
+import msgspec
+
+from alita_tui.memory.lessons import FOOTNOTE, episode, recipe
+from alita_tui.spine.ports import Documents
+from alita_tui.spine.ranking import Ranked, Ranking
+from alita_tui.spine.values import Json, MemoryItem, Value
+
+__all__ = ["RELEVANT", "Recollection", "episode", "recipe"]
+
+RELEVANT = 0.3
+"""Share of a task that an item has to cover to be recalled at all."""
+_AT_MOST = 3
+"""Items of each kind: recipes, and everything else."""
+_TASKS = 12
+"""Tasks that a recipe remembers having answered, the newest."""
+
+
+class _Kept(Value, frozen=True):
+    """An item as it is stored."""
+
+    item: MemoryItem
+    worked: int = 0
+    failed: int = 0
+    sources: tuple[str, ...] = ()
+    """`session:seq` of what it was learned from, the newest last."""
+    tasks: tuple[str, ...] = ()
+    """For recipes: the tasks it answered."""
+
+    @property
+    def reliability(self) -> float:
+        """Share of successes, drawn towards one half where there are few (Laplace); 1 for no recipe."""
+        if self.item.memory != "procedural":
+            return 1.0
+        return (self.worked + 1) / (self.worked + self.failed + 2)
+
+    @property
+    def shown(self) -> MemoryItem:
+        """The item with what is known of it in its text."""
+        if self.item.memory != "procedural":
+            return self.item
+        chain = " → ".join(self.item.tools)
+        record = f"worked {self.worked} of {self.worked + self.failed} times"
+        return msgspec.structs.replace(self.item, text=f"{self.item.text}: {chain} ({record})")
+
+
+class Recollection:
+    """Meets `Memory`. Sees at once what another process wrote to the same documents."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._seen: tuple[Json, ...] | None = None
+        self._kept: dict[str, _Kept] = {}
+        self._recipes = Ranking()
+        self._others = Ranking()
+        self._guard = threading.Lock()  # the engine asks from its loop and from threads
+
+    def recall(self, task: str) -> tuple[MemoryItem, ...]:
+        """At most three recipes, then at most three other items, each with its score and why."""
+        with self._guard:
+            self._refresh()
+            return tuple(self._best(self._recipes, task) + self._best(self._others, task))
+
+    def write(self, item: MemoryItem) -> None:
+        """Keep one item; a recipe that is known counts one success more, once per source.
+
+        Any other item with the same id is replaced. Raises StoreError.
+        """
+        with self._guard:
+            self._refresh()
+            bare = msgspec.structs.replace(item, score=0.0, why="")
+            known = self._kept.get(item.item_id)
+            source = f"{item.source_session}:{item.source_seq}"
+            if item.memory != "procedural" or known is None or known.item.memory != "procedural":
+                self._keep(_Kept(item=bare, worked=1, sources=(source,), tasks=(item.text,)))
+            elif source not in known.sources:
+                tasks = tuple(dict.fromkeys((*known.tasks, item.text)))[-_TASKS:]
+                sources = (*known.sources, source)[-_TASKS:]
+                more = known.worked + 1
+                self._keep(
+                    msgspec.structs.replace(known, item=bare, worked=more, sources=sources, tasks=tasks)
+                )
+
+    def recipe_failed(self, item_id: str) -> None:
+        """A task that followed this recipe was not answered. Raises StoreError."""
+        with self._guard:
+            self._refresh()
+            if (known := self._kept.get(item_id)) is not None:
+                self._keep(msgspec.structs.replace(known, failed=known.failed + 1))
+
+    def items(self) -> tuple[MemoryItem, ...]:
+        """Everything that is remembered, oldest first."""
+        with self._guard:
+            self._refresh()
+            return tuple(kept.shown for kept in self._kept.values())
+
+    def forget(self, item_id: str) -> None:
+        """Remove one item; a missing one is no error. Raises StoreError."""
+        self._documents.remove(item_id)
+
+    def _best(self, ranking: Ranking, task: str) -> list[MemoryItem]:
+        found = [one for one in ranking.rank(task) if one.score >= RELEVANT]
+        found.sort(key=lambda one: -one.score * self._kept[one.key].reliability)
+        return [self._recalled(one) for one in found[:_AT_MOST]]
+
+    def _recalled(self, found: Ranked) -> MemoryItem:
+        item = self._kept[found.key].shown
+        return msgspec.structs.replace(item, score=found.score, why=", ".join(found.words))
+
+    def _keep(self, kept: _Kept) -> None:
+        self._documents.put(kept.item.item_id, msgspec.to_builtins(kept))
+
+    def _refresh(self) -> None:
+        """Take in what changed; the documents give the same tuple as long as nothing did."""
+        documents = self._documents.all()
+        if documents is self._seen:
+            return
+        fresh = {kept.item.item_id: kept for one in documents if (kept := _read(one)) is not None}
+        for gone in self._kept.keys() - fresh.keys():
+            self._recipes.remove(gone)
+            self._others.remove(gone)
+        for item_id, kept in fresh.items():
+            if self._kept.get(item_id) != kept:
+                recipe = kept.item.memory == "procedural"
+                (self._others if recipe else self._recipes).remove(item_id)
+                text = "\n".join(kept.tasks) if recipe else kept.item.text.split(FOOTNOTE)[0]
+                (self._recipes if recipe else self._others).put(item_id, [(text, 1.0)])
+        self._kept, self._seen = fresh, documents
+
+
+def _read(document: Json) -> _Kept | None:
+    """A document as a value; one that cannot be read is passed over and stays where it is."""
+    try:
+        return msgspec.convert(document, _Kept)
+    except msgspec.ValidationError:
+        return None

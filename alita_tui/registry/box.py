@@ -1,0 +1,138 @@
+"""The files of registered tools: `<name>/v<N>/<name>.py`, `test_<name>.py` and `<name>.mcp.json`.
+
+They are what anyone can read, copy and run; their bytes are what the digest is taken of.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.values import Capabilities, Json, ToolDraft, ToolRecord
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class Box:
+    """The folder of tool files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def place(self, name: str, version: int) -> Path:
+        """The folder of one version. Raises RegistryError for what cannot be a tool's name."""
+        if not _NAME.fullmatch(name):
+            raise RegistryError(f"{name[:80]!r} is no name for a tool.", hint="Use snake_case.")
+        return self._folder / name / f"v{version}"
+
+    def versions(self, name: str) -> list[int]:
+        """Versions that have a folder, also those that no index knows."""
+        found = (self.place(name, 1).parent).glob("v*")
+        return sorted(int(path.name[1:]) for path in found if path.name[1:].isdecimal())
+
+    def claim(self, name: str) -> int:
+        """Take the next free version number: of two processes each gets its own. Raises RegistryError."""
+        version = max(self.versions(name), default=0)
+        try:
+            self.place(name, 1).parent.mkdir(parents=True, exist_ok=True)
+            while True:
+                version += 1
+                try:
+                    self.place(name, version).mkdir()
+                    return version
+                except FileExistsError:
+                    continue
+        except OSError as error:
+            raise _failed("written", self.place(name, version), error) from error
+
+    def write(self, record: ToolRecord) -> None:
+        """Write the files of a version whose number was claimed, durably. Raises RegistryError."""
+        draft, place = record.draft, self.place(record.draft.name, record.version)
+        try:
+            _write(place / f"{draft.name}.py", draft.code.encode())
+            _write(place / f"test_{draft.name}.py", draft.tests.encode())
+            shown = msgspec.json.format(msgspec.json.encode(manifest(record)), indent=2)
+            _write(place / f"{draft.name}.mcp.json", shown + b"\n")
+            for folder in (place, place.parent, self._folder):
+                _sync(folder)
+        except UnicodeEncodeError as error:
+            raise RegistryError(f"{draft.name} holds characters that no file can hold: {error}.") from error
+        except OSError as error:
+            raise _failed("written", place, error) from error
+
+    def read(self, name: str, version: int) -> ToolDraft:
+        """The tool as its files have it now. Raises RegistryError where they cannot be read."""
+        place = self.place(name, version)
+        try:
+            facts = msgspec.json.decode((place / f"{name}.mcp.json").read_bytes())
+            return ToolDraft(
+                name=facts["name"],
+                description=facts["description"],
+                code=(place / f"{name}.py").read_bytes().decode(),
+                tests=(place / f"test_{name}.py").read_bytes().decode(),
+                requirements=tuple(facts["requirements"]["asked"]),
+                input_schema=facts["inputSchema"],
+                output_schema=facts["outputSchema"],
+                capabilities=msgspec.convert(facts["capabilities"], Capabilities),
+            )
+        except OSError as error:
+            raise _failed("read", place, error) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
+            raise RegistryError(
+                f"The files of {name} v{version} in {place} are damaged: {error}.",
+                hint="Put them back from a copy, or let the tool be built again.",
+            ) from error
+
+
+def manifest(record: ToolRecord) -> Json:
+    """What `<name>.mcp.json` says: an MCP tool definition, and where the tool comes from."""
+    draft, wants = record.draft, record.draft.capabilities
+    return {
+        "name": draft.name,
+        "description": draft.description,
+        "inputSchema": draft.input_schema,
+        "outputSchema": draft.output_schema,
+        "annotations": {
+            "readOnlyHint": wants.workspace != "write" and not wants.network,
+            "openWorldHint": bool(wants.network),
+        },
+        "capabilities": msgspec.to_builtins(wants),
+        "requirements": {
+            "asked": list(draft.requirements),
+            "locked": [msgspec.to_builtins(package) for package in record.lock.packages],
+            "environment": record.lock.digest,
+        },
+        "digest": record.digest,
+        "version": record.version,
+        "parentVersion": record.parent_version,
+        "origin": record.origin,
+        "tests": f"test_{draft.name}.py",
+        "evidence": {"approval": record.approval_id, "registered": record.created_at},
+        "sources": [msgspec.to_builtins(source) for source in record.sources],
+    }
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _failed(what: str, place: Path, error: OSError) -> RegistryError:
+    return RegistryError(
+        f"The tool files in {place} could not be {what}: {error.strerror or error}.",
+        hint="Check that the folder is there, and who owns it.",
+    )

@@ -1,0 +1,87 @@
+"""Finds the tool that fits a need: by its own words and by the words of those it has served.
+
+Adding the queries that a tool has answered to its text does more for the next query than a
+better encoder does, so success teaches the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from alita_tui.spine.ports import SearchResult
+from alita_tui.spine.ranking import Ranking
+from alita_tui.spine.values import Json, NearMiss, SearchHit, ToolRecord
+
+HIT = 0.36
+"""Score from which a tool is offered for use; below it is a near miss."""
+_BESIDE = 0.6
+"""Share of the best score that the other hits have to reach."""
+_NEAR = 0.08
+"""Score below which a tool has nothing to do with the need."""
+_NEAR_MISSES = 3
+
+
+class ToolIndex:
+    """The newest runnable version of every tool, by name."""
+
+    def __init__(self) -> None:
+        self._ranking = Ranking()
+        self._records: dict[str, ToolRecord] = {}
+        self._texts: dict[str, tuple[object, ...]] = {}
+
+    def update(self, records: Iterable[tuple[ToolRecord, tuple[str, ...]]]) -> None:
+        """Hold exactly these tools, each with the queries it has served; only changed ones are indexed anew."""
+        gone = set(self._records)
+        for record, queries in records:
+            draft = record.draft
+            gone.discard(draft.name)
+            self._records[draft.name] = record
+            text = (draft.description, tuple(_properties(draft.input_schema)), queries)
+            if self._texts.get(draft.name) != text:
+                self._texts[draft.name] = text
+                title = draft.name.replace("_", " ")
+                served = " \n".join(queries)
+                fields = [(title, 2.0), (draft.description, 1.0), (" ".join(text[1]), 0.5), (served, 1.0)]
+                self._ranking.put(draft.name, fields, title=title)
+        for name in gone:
+            del self._records[name], self._texts[name]
+            self._ranking.remove(name)
+
+    def search(self, query: str, limit: int) -> SearchResult:
+        """Tools that fit, best first, and the nearest of those that do not."""
+        hits: list[SearchHit] = []
+        near: list[NearMiss] = []
+        ranked = self._ranking.rank(query)
+        bar = max(HIT, _BESIDE * ranked[0].score) if ranked else HIT
+        for found in ranked:
+            record = self._records[found.key]
+            if found.score >= bar and len(hits) < limit:
+                hits.append(
+                    SearchHit(
+                        card=record.card,
+                        score=found.score,
+                        input_schema=record.draft.input_schema,
+                        output_schema=record.draft.output_schema,
+                    )
+                )
+            elif _NEAR <= found.score < bar and len(near) < _NEAR_MISSES:
+                near.append(
+                    NearMiss(
+                        name=found.key,
+                        version=record.version,
+                        score=found.score,
+                        description=record.draft.description,
+                    )
+                )
+        return SearchResult(hits=tuple(hits), near_misses=tuple(near))
+
+
+def _properties(schema: Json) -> Iterator[str]:
+    """Names of a schema's properties as words, nested ones too; a schema may be anything."""
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            for name, inner in properties.items():
+                yield str(name).replace("_", " ")
+                yield from _properties(inner)
+        yield from _properties(schema.get("items"))

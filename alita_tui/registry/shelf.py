@@ -1,0 +1,229 @@
+"""The library: which versions there are, which may run, and how well they did.
+
+A version is one document, written once; its state is part of it. How often it ran and what it
+served is another, so that counting never overwrites a state that someone else has just set.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.registry.box import Box
+from alita_tui.registry.search import ToolIndex
+from alita_tui.spine.errors import DigestMismatch, RegistryError
+from alita_tui.spine.ports import Clock, Documents, SearchResult
+from alita_tui.spine.ranking import words
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Json, Lock, Source, ToolCard, ToolDraft, ToolRecord, ToolState, Value
+
+RUNNABLE: frozenset[ToolState] = frozenset({"provisional", "trusted", "stale"})
+_QUERIES = 20
+"""Queries that a tool remembers having served, the newest."""
+_TRUST = 2
+"""Different queries that a tool has to serve to be trusted."""
+
+
+class _Use(Value, frozen=True):
+    """How one version did."""
+
+    name: str
+    version: int
+    runs: int = 0
+    failures: int = 0
+    queries: tuple[str, ...] = ()
+
+    @property
+    def trusted(self) -> bool:
+        return len(self.queries) >= _TRUST and self.failures * 2 < self.runs
+
+
+class Shelf:
+    """Meets `ToolShelf`. Sees at once what another process registered in the same documents."""
+
+    def __init__(self, documents: Documents, box: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self._documents = documents
+        self._box = Box(box)
+        self._clock = clock
+        self._seen: tuple[Json, ...] | None = None
+        self._records: dict[str, dict[int, ToolRecord]] = {}
+        self._uses: dict[tuple[str, int], _Use] = {}
+        self._index = ToolIndex()
+        self._guard = threading.RLock()  # the engine asks from its loop and from threads
+
+    def cards(self) -> tuple[ToolCard, ...]:
+        """The newest runnable version of every tool, by name."""
+        self._refresh()
+        newest = (self._newest(name) for name in sorted(self._records))
+        return tuple(record.card for record in newest if record is not None)
+
+    def search(self, query: str, *, limit: int = 5) -> SearchResult:
+        """Tools that fit a need, best first, and those that nearly do."""
+        with self._guard:
+            self._refresh()
+            return self._index.search(query, limit)
+
+    def get(self, name: str, version: int | None = None) -> ToolRecord:
+        """One version that may run (default: the newest), as its files have it.
+
+        Raises RegistryError where there is none or it may not run, DigestMismatch where the files
+        are not what was approved.
+        """
+        self._refresh()
+        record = self._newest(name) if version is None else self._records.get(name, {}).get(version)
+        if record is None:
+            which = one_line(name, 60) + (f" v{version}" if version is not None else "")
+            raise RegistryError(
+                f"There is no tool {which} to run.", hint="`alita tools list` shows the library."
+            )
+        if record.state not in RUNNABLE:
+            raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
+        draft = self._box.read(name, record.version)
+        if draft.digest != record.digest:
+            raise DigestMismatch(
+                f"The files of {name} v{record.version} are not the ones that were approved.",
+                hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
+            )
+        return msgspec.structs.replace(record, draft=draft)
+
+    def versions(self, name: str) -> tuple[ToolRecord, ...]:
+        """Every version of a tool, the oldest first, whatever its state; files are not looked at."""
+        self._refresh()
+        return tuple(record for _, record in sorted(self._records.get(name, {}).items()))
+
+    def next_version(self, name: str) -> int:
+        """The number a new build of this name would get."""
+        self._refresh()
+        return max([0, *self._records.get(name, {}), *self._box.versions(name)]) + 1
+
+    def register(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        approval_id: str,
+        digest: str,
+        sources: tuple[Source, ...],
+    ) -> ToolRecord:
+        """Add an approved version, on disk when it returns. Doing it again gives the same version.
+
+        Raises DigestMismatch when the draft is not what was approved, RegistryError, StoreError.
+        """
+        if draft.digest != digest:
+            raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
+        if not approval_id:
+            raise RegistryError(f"{one_line(draft.name, 60)} has no approval.")
+        self._refresh()
+        self._box.place(draft.name, 1)
+        same = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
+        if same:
+            if same[-1].digest != digest:
+                raise DigestMismatch(f"{approval_id} approved another draft of {draft.name}.")
+            return same[-1]
+        parent = self._newest(draft.name)
+        record = ToolRecord(
+            draft=draft,
+            version=self._box.claim(draft.name),
+            digest=digest,
+            state="provisional",
+            lock=lock,
+            approval_id=approval_id,
+            parent_version=parent.version if parent else None,
+            sources=sources,
+            created_at=self._clock().isoformat(),
+        )
+        self._box.write(record)
+        self._keep(record)
+        return record
+
+    def change_state(self, name: str, version: int, state: ToolState) -> ToolRecord:
+        """Archive, revoke, quarantine or restore a version; nothing is deleted.
+
+        Raises RegistryError where there is no such version, StoreError.
+        """
+        self._refresh()
+        record = self._records.get(name, {}).get(version)
+        if record is None:
+            raise RegistryError(f"There is no tool {one_line(name, 60)} v{version}.")
+        changed = msgspec.structs.replace(record, state=state)
+        self._keep(changed)
+        return changed
+
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> None:
+        """Count a run, and on success learn that this query is served by this tool. Raises StoreError."""
+        with self._guard:
+            self._refresh()
+            use = self._uses.get((name, version), _Use(name=name, version=version))
+            learned = use.queries
+            asked = one_line(query, 300)
+            if ok and words(asked) and _shape(asked) not in map(_shape, learned):
+                learned = (*learned, str(asked))[-_QUERIES:]
+            use = msgspec.structs.replace(
+                use, runs=use.runs + 1, failures=use.failures + (not ok), queries=learned
+            )
+            self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)})
+
+    # --- inside
+
+    def _keep(self, record: ToolRecord) -> None:
+        bare = msgspec.structs.replace(record, runs=0, failures=0)
+        self._documents.put(f"tool:{record.draft.name}:{record.version}", {"tool": msgspec.to_builtins(bare)})
+
+    def _refresh(self) -> None:
+        """Take in what changed; the documents give the same tuple as long as nothing did."""
+        with self._guard:
+            documents = self._documents.all()
+            if documents is self._seen:
+                return
+            records: defaultdict[str, dict[int, ToolRecord]] = defaultdict(dict)
+            self._uses = {}
+            for document in documents:
+                match _read(document):
+                    case ToolRecord() as record:
+                        records[record.draft.name][record.version] = record
+                    case _Use() as use:
+                        self._uses[use.name, use.version] = use
+                    case None:
+                        pass
+            for (name, version), use in self._uses.items():
+                if version in records.get(name, {}):
+                    records[name][version] = _with_use(records[name][version], use)
+            self._records, self._seen = dict(records), documents
+            newest = filter(None, map(self._newest, records))
+            self._index.update((one, self._served(one.draft.name)) for one in newest)
+
+    def _newest(self, name: str) -> ToolRecord | None:
+        runnable = [one for one in self._records.get(name, {}).values() if one.state in RUNNABLE]
+        return max(runnable, key=lambda record: record.version, default=None)
+
+    def _served(self, name: str) -> tuple[str, ...]:
+        """Queries that any version has served: a newer one serves them too."""
+        versions = sorted(self._records.get(name, {}))
+        queries = [q for v in versions if (use := self._uses.get((name, v))) for q in use.queries]
+        return tuple(dict.fromkeys(queries))[-_QUERIES:]
+
+
+def _read(document: Json) -> ToolRecord | _Use | None:
+    """A document as a value; one that cannot be read is passed over and stays where it is."""
+    try:
+        if "tool" in document:
+            return msgspec.convert(document["tool"], ToolRecord)
+        return msgspec.convert(document["use"], _Use)
+    except (msgspec.ValidationError, TypeError, KeyError):
+        return None
+
+
+def _with_use(record: ToolRecord, use: _Use) -> ToolRecord:
+    state = record.state
+    if state == "provisional" and use.trusted:
+        state = "trusted"
+    return msgspec.structs.replace(record, runs=use.runs, failures=use.failures, state=state)
+
+
+def _shape(query: str) -> frozenset[str]:
+    """Two queries of the same shape are one: they differ in their data only."""
+    return frozenset(form for form, _ in words(query))

@@ -1,0 +1,174 @@
+"""Every verdict on every build, in a file where each entry carries the hash of the one before.
+
+Changing, removing or inserting an entry breaks the chain. A chain alone cannot tell that its
+newest entries were cut off; the sessions, which hold the same verdicts, can.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.ports import Clock
+from alita_tui.spine.values import Value
+from alita_tui.store import disk
+
+GENESIS = "0" * 64
+"""What the first entry names as the one before it."""
+
+
+class AuditEntry(Value, frozen=True):
+    """One verdict."""
+
+    sequence: int
+    at: str
+    """ISO 8601, UTC."""
+    previous: str
+    """Hash of the entry before."""
+    who: str
+    verdict: str
+    digest: str
+    name: str
+    version: int
+    session_id: str
+    approval_id: str
+    reason: str = ""
+    seen_ms: float = 0.0
+    scrolled_to_end: bool = False
+    via: str = "console"
+    hash: str = ""
+    """SHA-256 over this entry's JSON with sorted keys and without this field."""
+
+    @property
+    def own_hash(self) -> str:
+        """What `hash` has to be."""
+        bare = msgspec.structs.replace(self, hash="")
+        return sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
+
+
+class AuditLog:
+    """The file `audit.jsonl`; several processes may append to it. All calls block."""
+
+    def __init__(self, path: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self._path = path
+        self._clock = clock
+
+    def append(
+        self,
+        *,
+        who: str,
+        verdict: str,
+        digest: str,
+        name: str,
+        version: int,
+        session_id: str,
+        approval_id: str,
+        reason: str = "",
+        seen_ms: float = 0.0,
+        scrolled_to_end: bool = False,
+        via: str = "console",
+    ) -> AuditEntry:
+        """Add one verdict; on disk when it returns. Raises StoreError."""
+        disk.make_folder(self._path.parent)
+        try:
+            with self._locked() as fd:
+                size = os.fstat(fd).st_size
+                whole, torn, last = _tail(fd, size)
+                bare = AuditEntry(
+                    sequence=last.sequence + 1 if last else 1,
+                    at=self._clock().isoformat(),
+                    previous=last.hash if last else GENESIS,
+                    who=who,
+                    verdict=verdict,
+                    digest=digest,
+                    name=name,
+                    version=version,
+                    session_id=session_id,
+                    approval_id=approval_id,
+                    reason=reason.encode("utf-8", "replace").decode(),
+                    seen_ms=seen_ms,
+                    scrolled_to_end=scrolled_to_end,
+                    via=via,
+                )
+                entry = msgspec.structs.replace(bare, hash=bare.own_hash)
+                line = msgspec.json.encode(entry) + b"\n"
+                try:
+                    # A torn tail is ended, not removed: nothing ever leaves this file.
+                    disk.write_all(fd, b"\n" + line if torn else line, whole)
+                    os.fsync(fd)
+                except OSError:
+                    os.ftruncate(fd, size)
+                    raise
+                return entry
+        except OSError as error:
+            raise disk.store_error("saved", self._path, error) from error
+
+    def entries(self) -> tuple[AuditEntry, ...]:
+        """Every entry that can be read, oldest first. Raises StoreError."""
+        return tuple(entry for line in self._lines() if (entry := _entry(line)) is not None)
+
+    def verify(self) -> list[str]:
+        """What is wrong with the chain, one line per problem; empty when it holds. Raises StoreError."""
+        problems: list[str] = []
+        previous, sequence = GENESIS, 0
+        lines = self._lines()
+        for number, line in enumerate(lines, 1):
+            entry = _entry(line)
+            if entry is None:
+                torn = number == len(lines) and not self._ended()
+                what = "was cut off while it was written" if torn else "cannot be read"
+                problems.append(f"line {number} {what}")
+                continue
+            if entry.own_hash != entry.hash:
+                problems.append(f"line {number}: entry {entry.sequence} was changed after it was written")
+            if entry.previous != previous:
+                problems.append(f"line {number}: entry {entry.sequence} does not follow the one before it")
+            if entry.sequence != sequence + 1:
+                problems.append(f"line {number}: entry {sequence} is followed by entry {entry.sequence}")
+            previous, sequence = entry.hash, entry.sequence
+        return problems
+
+    def _lines(self) -> list[bytes]:
+        return [line for line in (disk.read_bytes(self._path) or b"").split(b"\n") if line]
+
+    def _ended(self) -> bool:
+        return (disk.read_bytes(self._path) or b"\n").endswith(b"\n")
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        known = self._path.exists()
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT, disk.PRIVATE)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if not known:
+                disk.sync_folder(self._path.parent)
+            yield fd
+        finally:
+            os.close(fd)
+
+
+def _entry(line: bytes) -> AuditEntry | None:
+    try:
+        return msgspec.json.decode(line, type=AuditEntry)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _tail(fd: int, size: int) -> tuple[int, bool, AuditEntry | None]:
+    """Where to write on, whether the last line is torn, and the last entry that can be read."""
+    raw, block = b"", 64 * 1024
+    while len(raw) < size:
+        raw = os.pread(fd, min(block, size), max(0, size - block))
+        lines = raw.split(b"\n") if len(raw) >= size else raw.split(b"\n")[1:]
+        for line in reversed(lines):
+            if (entry := _entry(line)) is not None:
+                return size, not raw.endswith(b"\n"), entry
+        block *= 4
+    return size, size > 0 and not raw.endswith(b"\n"), None

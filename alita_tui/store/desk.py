@@ -1,0 +1,167 @@
+"""Parked builds of all sessions, and verdicts left for sessions that are open elsewhere or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.events import ApprovalResolved
+from alita_tui.spine.ports import Clock, ParkedBuild, Verdict
+from alita_tui.spine.text import one_line
+from alita_tui.store import disk
+from alita_tui.store.sessions import SessionFile, SessionShelf
+
+_DIGEST_LENGTH = 12
+"""Hex characters of a digest that a person has to give at least."""
+
+
+class Desk:
+    """Meets `ApprovalDesk`. A verdict is one file; whoever makes it first has decided."""
+
+    def __init__(self, folder: Path, shelf: SessionShelf, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self._folder = folder
+        self._shelf = shelf
+        self._clock = clock
+
+    def pending(self) -> tuple[ParkedBuild, ...]:
+        """Builds that wait in any session, the oldest first; `verdict` tells those decided already."""
+        parked = [build for summary in self._shelf.list() for build in summary.pending]
+        parked.sort(key=lambda build: (build.requested_at, build.approval_id))
+        return tuple(msgspec.structs.replace(build, verdict=self._decided(build)) for build in parked)
+
+    def show(self, wanted: str) -> tuple[ParkedBuild, tuple[Envelope, ...]]:
+        """A parked build and all that its session recorded of it. Raises UsageError, StoreError.
+
+        `wanted` is an approval id, a build id, or a unique prefix of either.
+        """
+        build = self._find(wanted)
+        session = SessionFile.open(self._shelf.find(build.session_id), readonly=True)
+        try:
+            ours = [
+                one for one in session.envelopes() if getattr(one.event, "build_id", "") == build.build_id
+            ]
+        finally:
+            session.close()
+        return build, tuple(ours)
+
+    def leave(self, wanted: str, command: ResolveApproval, by: str) -> ParkedBuild:
+        """Leave a verdict for the session to take up; it is on disk when this returns.
+
+        The command's digest has to be the pending one or at least 12 hex characters of its beginning;
+        the stored command names the approval and the digest in full. Raises UsageError when it is
+        another one, when the build is decided already or does not wait; StoreError.
+        """
+        build = self._find(wanted)
+        given = command.digest.lower().removeprefix("sha256:")
+        if len(given) < _DIGEST_LENGTH:
+            raise UsageError(
+                f"{given or 'An empty string'!r} is too short for a digest.",
+                hint=f"Give at least the first {_DIGEST_LENGTH} characters of what you reviewed.",
+            )
+        if not build.digest.startswith(given):
+            raise UsageError(
+                f"{build.name} v{build.version} waits as {build.digest[:16]}, not as {one_line(given, 16)}.",
+                hint=f"Look at it again: alita builds show {build.approval_id}",
+            )
+        whole = msgspec.structs.replace(command, approval_id=build.approval_id, digest=build.digest)
+        verdict = Verdict(command=msgspec.to_builtins(whole), by=by, at=self._clock().isoformat())
+        self._put(build, verdict)
+        return msgspec.structs.replace(build, verdict=command.verdict)
+
+    def verdict(self, approval_id: str) -> Verdict | None:
+        """The verdict left for this approval, if there is one that can be read."""
+        raw = disk.read_bytes(self._path(approval_id))
+        if raw is None:
+            return None
+        try:
+            found = msgspec.json.decode(raw, type=Verdict)
+            whole = msgspec.convert(found.command, ResolveApproval)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        return found if whole.approval_id == approval_id else None
+
+    def taken(self, approval_id: str) -> None:
+        """The session recorded the verdict: the note is not needed any more. Raises StoreError."""
+        try:
+            self._path(approval_id).unlink(missing_ok=True)
+        except OSError as error:
+            raise disk.store_error("removed", self._path(approval_id), error) from error
+
+    def _path(self, approval_id: str) -> Path:
+        # Ids come out of session files, which may come from anywhere: they name no paths.
+        safe = approval_id if approval_id.replace("-", "").isalnum() and approval_id.isascii() else ""
+        return self._folder / f"{safe or sha256(approval_id.encode('utf-8', 'replace')).hexdigest()}.json"
+
+    def _decided(self, build: ParkedBuild) -> str:
+        found = self.verdict(build.approval_id)
+        return str(found.command["verdict"]) if found else ""
+
+    def _find(self, wanted: str) -> ParkedBuild:
+        parked = self.pending()
+        exact = [build for build in parked if wanted in (build.approval_id, build.build_id)]
+        found = exact or [
+            build
+            for build in parked
+            if wanted and (build.approval_id.startswith(wanted) or build.build_id.startswith(wanted))
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(build.approval_id for build in found[:5])
+            raise UsageError(
+                f"More than one build begins with {one_line(wanted, 60)!r}.", hint=f"Waiting: {ids}."
+            )
+        raise UsageError(
+            self._past(wanted) or f"No build {one_line(wanted, 60)!r} waits for a verdict.",
+            hint="`alita builds` lists those that do.",
+        )
+
+    def _past(self, wanted: str) -> str:
+        """Who decided on a build that does not wait any more; empty when there is no such build."""
+        for summary in self._shelf.list() if wanted else ():
+            session = SessionFile.open(Path(summary.path), readonly=True)
+            try:
+                for envelope in session.envelopes():
+                    event = envelope.event
+                    if isinstance(event, ApprovalResolved) and wanted in (event.approval_id, event.build_id):
+                        return (
+                            f"{event.approval_id} was {event.verdict} by {event.by or 'the engine'} before."
+                        )
+            finally:
+                session.close()
+        return ""
+
+    def _put(self, build: ParkedBuild, verdict: Verdict) -> None:
+        path = self._path(build.approval_id)
+        disk.make_folder(self._folder)
+        draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
+        try:
+            disk.write_new(draft, msgspec.json.encode(verdict))
+            try:
+                if path.exists() and self.verdict(build.approval_id) is None:
+                    disk.set_aside(path)
+                    path.unlink(missing_ok=True)
+                os.link(draft, path)  # fails where there is one: the first verdict stands
+            finally:
+                draft.unlink(missing_ok=True)
+            disk.sync_folder(self._folder)
+        except FileExistsError:
+            first = self.verdict(build.approval_id)
+            raise UsageError(_decided_before(build, first)) from None
+        except OSError as error:
+            raise disk.store_error("saved", path, error) from error
+
+
+def _decided_before(build: ParkedBuild, first: Verdict | None) -> str:
+    name = f"{build.name} v{build.version}"
+    if first is None:
+        return f"{name} was decided by someone else at the same moment."
+    return f"{name} was {first.command['verdict']} by {first.by} at {first.at}; the first verdict stands."

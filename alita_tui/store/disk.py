@@ -1,0 +1,112 @@
+"""Bytes that stay: whole-file replacement, folder sync, copies of what is damaged."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from alita_tui.spine.errors import StoreError
+
+PRIVATE = 0o600
+"""Mode of every file made here: sessions hold what a person typed."""
+
+Signature = tuple[int, int, int]
+"""Inode, modification time (ns) and size: changes whenever a file is replaced or grows."""
+
+NO_FILE: Signature = (0, 0, 0)
+
+
+def signature(path: Path) -> Signature:
+    """The file's signature now; `NO_FILE` when it is not there."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return NO_FILE
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """All bytes of a file, or None when it is not there. Raises StoreError."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise store_error("read", path, error) from error
+
+
+def write_all(fd: int, data: bytes, offset: int) -> None:
+    """Write every byte at an offset; a short write is carried on. Raises OSError."""
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view = view[written:]
+        offset += written
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names in a folder durable. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a private folder where there is none. Raises StoreError."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise store_error("made", folder, error) from error
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write and sync a file under a name that nobody else uses. Raises OSError, leaving nothing."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+    try:
+        write_all(fd, data, 0)
+        os.fsync(fd)
+    except OSError:
+        with suppress(OSError):
+            path.unlink()
+        raise
+    finally:
+        os.close(fd)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Put a whole file in place of another: at any moment one of the two is there. Raises OSError."""
+    draft = path.with_name(path.name + ".tmp")
+    write_new(draft, data)
+    draft.replace(path)
+    sync_folder(path.parent)
+
+
+def set_aside(path: Path) -> Path:
+    """Copy a damaged file to `<name>.damaged-<n>` and say where. Raises OSError."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    shutil.copy2(path, aside)
+    return aside
+
+
+_HINTS = {
+    errno.ENOSPC: "The disk is full: free some space.",
+    errno.EDQUOT: "The disk quota is used up: free some space.",
+    errno.EFBIG: "The file may not grow any further: raise the file size limit.",
+    errno.EROFS: "The file system is read-only: choose another folder with --home.",
+    errno.EACCES: "Check who owns the folder, or choose another with --home.",
+    errno.EPERM: "Check who owns the folder, or choose another with --home.",
+    errno.EIO: "The disk reports an error: copy the folder elsewhere and check the disk.",
+}
+
+
+def store_error(what: str, path: Path, error: OSError) -> StoreError:
+    """The error a person sees; `what` is a participle such as `saved` or `read`."""
+    reason = error.strerror or type(error).__name__
+    return StoreError(f"{path} could not be {what}: {reason}.", hint=_HINTS.get(error.errno or 0, ""))

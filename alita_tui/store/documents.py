@@ -1,0 +1,59 @@
+"""A keyed table in a TinyDB file that several processes share: the registry and the memory."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from alita_tui.spine.values import Json
+from alita_tui.store import disk
+from alita_tui.store.journal import JournalDB
+
+
+class DocumentTable:
+    """Meets `Documents`. Each change takes a short lock and sees what every process wrote before.
+
+    In the file a document is `{"key": ..., "value": ...}`, since TinyDB's ids are numbers.
+    """
+
+    def __init__(self, path: Path, table: str) -> None:
+        """Open, or begin, the table `table` of the file. Raises StoreError."""
+        disk.make_folder(path.parent)
+        self._db = JournalDB(path, mode="shared")
+        self._table = self._db.documents(table)
+        self._guard = threading.Lock()
+        self._all: tuple[Json, ...] | None = None
+
+    def all(self) -> tuple[Json, ...]:
+        """Every document, oldest first; the same tuple as long as nothing changed. Raises StoreError."""
+        with self._guard:
+            changed = self._db.journal.refresh()
+            if changed or self._all is None:
+                rows = self._table.rows.values()
+                self._all = tuple(row["value"] for row in rows if isinstance(row, dict) and "value" in row)
+            return self._all
+
+    def put(self, key: str, document: Json) -> None:
+        """Insert or replace; on disk when it returns. Raises StoreError."""
+        with self._guard, self._db.journal.writing():
+            doc_id = self._find(key) or self._table.next_id()
+            self._all = None
+            self._table.put(doc_id, {"key": key, "value": document})
+
+    def remove(self, key: str) -> None:
+        """Remove; a missing key is no error. Raises StoreError."""
+        with self._guard, self._db.journal.writing():
+            if doc_id := self._find(key):
+                self._all = None
+                self._table.delete(doc_id)
+
+    def close(self) -> None:
+        """Fold the journal into the file, so that anyone can read it. Raises StoreError."""
+        with self._guard:
+            self._db.close()
+
+    def _find(self, key: str) -> int | None:
+        for doc_id, row in self._table.rows.items():
+            if isinstance(row, dict) and row.get("key") == key:
+                return int(doc_id)
+        return None

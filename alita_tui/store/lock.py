@@ -1,0 +1,72 @@
+"""Who may write a file: whoever holds the lock (flock) on its journal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from alita_tui.spine.errors import StoreLocked
+from alita_tui.store import disk
+from alita_tui.store.reading import journal_of, operation
+
+
+def take(path: Path, patience: float) -> int:
+    """The journal of `path`, open and locked, made where there is none.
+
+    Waits `patience` seconds for whoever has it. Raises StoreLocked, OSError.
+    """
+    journal, until = journal_of(path), time.monotonic() + patience
+    while True:
+        known = journal.exists()
+        fd = os.open(journal, os.O_RDWR | os.O_CREAT, disk.PRIVATE)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever closed it last may have removed it between open and lock.
+            if _same_file(fd, journal):
+                if not known:
+                    disk.sync_folder(path.parent)
+                return fd
+            os.close(fd)
+        except BlockingIOError:
+            owner = _owner(fd)
+            os.close(fd)
+            if time.monotonic() > until:
+                raise StoreLocked(
+                    f"{path} is open in another process{owner}.",
+                    hint="Close it there first, or open it for reading only.",
+                ) from None
+            time.sleep(0.01)
+        except BaseException:
+            os.close(fd)
+            raise
+
+
+def is_open(path: Path) -> bool:
+    """True while a process has the file open for writing."""
+    try:
+        fd = os.open(journal_of(path), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _same_file(fd: int, path: Path) -> bool:
+    try:
+        there = path.stat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(fd), there)
+
+
+def _owner(fd: int) -> str:
+    """` (process 123)` as the journal's first line names it, or nothing."""
+    first = operation(os.pread(fd, 200, 0).split(b"\n", 1)[0])
+    return f" (process {first[2]})" if first is not None and first[0] == "gen" else ""

@@ -1,0 +1,233 @@
+"""Reads a TinyDB file and the journal beside it, whatever state they are in.
+
+`x.json` is the last checkpoint: plain TinyDB, one document per line. `x.json.journal` holds what
+came since, one checksummed operation per line, under a first line that names the checkpoint it
+builds upon. Reading takes no lock and changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.values import Json, Value
+from alita_tui.store import disk
+
+SCHEMA_VERSION = 1
+"""Of the file, recorded in its `store` table; events carry their own."""
+
+ABOUT = "store"
+"""Table with the one document that says what the file is."""
+
+Tables = dict[str, dict[str, Json]]
+Operation = tuple[str, str, str, Json]
+"""`(put | del | gen, table, document id, document)`."""
+
+
+class Restored(Value, frozen=True):
+    """What opening a file gave back."""
+
+    events: int = 0
+    """Documents read."""
+    discarded: int = 0
+    """Records that could not be read; at least this many where a file is cut off."""
+    note: str = ""
+    """What was lost and where the damaged original is kept; empty when all is well."""
+
+
+@dataclass
+class Snapshot:
+    """A file and its journal as they were at one moment."""
+
+    tables: Tables = field(default_factory=dict)
+    generation: int = 0
+    """Number of the checkpoint."""
+    schema_version: int = SCHEMA_VERSION
+    json_at: disk.Signature = disk.NO_FILE
+    end: int = 0
+    """Offset behind the last whole line of the journal; 0 when it counts for nothing."""
+    size: int = 0
+    """Bytes of the journal; more than `end` when its tail is torn."""
+    discarded: int = 0
+    problems: list[str] = field(default_factory=list)
+    damaged: list[Path] = field(default_factory=list)
+    """Files with bytes that cannot be read and are no torn tail."""
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are, the file's own aside."""
+        return sum(len(rows) for name, rows in self.tables.items() if name != ABOUT)
+
+    @property
+    def restored(self) -> Restored:
+        """The same as a report."""
+        return Restored(events=self.documents, discarded=self.discarded, note="; ".join(self.problems))
+
+
+def journal_of(path: Path) -> Path:
+    """Where the journal of a file is."""
+    return path.with_name(path.name + ".journal")
+
+
+def dump(value: Json) -> bytes:
+    """JSON in one line; lone surrogates, which UTF-8 has no place for, are written as escapes."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def load(raw: bytes) -> Json:
+    """JSON from bytes. Raises ValueError (msgspec's and json's errors both are)."""
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return json.loads(raw.decode("utf-8", "replace"))
+
+
+def line(done: Operation) -> bytes:
+    """One journal line: CRC-32 in hex, the operation, a line end."""
+    body = dump(done)
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def operation(raw: bytes) -> Operation | None:
+    """The operation on a line, or None when the line is damaged."""
+    body = raw[9:]
+    try:
+        if int(raw[:8], 16) != zlib.crc32(body):
+            return None
+        kind, table, doc_id, document = load(body)
+    except (ValueError, TypeError):
+        return None
+    return (kind, table, doc_id, document)
+
+
+def read(path: Path, known: Snapshot | None = None) -> Snapshot:
+    """The file as it is now. `known`, taken before, is carried on in place where only lines were added.
+
+    Raises StoreError when the file may not be read, or is replaced faster than it can be read.
+    """
+    for _ in range(50):
+        before = disk.signature(path)
+        if known is not None and known.json_at == before:
+            if disk.signature(journal_of(path))[2] == known.end:
+                return known
+            snapshot, fresh = known, False
+        else:
+            snapshot, fresh = _checkpoint(path), True
+            snapshot.json_at = before
+        raw = disk.read_bytes(journal_of(path)) or b""
+        # A writer folds the journal by replacing the file first: the same file before and after
+        # means that the journal belongs to it.
+        if disk.signature(path) == before and (fresh or len(raw) >= snapshot.end):
+            _follow(snapshot, path, raw)
+            return snapshot
+        known = None
+    raise StoreError(f"{path} changes too fast to be read.", hint="Try again in a moment.")
+
+
+def _checkpoint(path: Path) -> Snapshot:
+    snapshot = Snapshot()
+    raw = disk.read_bytes(path)
+    if raw is None:
+        return snapshot
+    try:
+        snapshot.tables = _checked(load(raw)) if raw else {}
+    except (ValueError, RecursionError):
+        snapshot.tables, snapshot.discarded = _salvaged(raw.decode("utf-8", "replace"))
+        snapshot.problems.append(f"{path.name} was damaged")
+        snapshot.damaged.append(path)
+    if not raw:
+        snapshot.problems.append(f"{path.name} was empty")
+    about = snapshot.tables.get(ABOUT, {}).get("1")
+    if isinstance(about, dict):
+        generation, version = about.get("generation"), about.get("schema_version")
+        snapshot.generation = generation if isinstance(generation, int) else 0
+        snapshot.schema_version = version if isinstance(version, int) else SCHEMA_VERSION
+    return snapshot
+
+
+def _checked(raw: Json) -> Tables:
+    """Tables of documents with numbers for names, as TinyDB wants them. Raises ValueError."""
+    tables = msgspec.convert(raw, Tables)
+    if not all(doc_id.isdecimal() for rows in tables.values() for doc_id in rows):
+        raise ValueError("a document's id is no number")
+    return tables
+
+
+_KEY = re.compile(r'[\s,{]*"((?:[^"\\\n]|\\.)*)"\s*:\s*')
+
+
+_CLOSE = re.compile(r"\s*}")
+
+
+def _salvaged(text: str) -> tuple[Tables, int]:
+    """Every document that can still be read, and how many places cannot."""
+    tables: Tables = {}
+    rows: dict[str, Json] | None = None
+    decoder = json.JSONDecoder()
+    text = text.rstrip()
+    discarded, at = 0, 0
+    while at < len(text):
+        if (close := _CLOSE.match(text, at)) is not None:
+            rows, at = None, close.end()
+            continue
+        key = _KEY.match(text, at)
+        if key is not None and not key[1].isdecimal() and text.startswith("{", key.end()):
+            rows, at = tables.setdefault(key[1], {}), key.end() + 1
+            continue
+        try:
+            if key is None or rows is None:
+                raise ValueError
+            rows[key[1]], at = decoder.raw_decode(text, key.end())
+        except (ValueError, RecursionError):
+            discarded += 1
+            at = text.find("\n", key.end() if key else at) + 1 or len(text)
+    return tables, max(discarded, 1)
+
+
+def _follow(snapshot: Snapshot, path: Path, raw: bytes) -> None:
+    """Apply the journal's lines from where the snapshot stands."""
+    start, snapshot.size = snapshot.end, len(raw)
+    end = raw.rfind(b"\n") + 1
+    lines = raw[start:end].split(b"\n")[:-1] if end > start else []
+    if start == 0:
+        first = operation(lines[0]) if lines else None
+        if first is not None and first[0] == "gen":
+            if int(first[1]) < snapshot.generation:
+                return  # a crash came between the checkpoint and the emptying of the journal
+            if int(first[1]) > snapshot.generation:
+                snapshot.problems.append(f"only the journal of {path.name} could be restored")
+                snapshot.generation = int(first[1])
+            lines = lines[1:]
+    bad = 0
+    for one in lines:
+        done = operation(one)
+        if done is None:
+            bad += 1
+        else:
+            apply(snapshot.tables, done)
+    if bad:
+        snapshot.problems.append(f"{bad} damaged record(s) in the journal of {path.name} were left out")
+        snapshot.damaged.append(journal_of(path))
+    if end < len(raw) and start == 0:
+        snapshot.problems.append("the last record was cut off before it was complete")
+        bad += 1
+    snapshot.discarded += bad
+    snapshot.end = max(end, start)
+
+
+def apply(tables: Tables, done: Operation) -> None:
+    """Do one operation in memory. Doing it again changes nothing."""
+    kind, table, doc_id, document = done
+    if kind == "put":
+        tables.setdefault(table, {})[doc_id] = document
+    elif kind == "del":
+        tables.get(table, {}).pop(doc_id, None)

@@ -1,0 +1,247 @@
+"""One file per session, and the shelf they stand on."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.envelope import Envelope, from_builtins, to_builtins
+from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.events import UnknownEvent
+from alita_tui.spine.ports import Clock
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Json, Value
+from alita_tui.store import disk, reading
+from alita_tui.store.journal import JournalDB
+from alita_tui.store.lock import is_open
+from alita_tui.store.reading import Restored
+from alita_tui.store.summaries import SessionSummary, summarise
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+_GAP_LIMIT = 10_000
+"""Missing records that are filled in; a wider gap is damage of another kind and stays one."""
+
+
+class SessionFile:
+    """The durable envelopes of one session: a TinyDB file, table `events`, ids are sequence numbers.
+
+    Meets `Recorder`. Opening and closing block; both belong in a thread.
+    """
+
+    def __init__(self, db: JournalDB, path: Path) -> None:
+        self.path = path
+        self._db = db
+        self._events = db.documents("events")
+        meta = db.documents("meta").rows.get("1")
+        self.session_id = str(meta["session_id"]) if isinstance(meta, dict) and "session_id" in meta else ""
+        self.session_id = self.session_id or _first_session_id(self._events.rows) or path.stem
+        self._last = max(map(int, self._events.rows), default=0)
+        missing = self._last - len(self._events.rows)
+        found = db.journal.restored
+        self.restored = Restored(
+            events=len(self._events.rows),
+            discarded=max(found.discarded, missing),
+            note=found.note or (f"{missing} record(s) are missing" if missing else ""),
+        )
+        """What opening gave back, and what it could not."""
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="session-writer")
+
+    @classmethod
+    def create(cls, path: Path, session_id: str) -> SessionFile:
+        """Begin a session's file. Raises StoreError, also when there is one."""
+        disk.make_folder(path.parent)
+        if _exists(path):
+            raise StoreError(f"There is a session file already: {path}.")
+        db = JournalDB(path)
+        file = cls(db, path)
+        file.session_id = session_id
+        db.documents("meta").put(1, {"session_id": session_id})
+        db.journal.checkpoint()
+        return file
+
+    @classmethod
+    def open(cls, path: Path, *, readonly: bool = False) -> SessionFile:
+        """Open a session's file and repair what a crash left.
+
+        Read-only takes no lock and writes nothing, so it also opens what another process has open.
+        Raises UsageError where there is none, StoreLocked, StoreError.
+        """
+        if not _exists(path):
+            raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
+        if not readonly and not _ours(path):
+            raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
+        return cls(JournalDB(path, mode="readonly" if readonly else "exclusive"), path)
+
+    @property
+    def last_seq(self) -> int:
+        """The newest sequence number; 0 for none."""
+        return self._last
+
+    def envelopes(self) -> tuple[Envelope, ...]:
+        """Every stored envelope in order; a missing one is an `UnknownEvent` in its place."""
+        rows = self._events.rows
+        found: list[Envelope] = []
+        at, last = datetime.fromtimestamp(0, UTC), 0
+        for seq in sorted(map(int, rows)):
+            if seq - last <= _GAP_LIMIT:
+                found.extend(_gap(lost, self.session_id, at) for lost in range(last + 1, seq))
+            one = from_builtins(rows[str(seq)], session_id=self.session_id, seq=seq)
+            found.append(one if one.seq == seq else msgspec.structs.replace(one, seq=seq))
+            at, last = found[-1].at, seq
+        return tuple(found)
+
+    async def record(self, envelope: Envelope, *, barrier: bool) -> None:
+        """Store one durable envelope; with `barrier` return once it is on disk. Raises StoreError."""
+        await asyncio.get_running_loop().run_in_executor(self._writer, self._write, envelope, barrier)
+
+    def close(self) -> None:
+        """Write what is queued, fold the journal into the file, let the lock go.
+
+        Raises StoreError when it cannot be folded: then the journal stays and holds what is new.
+        """
+        self._writer.shutdown(wait=True)
+        self._db.close()
+
+    def _write(self, envelope: Envelope, barrier: bool) -> None:
+        if envelope.seq != self._last + 1:
+            raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {self._last}.")
+        self._events.put(envelope.seq, to_builtins(envelope), barrier=barrier)
+        self._last = envelope.seq
+
+
+class _Indexed(Value, frozen=True):
+    """A summary and the state of the files it was made from."""
+
+    at: tuple[disk.Signature, disk.Signature]
+    summary: SessionSummary
+
+
+class SessionShelf:
+    """The folder of sessions. Summaries are kept in an index and made anew for files that changed."""
+
+    def __init__(self, folder: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self.folder = folder
+        self._clock = clock
+        self._index = folder / "summaries.cache"
+
+    def new_id(self) -> str:
+        """An unused id; later ones sort after earlier ones, to the second."""
+        while True:
+            made = f"{self._clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+            if not _exists(self.path(made)):
+                return made
+
+    def path(self, session_id: str) -> Path:
+        """Where a session's file is or would be. Raises UsageError for what cannot be an id."""
+        if not _ID.fullmatch(session_id):
+            raise UsageError(f"{one_line(session_id, 60)!r} is no session id.")
+        return self.folder / f"{session_id}.json"
+
+    def list(self) -> tuple[SessionSummary, ...]:
+        """All sessions, the newest first; files that cannot be read are left out."""
+        known = self._read_index()
+        fresh: dict[str, _Indexed] = {}
+        for path in self._paths():
+            at = (disk.signature(path), disk.signature(reading.journal_of(path)))
+            entry = known.get(path.name)
+            if entry is None or entry.at != at:
+                try:
+                    entry = _Indexed(at=at, summary=_summary(path))
+                except StoreError:
+                    continue
+            fresh[path.name] = entry
+        if fresh != known:
+            self._write_index(fresh)
+        summaries = [_with_state(entry.summary, self.folder / name) for name, entry in fresh.items()]
+        return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
+
+    def latest(self) -> SessionSummary | None:
+        """The session with the latest activity."""
+        long_ago = datetime.fromtimestamp(0, UTC)
+        return max(self.list(), key=lambda summary: summary.last_activity or long_ago, default=None)
+
+    def find(self, wanted: str) -> Path:
+        """The file of a session by id, unique prefix of an id, or path. Raises UsageError."""
+        as_path = Path(wanted).expanduser()
+        if wanted.endswith(".json") and _exists(as_path):
+            return as_path
+        ids = sorted({path.stem for path in self._paths()})
+        matches = [one for one in ids if one == wanted] or [one for one in ids if one.startswith(wanted)]
+        if wanted and len(matches) == 1:
+            return self.path(matches[0])
+        if wanted and matches:
+            raise UsageError(
+                f"More than one session begins with {one_line(wanted, 60)!r}.",
+                hint=f"It could be {', '.join(matches[-5:])}.",
+            )
+        near = difflib.get_close_matches(wanted, ids, n=3, cutoff=0.5)
+        raise UsageError(
+            f"There is no session {one_line(wanted, 60)!r}.",
+            hint=f"Near: {', '.join(near)}." if near else "`alita sessions` lists them.",
+        )
+
+    def _paths(self) -> set[Path]:
+        files = set(self.folder.glob("*.json"))
+        orphans = {path.with_suffix("") for path in self.folder.glob("*.json.journal")}
+        return {path for path in files | orphans if _ID.fullmatch(path.stem)}
+
+    def _read_index(self) -> dict[str, _Indexed]:
+        try:
+            return msgspec.json.decode(self._index.read_bytes(), type=dict[str, _Indexed])
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return {}
+
+    def _write_index(self, entries: dict[str, _Indexed]) -> None:
+        try:
+            disk.replace(self._index, msgspec.json.encode(entries))
+        except OSError:
+            return  # it only saves time
+
+
+def _exists(path: Path) -> bool:
+    return path.exists() or reading.journal_of(path).exists()
+
+
+def _ours(path: Path) -> bool:
+    """False for a file that a repair would destroy because it never was a session."""
+    if reading.journal_of(path).exists() or not path.stat().st_size:
+        return True
+    with path.open("rb") as file:
+        if f'{{\n"{reading.ABOUT}":'.encode() in file.read(100):
+            return True
+    return bool(reading.read(path).tables.keys() & {"events", "meta", reading.ABOUT})
+
+
+def _rows(rows: dict[str, Json]) -> list[Json]:
+    return [rows[key] for key in sorted(rows, key=int)]
+
+
+def _first_session_id(rows: object) -> str:
+    first = rows.get("1") if isinstance(rows, dict) else None
+    return str(first.get("session_id", "")) if isinstance(first, dict) else ""
+
+
+def _summary(path: Path) -> SessionSummary:
+    found = reading.read(path)
+    events = found.tables.get("events", {})
+    session_id = _first_session_id(events) or path.stem
+    return summarise(session_id, str(path), _rows(events), discarded=found.discarded)
+
+
+def _with_state(summary: SessionSummary, path: Path) -> SessionSummary:
+    if is_open(path):
+        return msgspec.structs.replace(summary, state="open")
+    return summary
+
+
+def _gap(seq: int, session_id: str, at: datetime) -> Envelope:
+    reason = "the record was damaged on disk"
+    return Envelope(seq=seq, session_id=session_id, at=at, event=UnknownEvent(raw="", reason=reason))

@@ -1,0 +1,238 @@
+"""TinyDB's storage over an append-only journal: an append costs the same at event 100 and at 100,000.
+
+Three ways to open a file: `exclusive` (one process writes; a second one is told so), `shared`
+(a lock per operation; each process takes in what the others wrote) and `readonly` (no lock).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from tinydb.storages import Storage
+
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.values import Json
+from alita_tui.store import disk, lock
+from alita_tui.store.reading import (
+    ABOUT,
+    SCHEMA_VERSION,
+    Operation,
+    Tables,
+    apply,
+    dump,
+    journal_of,
+    line,
+    read,
+)
+
+Mode = Literal["exclusive", "shared", "readonly"]
+
+_PATIENCE = {"exclusive": 0.25, "shared": 10.0}
+"""Seconds to wait for the lock. Exclusive ones wait only for someone who looks whether it is taken."""
+
+_FOLD_AT = 4 * 1024 * 1024
+"""Bytes of journal from which it is folded, once it has also outgrown the file itself."""
+
+
+class JournalStorage(Storage):
+    """The file `path` and its journal. Not thread-safe: one thread at a time, as TinyDB itself."""
+
+    def __init__(self, path: str | Path, *, mode: Mode = "exclusive", fold_at: int = _FOLD_AT) -> None:
+        self.path = Path(path)
+        self.mode = mode
+        self._journal = journal_of(self.path)
+        self._fold_at = fold_at
+        self._fd: int | None = None
+        self._doubtful = False  # True when what is on disk may be less than what is in memory
+        if mode != "exclusive":
+            self._now = read(self.path)
+            self.restored = self._now.restored
+            return
+        self._fd = self._lock()
+        try:
+            self._now = read(self.path)
+            self.restored = self._now.restored
+            self._repair()
+        except BaseException:
+            self._unlock()
+            raise
+
+    # --- what TinyDB asks for
+
+    def read(self) -> Tables | None:
+        """The tables as they are in memory."""
+        return dict(self._now.tables) or None
+
+    def write(self, data: Mapping[str, Mapping[str, Json]]) -> None:
+        """Replace everything: what TinyDB's general operations need. Costs the whole file, atomic."""
+        with self.writing():
+            self._now.tables = {name: dict(rows) for name, rows in data.items()}
+            try:
+                self.checkpoint()
+            except StoreError:
+                self._now = read(self.path)
+                raise
+
+    def close(self) -> None:
+        """Fold the journal into the file and let the lock go.
+
+        Raises StoreError when it cannot be folded; nothing is lost, the journal stays.
+        """
+        if self.mode == "readonly" or (self.mode == "exclusive" and self._fd is None):
+            return
+        with self.writing():
+            try:
+                if self._now.end or self._now.json_at[2] == 0 or self._doubtful:
+                    self.checkpoint()
+                if self.mode == "exclusive":
+                    with suppress(OSError):
+                        self._journal.unlink()
+            finally:
+                self._unlock()
+
+    # --- what the store asks for
+
+    @property
+    def tables(self) -> Tables:
+        """The documents themselves, not a copy: to be read, never changed."""
+        return self._now.tables
+
+    def refresh(self) -> bool:
+        """Take in what other processes wrote; True when there was something. For `shared`."""
+        before = (self._now.json_at, self._now.end)
+        self._now = read(self.path, self._now)
+        return (self._now.json_at, self._now.end) != before
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock and see the newest state. Raises StoreError, StoreLocked."""
+        if self.mode == "readonly":
+            raise StoreError(f"{self.path} is open for reading only.")
+        if self._fd is not None:
+            yield
+            return
+        if self.mode == "exclusive":
+            raise StoreError(f"{self.path} is closed.")
+        self._fd = self._lock()
+        try:
+            self.refresh()
+            self._repair()
+            yield
+        finally:
+            self._unlock()
+
+    def append(self, operations: Iterable[Operation], *, barrier: bool = True) -> None:
+        """Do operations and have them in the journal; with `barrier` on disk, too.
+
+        Raises StoreError; then they are neither in the journal nor in memory.
+        """
+        with self.writing():
+            assert self._fd is not None
+            if self._doubtful:
+                self.checkpoint()
+            done = list(operations)
+            data = b"".join(map(line, done))
+            if self._now.end == 0:
+                data = line(("gen", str(self._now.generation), str(os.getpid()), None)) + data
+            try:
+                disk.write_all(self._fd, data, self._now.end)
+                if barrier:
+                    self._sync()
+            except OSError as error:
+                self._cut()
+                raise disk.store_error("saved", self.path, error) from error
+            self._now.end += len(data)
+            for one in done:
+                apply(self._now.tables, one)
+            if self._now.end > max(self._fold_at, self._now.json_at[2]):
+                self._fold()
+
+    def checkpoint(self) -> None:
+        """Write the file anew and empty the journal. Raises StoreError, and then both are as before."""
+        assert self._fd is not None
+        generation = self._now.generation + 1
+        about = {"schema_version": SCHEMA_VERSION, "generation": generation}
+        self._now.tables.pop(ABOUT, None)
+        self._now.tables = {ABOUT: {"1": about}, **self._now.tables}
+        try:
+            disk.replace(self.path, _whole(self._now.tables))
+            self._now.generation, self._now.json_at = generation, disk.signature(self.path)
+            self._now.end, self._doubtful = 0, True
+            os.ftruncate(self._fd, 0)
+        except OSError as error:
+            # A file of a newer generation than the journal would make readers pass the journal over.
+            self._doubtful = self._doubtful or disk.signature(self.path) != self._now.json_at
+            raise disk.store_error("saved", self.path, error) from error
+        self._doubtful = False
+
+    # --- inside
+
+    def _lock(self) -> int:
+        try:
+            return lock.take(self.path, _PATIENCE[self.mode])
+        except OSError as error:
+            raise disk.store_error("opened for writing", self.path, error) from error
+
+    def _unlock(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _repair(self) -> None:
+        """Leave a whole file and a journal that ends with a line end. Called with the lock held."""
+        now = self._now
+        assert self._fd is not None
+        if now.schema_version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path} was written by a newer alita (schema {now.schema_version}).",
+                hint="Update alita, or open it for reading only.",
+            )
+        try:
+            for path in now.damaged:
+                aside = disk.set_aside(path)
+                now.problems.append(f"the damaged original is kept as {aside.name}")
+            self.restored = now.restored if now.damaged else self.restored
+            if now.size > now.end:
+                os.ftruncate(self._fd, now.end)
+        except OSError as error:
+            raise disk.store_error("repaired", self.path, error) from error
+        if now.damaged or now.json_at[2] == 0 or (self.mode == "exclusive" and now.end):
+            self.checkpoint()
+        now.size = now.end
+        now.damaged, now.problems, now.discarded = [], [], 0
+
+    def _sync(self) -> None:
+        assert self._fd is not None
+        try:
+            os.fdatasync(self._fd)
+        except OSError:
+            # After a failed sync the kernel may call lost pages clean: write everything anew.
+            self._doubtful = True
+            raise
+
+    def _cut(self) -> None:
+        """Take a record that was not acknowledged out of the journal again."""
+        assert self._fd is not None
+        try:
+            os.ftruncate(self._fd, self._now.end)
+        except OSError:
+            self._doubtful = True
+
+    def _fold(self) -> None:
+        try:
+            self.checkpoint()
+        except StoreError:
+            self._fold_at *= 2  # every record is safe in the journal: try again when it has doubled
+
+
+def _whole(tables: Tables) -> bytes:
+    """TinyDB's JSON with a line per document, so that damage costs the lines it hits."""
+    parts = []
+    for name, rows in tables.items():
+        documents = b",\n".join(b"%s:%s" % (dump(doc_id), dump(row)) for doc_id, row in rows.items())
+        parts.append(b"%s:{\n%s\n}" % (dump(name), documents))
+    return b"{\n" + b",\n".join(parts) + b"\n}\n"

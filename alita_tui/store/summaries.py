@@ -1,0 +1,151 @@
+"""What a list of sessions says of one, taken from its documents without reading them all closely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from alita_tui.spine.envelope import Envelope, from_builtins
+from alita_tui.spine.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    BudgetSpent,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    TaskFinished,
+    TaskSubmitted,
+    ToolRegistered,
+)
+from alita_tui.spine.ports import ParkedBuild
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Json, Value
+
+_KINDS = frozenset(
+    kind.__struct_config__.tag
+    for kind in (
+        SessionOpened,
+        SessionResumed,
+        SessionClosed,
+        TaskSubmitted,
+        TaskFinished,
+        ToolRegistered,
+        BudgetSpent,
+        ApprovalRequested,
+        ApprovalResolved,
+    )
+)
+
+
+class SessionSummary(Value, frozen=True):
+    """One line of the list of sessions."""
+
+    session_id: str
+    path: str
+    title: str = ""
+    """The session's title, else its first task, on one line."""
+    model: str = ""
+    """`provider:name` as the session was opened."""
+    started: datetime | None = None
+    last_activity: datetime | None = None
+    events: int = 0
+    state: Literal["open", "closed", "stopped"] = "closed"
+    """`open`: a process has it. `stopped`: it ended without being closed, for instance by a crash."""
+    outcome: str = ""
+    """How the last task ended; empty while one runs or where none was."""
+    tasks: int = 0
+    tools_built: int = 0
+    cost_usd: float = 0.0
+    """Known spend; see `unpriced_calls`."""
+    unpriced_calls: int = 0
+    pending: tuple[ParkedBuild, ...] = ()
+    """Builds that wait for a verdict, oldest first."""
+    discarded: int = 0
+    """Records that could not be read."""
+
+
+def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: int = 0) -> SessionSummary:
+    """The summary of a session's stored envelopes, in order. The state tells only closed from not."""
+    tally = _Tally()
+    for row in rows:
+        tally.take(row)
+    return SessionSummary(
+        session_id=session_id,
+        path=path,
+        title=tally.title or tally.first_task,
+        model=tally.model,
+        started=tally.started,
+        last_activity=tally.last,
+        events=tally.events,
+        state="closed" if tally.closed else "stopped",
+        outcome=tally.outcome,
+        tasks=tally.tasks,
+        tools_built=tally.tools,
+        cost_usd=tally.spent.total_usd if tally.spent else 0.0,
+        unpriced_calls=tally.spent.unpriced_calls if tally.spent else 0,
+        pending=tuple(tally.pending.values()),
+        discarded=discarded,
+    )
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self.events = self.tasks = self.tools = 0
+        self.started: datetime | None = None
+        self.last: datetime | None = None
+        self.title = self.model = self.first_task = self.task = self.outcome = ""
+        self.closed = False
+        self.spent: BudgetSpent | None = None
+        self.pending: dict[str, ParkedBuild] = {}
+
+    def take(self, row: Json) -> None:
+        self.events += 1
+        place = row if isinstance(row, dict) else {}
+        if (at := _time(place.get("at"))) is not None:
+            self.started, self.last = self.started or at, at
+        event = place.get("event")
+        if isinstance(event, dict) and event.get("kind") in _KINDS:
+            self._hear(from_builtins(row))
+
+    def _hear(self, envelope: Envelope) -> None:
+        match envelope.event:
+            case SessionOpened(title=title, model=model):
+                self.title, self.model = one_line(title), one_line(model)
+            case SessionClosed():
+                self.closed = True
+            case SessionResumed():
+                self.closed = False
+            case TaskSubmitted(text=text):
+                self.tasks, self.task, self.outcome = self.tasks + 1, one_line(text), ""
+                self.first_task = self.first_task or self.task
+            case TaskFinished(outcome=outcome):
+                self.outcome = outcome
+            case ToolRegistered():
+                self.tools += 1
+            case BudgetSpent() as spent:
+                self.spent = spent
+            case ApprovalRequested() as asked:
+                self.pending[asked.approval_id] = ParkedBuild(
+                    approval_id=asked.approval_id,
+                    build_id=asked.build_id,
+                    session_id=envelope.session_id,
+                    digest=asked.digest,
+                    name=asked.name,
+                    version=asked.version,
+                    requested_at=envelope.at.isoformat(),
+                    task=self.task,
+                )
+            case ApprovalResolved(approval_id=approval_id):
+                self.pending.pop(approval_id, None)
+            case _:
+                pass
+
+
+def _time(raw: Json) -> datetime | None:
+    try:
+        return msgspec.convert(raw, datetime)
+    except msgspec.ValidationError:
+        return None

@@ -20,7 +20,8 @@ from alita_tui.spine.values import Usage, Value, digest_of
 class RetryPolicy(Protocol):
     """Seconds to wait before another attempt, or None for no other attempt."""
 
-    def __call__(self, error: ModelError, attempt: int, jitter: float) -> float | None: ...
+    def __call__(self, error: ModelError, attempt: int, jitter: float) -> float | None:
+        """Decide about attempt number `attempt` (1 after the first failure); jitter is in [0, 1)."""
 
 
 class Budget(Value, frozen=True):

@@ -104,7 +104,7 @@ class BudgetExceeded(AlitaError):
     exit_code = 3
 
 
-class ApprovalPending(AlitaError):  # noqa: N818  # a state rather than a fault
+class ApprovalPending(AlitaError):  # a state rather than a fault
     """A build waits for a verdict and nobody is here to give it."""
 
     exit_code = 4

@@ -29,13 +29,19 @@ class Gate:
     """Asks once per build, takes the first verdict on exactly the digest that was asked about."""
 
     def __init__(
-        self, bus: Bus, desk: ApprovalDesk, *, me: str, parks: bool, taken: Callable[[str], None]
+        self,
+        bus: Bus,
+        desk: ApprovalDesk,
+        *,
+        me: str,
+        parks: bool,
+        settled: Callable[[e.ApprovalRequested, Decision], None],
     ) -> None:
         self._bus = bus
         self._desk = desk
         self._me = me
         self._parks = parks
-        self._taken = taken
+        self._settled = settled
         self._waiting: dict[str, tuple[str, asyncio.Future[Decision]]] = {}
 
     async def ask(self, request: e.ApprovalRequested) -> Decision:
@@ -95,5 +101,5 @@ class Gate:
             ),
             span=request.build_id,
         )
-        await asyncio.to_thread(self._taken, request.approval_id)
+        await asyncio.to_thread(self._settled, request, decision)
         return decision

@@ -1,0 +1,29 @@
+"""The `alita` command."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run a command; an error of ours is two lines on stderr and its exit code, never a traceback."""
+    from alita_tui.cli.app import app
+    from alita_tui.spine.errors import AlitaError
+    from alita_tui.spine.text import neutralise
+
+    try:
+        app()
+    except AlitaError as error:
+        sys.stderr.write(f"alita: {neutralise(error.message)}\n")
+        if error.hint:
+            sys.stderr.write(f"       {neutralise(error.hint)}\n")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What commands print: the stream as JSON lines or as plain lines, tables, bytes for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import typer
+
+from alita_tui.spine.envelope import Envelope, encode
+from alita_tui.spine.text import one_line
+from alita_tui.view.trace import rows_for
+
+_GLYPHS = {
+    "task": ">", "plan": "=", "thought": "~", "action": "*", "observation": "<", "build": "+", "approval": "?",
+    "run": "*", "question": "?", "memory": ".", "notice": "!", "error": "!", "answer": "#", "unknown": ".",
+    "session": ".",
+}  # fmt: skip
+
+
+def json_line(envelope: Envelope) -> None:
+    """One envelope as a line of JSON, at once."""
+    sys.stdout.buffer.write(encode(envelope) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def plain(envelope: Envelope) -> None:
+    """One envelope as the lines a person reads; append-only, for pipes and screen readers."""
+    for row in rows_for(envelope):
+        meta = f"  ({row.meta})" if row.meta else ""
+        if row.kind == "answer":
+            typer.echo(f"{_GLYPHS[row.kind]} {row.detail or row.title}")
+        else:
+            typer.echo(f"{_GLYPHS[row.kind]} {one_line(row.title, 300)}{meta}", err=True)
+
+
+def json_document(value: object) -> None:
+    """A value as indented JSON."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Columns of neutralised text; the last one takes what is left."""
+    lines = [tuple(head), *(tuple(one_line(cell, 120) for cell in row) for row in rows)]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
+    for line in lines:
+        cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)]
+        typer.echo("  ".join([*cells, line[-1]]).rstrip())

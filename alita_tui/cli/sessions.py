@@ -1,0 +1,68 @@
+"""`alita sessions` and `alita replay`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from alita_tui.cli.output import json_document, json_line, plain, table
+
+app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Which = Annotated[str | None, typer.Argument(help="An id, its beginning, or a file; the newest session.")]
+
+
+@app.command("list")
+def list_sessions(context: typer.Context, json: Json = False) -> None:
+    """List the sessions, newest first."""
+    from alita_tui.wiring import House
+
+    found = House.open(context.obj).sessions.list()
+    if json:
+        json_document(found)
+    elif not found:
+        typer.echo("There is no session yet.")
+    else:
+        rows = (
+            (s.session_id, s.state, s.outcome or "-", str(s.events), f"${s.cost_usd:.2f}", s.title)
+            for s in found
+        )
+        table(("ID", "STATE", "LAST TASK", "EVENTS", "COST", "TITLE"), rows)
+
+
+@app.command()
+def show(context: typer.Context, session: Which = None, json: Json = False) -> None:
+    """Print a session's trace, or its events as JSON lines."""
+    from alita_tui.wiring import House, recording
+
+    for envelope in recording(House.open(context.obj), session):
+        (json_line if json else plain)(envelope)
+
+
+@app.command()
+def verify(context: typer.Context, session: Which = None, json: Json = False) -> None:
+    """Check the laws of a session and the chain of the audit log. Exit code 1 when one is broken."""
+    from alita_tui.spine.laws import check
+    from alita_tui.wiring import House, recording
+
+    house = House.open(context.obj)
+    breaches = check(recording(house, session))
+    audit = house.audit.verify()
+    if json:
+        json_document({"breaches": breaches, "audit": audit})
+    else:
+        for breach in breaches:
+            typer.echo(f"event {breach.seq}: {breach.law}: {breach.text}")
+        for problem in audit:
+            typer.echo(f"audit: {problem}")
+        if not breaches and not audit:
+            typer.echo("All laws hold, and the audit chain is whole.")
+    raise typer.Exit(1 if breaches or audit else 0)
+
+
+def replay(context: typer.Context, session: Which = None) -> None:
+    """Play a session back on the screen that showed it. Nothing runs."""
+    from alita_tui.cli.console import open_replay
+
+    open_replay(context.obj, session)

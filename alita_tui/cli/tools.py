@@ -1,0 +1,100 @@
+"""`alita tools`: the library from the shell."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated
+
+import typer
+
+from alita_tui.cli.output import json_document, table
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import neutralise, reveal
+
+app = typer.Typer(help="The library of approved tools.", no_args_is_help=True, rich_markup_mode=None)
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@app.command("list")
+def list_tools(context: typer.Context, json: Json = False) -> None:
+    """List the tools."""
+    from alita_tui.wiring import House
+
+    cards = House.open(context.obj).shelf.cards()
+    if json:
+        json_document(cards)
+    elif not cards:
+        typer.echo("The library is empty: give alita a task that needs a tool.")
+    else:
+        rows = ((c.name, f"v{c.version}", c.state, f"{c.runs}/{c.failures}", c.description) for c in cards)
+        table(("NAME", "VERSION", "STATE", "RUNS/FAILED", "DESCRIPTION"), rows)
+
+
+@app.command()
+def show(context: typer.Context, name: str, json: Json = False) -> None:
+    """Show a tool whole."""
+    from alita_tui.wiring import House
+
+    record = House.open(context.obj).shelf.get(name)
+    if json:
+        json_document(record)
+        return
+    typer.echo(f"{record.draft.name} v{record.version}  {record.state}  sha256 {record.digest}")
+    typer.echo(reveal(record.draft.description))
+    typer.echo(f"approved as {record.approval_id} on {record.created_at}\n")
+    typer.echo(reveal(record.draft.code))
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    name: str,
+    input_json: Annotated[
+        str,
+        typer.Option("--input", metavar="JSON", help="Arguments as a JSON object; `-` reads standard input."),
+    ] = "{}",
+    json: Annotated[bool, typer.Option("--json", help="The whole report as JSON.")] = False,
+) -> None:
+    """Run an approved tool in the sandbox."""
+    import msgspec
+
+    from alita_tui.spine.ports import Job
+    from alita_tui.wiring import House, new_id
+
+    text = sys.stdin.read() if input_json == "-" else input_json
+    try:
+        arguments = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"--input is not valid JSON: {error}.") from error
+    if not isinstance(arguments, dict):
+        raise UsageError("--input has to be a JSON object with the tool's arguments.")
+    house = House.open(context.obj)
+    record = house.shelf.get(name)
+    job = Job(
+        run_id=new_id(), module=name, code=record.draft.code, arguments=arguments, lock=record.lock,
+        limits=house.limits, capabilities=record.draft.capabilities,
+    )  # fmt: skip
+
+    def tell(_: str, said: str) -> None:
+        if not json:
+            sys.stderr.write(neutralise(said))
+
+    async def go() -> int:
+        sandbox = house.sandbox(f"run-{job.run_id}")
+        try:
+            await sandbox.prepare(lambda *_: None)
+            report = await sandbox.run(job, tell, lambda *_: None)
+        finally:
+            await sandbox.close()
+        ok = report.status == "ok"
+        house.shelf.record_run(name, record.version, ok=ok, query="")
+        if json:
+            json_document(report)
+        elif ok:
+            json_document(report.result)
+        else:
+            typer.echo(reveal(f"{name} failed ({report.status}): {report.error}".strip()), err=True)
+        return 0 if ok else 1
+
+    raise typer.Exit(asyncio.run(go()))

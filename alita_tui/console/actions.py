@@ -1,0 +1,235 @@
+"""The one table of actions: bindings, palette, help, keymap file and docs are read off it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a person can do, and the key that does it."""
+
+    id: str
+    """`owner.name`; the owner is the screen or widget that has the binding."""
+    key: str
+    """Textual key names, separated by commas."""
+    run: str
+    """The owner's action, with its parameters."""
+    label: str
+    tooltip: str
+    palette: str = ""
+    """Name in the command palette, as `group: verb`; empty for keys that make sense in place only."""
+    live: bool = True
+    """Offered while an engine listens."""
+    replay: bool = True
+    """Offered while a recording plays."""
+    priority: bool = False
+    """Works whatever has the focus."""
+
+    @property
+    def owner(self) -> str:
+        """The first part of the id."""
+        return self.id.partition(".")[0]
+
+
+GROUPS = {
+    "app": "Everywhere",
+    "session": "Session",
+    "composer": "Composer",
+    "pane": "Any pane",
+    "trace": "Trace",
+    "library": "Library",
+    "sessions": "Sessions",
+    "tool": "Tool",
+    "approval": "Review of a build",
+    "replay": "Replay",
+}
+"""Owner → heading in the help, in the order shown."""
+
+ACTIONS: tuple[Action, ...] = (
+    # Everywhere
+    Action("app.help", "f1", "help", "Help", "Every key, for what is on screen", "view: help"),
+    Action(
+        "app.palette",
+        "ctrl+p",
+        "command_palette",
+        "Commands",
+        "Find any command by name",
+        priority=True,
+    ),
+    Action("app.sessions", "f5", "sessions", "Sessions", "Earlier sessions: open one", "session: open…"),
+    Action(
+        "app.new_session",
+        "ctrl+n",
+        "new_session",
+        "New session",
+        "Leave this session saved and begin another",
+        "session: new",
+    ),
+    Action("app.theme", "f6", "theme", "Theme", "Choose a theme, with live preview", "theme: choose…"),
+    Action(
+        "app.review",
+        "f8",
+        "review",
+        "Review",
+        "Review the build that waits for a verdict",
+        "tool: review waiting build",
+        replay=False,
+        priority=True,
+    ),
+    Action(
+        "app.ladder",
+        "ctrl+c",
+        "ladder",
+        "Copy / interrupt / clear / quit",
+        "Copies a selection; else interrupts; else clears the composer; twice within a second quits",
+        priority=True,
+    ),
+    Action("app.quit", "ctrl+q", "quit", "Quit", "Quit; the session is saved", "session: quit", priority=True),
+    # Session
+    Action("session.trace", "f2", "pane('trace')", "Trace", "Go to the trace", "view: trace"),
+    Action("session.library", "f3", "pane('library')", "Library", "Go to the tools", "view: library"),
+    Action("session.sandbox", "f4", "pane('sandbox')", "Sandbox", "Go to the sandbox", "view: sandbox"),
+    Action("session.side", "f9", "side", "Side panes", "Show or hide the side panes", "view: side panes"),
+    Action("session.plan", "f7", "plan", "Plan", "Open or fold the plan", "view: plan"),
+    Action(
+        "session.find", "ctrl+f", "find", "Find", "Search the trace", "view: search the trace", priority=True
+    ),
+    Action(
+        "session.escape",
+        "escape",
+        "escape",
+        "Interrupt / back",
+        "Interrupts the running task when the composer is empty; elsewhere goes back to the composer",
+    ),
+    Action(
+        "session.interrupt",
+        "ctrl+x",
+        "interrupt",
+        "Interrupt",
+        "Stop the running task and keep what there is",
+        "session: interrupt",
+        replay=False,
+    ),
+    # Composer
+    Action("composer.send", "enter", "send", "Send", "Send a task; while one runs, steer it", replay=False),
+    Action(
+        "composer.next",
+        "ctrl+enter,ctrl+t",
+        "send_next",
+        "Queue",
+        "Send as the next task, behind the running one",
+        replay=False,
+    ),
+    Action(
+        "composer.newline", "shift+enter,ctrl+j", "newline", "New line", "Begin a new line", replay=False
+    ),
+    Action(
+        "composer.earlier", "up", "earlier", "Earlier", "In the first line: the entry before", replay=False
+    ),
+    Action("composer.later", "down", "later", "Later", "In the last line: the entry after", replay=False),
+    # Any pane
+    Action("pane.up", "up,k", "up", "Up", "One row up"),
+    Action("pane.down", "down,j", "down", "Down", "One row down"),
+    Action("pane.page_up", "pageup,ctrl+b", "page(-1)", "Page up", "One page up"),
+    Action("pane.page_down", "pagedown", "page(1)", "Page down", "One page down"),
+    Action("pane.first", "home,g", "first", "First", "To the first row"),
+    Action("pane.last", "end,G,shift+g", "last", "Last", "To the last row, and follow what comes"),
+    Action("pane.open", "enter,space", "open", "Open", "Open or close the row"),
+    Action("pane.yank", "y", "yank", "Copy", "Copy the row's text"),
+    Action("pane.find", "slash", "find", "Find", "Search in this pane"),
+    Action("pane.find_next", "n", "find_next(1)", "Next hit", "To the next hit"),
+    Action("pane.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before"),
+    Action("pane.help", "question_mark", "app.help", "Help", "Every key"),
+    # Sessions and tool
+    Action("sessions.find", "slash", "filter", "Filter", "Narrow the list"),
+    Action("sessions.back", "escape", "back", "Back", "Back to the session"),
+    Action("tool.back", "escape", "back", "Back", "Back to the session"),
+    Action("tool.older", "left_square_bracket", "version(-1)", "Older", "The version before"),
+    Action("tool.newer", "right_square_bracket", "version(1)", "Newer", "The version after"),
+    Action("tool.yank", "y", "yank", "Copy", "Copy the code"),
+    # Review of a build
+    Action("approval.approve", "a", "approve", "Approve", "Approve exactly these bytes"),
+    Action("approval.reject", "r", "reject", "Reject", "Reject, with a reason for the agent"),
+    Action("approval.edit", "e", "edit", "Edit", "Edit in your editor; it is tested and asked again"),
+    Action("approval.diff", "d", "diff", "Diff", "Show what differs from the parent"),
+    Action("approval.next", "n", "next", "Next", "The next waiting build"),
+    Action("approval.previous", "p", "previous", "Previous", "The waiting build before"),
+    Action("approval.defer", "escape", "defer", "Later", "Decide later; the build keeps waiting"),
+    # Replay
+    Action("replay.toggle", "space", "toggle", "Play / pause", "Play or pause", live=False),
+    Action("replay.back", "left", "back", "Back", "One event back", live=False),
+    Action("replay.forward", "right", "forward", "Forward", "One event on", live=False),
+    Action("replay.step_back", "shift+left", "step_back", "Step back", "One step back", live=False),
+    Action("replay.step_forward", "shift+right", "step_forward", "Step on", "One step on", live=False),
+    Action("replay.mark_back", "left_square_bracket", "mark_back", "Mark before", "To the mark before", live=False),
+    Action("replay.mark_forward", "right_square_bracket", "mark_forward", "Next mark", "To the next mark", live=False),
+    Action("replay.slower", "minus", "slower", "Slower", "Half the speed", live=False),
+    Action("replay.faster", "plus,equals_sign", "faster", "Faster", "Twice the speed", live=False),
+    Action("replay.next_error", "e", "next_error", "Next error", "To the next error", live=False),
+    *(
+        Action(f"replay.seek_{n}", str(n), f"seek({n})", f"{n}0 %", f"To {n}0 % of the session", live=False)
+        for n in range(10)
+    ),
+)
+
+
+def bindings(*owners: str) -> list[BindingType]:
+    """The bindings of some owners, as a widget's BINDINGS wants them."""
+    return [
+        Binding(
+            one.key, one.run, one.label, tooltip=one.tooltip, id=one.id, show=False, priority=one.priority
+        )
+        for one in ACTIONS
+        if one.owner in owners
+    ]
+
+
+def action(action_id: str) -> Action:
+    """One action by its id. Raises KeyError."""
+    for one in ACTIONS:
+        if one.id == action_id:
+            return one
+    raise KeyError(action_id)
+
+
+_SHOWN = {
+    "escape": "Esc",
+    "enter": "Enter",
+    "space": "Space",
+    "slash": "/",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "minus": "-",
+    "plus": "+",
+    "equals_sign": "=",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
+    "ctrl": "Ctrl",
+    "shift": "Shift",
+    "tab": "Tab",
+}
+
+
+def shown(keys: str) -> str:
+    """The first of some keys as people write it: `ctrl+p,f3` → `Ctrl+P`."""
+    parts = keys.split(",")[0].strip().split("+")
+    return "+".join(
+        _SHOWN.get(part, part.upper() if len(parts) > 1 or part[:1] == "f" and part[1:].isdigit() else part)
+        for part in parts
+    )
+
+
+def key_of(action_id: str, overrides: Mapping[str, str]) -> str:
+    """The key that runs an action now, as people write it."""
+    return shown(overrides.get(action_id) or action(action_id).key)

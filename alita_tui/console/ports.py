@@ -1,0 +1,69 @@
+"""What the console asks of the rest of the house. Met by wiring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from alita_tui.spine.values import ToolRecord
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLine:
+    """One session in the list."""
+
+    session_id: str
+    title: str
+    started: datetime
+    events: int
+    state: str
+    """`open`, `closed`, `waiting` for a verdict, or `damaged`."""
+    cost_usd: float = 0.0
+    tools_built: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The app's result when another session is to be opened in its place."""
+
+    session_id: str = ""
+    """Empty for a new session."""
+
+
+class Catalog(Protocol):
+    """What is kept outside of the open session. Every method may raise AlitaError."""
+
+    async def sessions(self) -> tuple[SessionLine, ...]:
+        """All sessions, newest first."""
+
+    async def tool(self, name: str, version: int | None = None) -> ToolRecord:
+        """One version of a tool, whole; the newest runnable one by default."""
+
+    async def save_theme(self, name: str) -> None:
+        """Keep the choice of a theme in the user's settings."""
+
+    async def preload(self) -> None:
+        """Called once after the first paint: import what is slow, in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleOptions:
+    """How the console looks and behaves, from the settings."""
+
+    builtin_themes: Path
+    """Folder of the themes that ship with alita."""
+    user_themes: Path | None = None
+    theme: str = "auto"
+    """A theme's name, or `auto` to follow the terminal's background."""
+    dark: bool = True
+    """The background that was found, for `auto`."""
+    keymap: Path | None = None
+    """The user's keymap file."""
+    reduced_motion: bool = False
+    """No spinner turns and no cursor blinks."""
+    bell: bool = True
+    """Ring when a build waits and the terminal is not in front."""
+    suggestions: tuple[str, ...] = ()
+    """Tasks to offer in an empty session."""

@@ -1,0 +1,128 @@
+"""What speaks against a build, computed from what was observed. Pure."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+
+from alita_tui.spine.text import hidden_characters
+from alita_tui.spine.values import Capabilities
+from alita_tui.view.model import Attempt, BuildView
+
+# Distributions whose import name is not their own (PyPI; the usual cases).
+_IMPORT_OF = {
+    "beautifulsoup4": "bs4",
+    "opencv-python": "cv2",
+    "opencv-python-headless": "cv2",
+    "pillow": "pil",
+    "pycryptodome": "crypto",
+    "pyjwt": "jwt",
+    "pyyaml": "yaml",
+    "scikit-image": "skimage",
+    "scikit-learn": "sklearn",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """One thing to know before deciding."""
+
+    text: str
+    serious: bool = True
+    """Approving takes typing the tool's name."""
+
+
+def risks(build: BuildView, attempt: Attempt) -> tuple[Risk, ...]:
+    """Everything that speaks against a build, what is serious first."""
+    found = [
+        *_bytes(build, attempt),
+        *_tests(attempt),
+        *_review(attempt),
+        *(Risk(f"asks for {one}") for one in asked(attempt.draft.capabilities)),
+        *(Risk(f"imports {name}, which no requirement declares") for name in undeclared(attempt)),
+        *_requirements(attempt),
+    ]
+    return tuple(sorted(found, key=lambda risk: not risk.serious))
+
+
+def serious(build: BuildView, attempt: Attempt) -> bool:
+    """Whether approving takes typing the tool's name."""
+    return any(risk.serious for risk in risks(build, attempt))
+
+
+def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
+    found = []
+    hidden = sum(hidden_characters(text) for text in (attempt.draft.code, attempt.draft.tests))
+    if hidden:
+        found.append(Risk(f"{hidden} hidden characters in code or tests, shown as ⟨U+…⟩"))
+    if attempt.draft.digest != build.digest:
+        found.append(Risk("these bytes are not the ones that approval is asked for"))
+    return found
+
+
+def _tests(attempt: Attempt) -> list[Risk]:
+    if attempt.passed is None:
+        return [Risk("the self-tests have not run")]
+    if not attempt.passed:
+        return [Risk(f"the self-tests did not pass{': ' if attempt.problem else ''}{attempt.problem}")]
+    cases = attempt.reports[-1].cases if attempt.reports else ()
+    return [] if cases else [Risk("there is no self-test case")]
+
+
+def _review(attempt: Attempt) -> list[Risk]:
+    if attempt.reviewed is None:
+        return [Risk("the static review has not run")]
+    found = [
+        Risk(
+            f"{one.severity} finding {one.rule}{f' in line {one.line}' if one.line else ''}: {one.text}",
+            serious=one.blocking or one.severity == "high",
+        )
+        for one in attempt.findings
+        if one.blocking or one.severity in ("high", "medium")
+    ]
+    if not attempt.reviewed and not any(risk.serious for risk in found):
+        found.append(Risk("the static review did not pass"))
+    return found
+
+
+def _requirements(attempt: Attempt) -> list[Risk]:
+    found = []
+    if attempt.lock_problem:
+        found.append(Risk(f"requirements refused: {attempt.lock_problem}"))
+    elif attempt.draft.requirements and attempt.lock is None:
+        found.append(Risk("the requirements are not pinned to exact wheels"))
+    for package in attempt.lock.packages if attempt.lock else ():
+        if not package.hashes:
+            found.append(Risk(f"{package.name} {package.version} has no hash"))
+    return found
+
+
+def asked(capabilities: Capabilities) -> tuple[str, ...]:
+    """What a draft asks to be granted, one phrase each; empty for a pure computation."""
+    parts = [f"the network host {host}" for host in capabilities.network]
+    if capabilities.workspace != "none":
+        parts.append(f"the workspace, to {capabilities.workspace}")
+    parts += [f"the secret {name}" for name in capabilities.secrets]
+    if capabilities.model_calls:
+        parts.append(f"{capabilities.model_calls} model calls a run")
+    return tuple(parts)
+
+
+def declared_by(name: str, attempt: Attempt) -> str:
+    """What declares an imported module: `standard library`, a requirement's name, or nothing."""
+    if name in sys.stdlib_module_names or name == attempt.draft.name:
+        return "standard library" if name != attempt.draft.name else "itself"
+    wanted = name.lower()
+    for requirement in attempt.draft.requirements:
+        match = re.match(r"\s*[A-Za-z0-9._-]+", requirement)
+        package = re.sub(r"[-_.]+", "-", match.group().strip().lower()) if match else ""
+        plain = package.replace("-", "_")
+        if wanted in (plain, plain.removeprefix("python_"), _IMPORT_OF.get(package, "")):
+            return package
+    return ""
+
+
+def undeclared(attempt: Attempt) -> tuple[str, ...]:
+    """Imported modules that neither Python nor a requirement of the draft accounts for."""
+    return tuple(name for name in attempt.imports if not declared_by(name, attempt))

@@ -1,0 +1,80 @@
+"""Source → fold → one message. Live and replay differ only in the source that is given here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual.message import Message
+
+from alita_tui.spine.ports import EventSource
+from alita_tui.view.fold import fold
+from alita_tui.view.model import SessionView
+
+RATE = 30
+"""Most repaints in a second."""
+_SHARE = 64
+"""Envelopes folded before other work on the event loop gets its turn."""
+
+
+@dataclass(eq=False)
+class Advanced(Message):
+    """The view moved on; every pane draws this one."""
+
+    view: SessionView
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+
+class Stage:
+    """Folds a source and tells of the newest view, at most `RATE` times a second."""
+
+    def __init__(self, source: EventSource, tell: Callable[[SessionView], object]) -> None:
+        self.view = SessionView()
+        self.told = 0
+        """How often the view was told."""
+        self._source = source
+        self._tell = tell
+        self._last = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self) -> None:
+        """Read the source to its end; the last view is always told. Raises what the source raises."""
+        try:
+            count = 0
+            async for envelope in self._source:
+                view = fold(self.view, envelope)
+                if view is not self.view:
+                    self.view = view
+                    self._touch()
+                count += 1
+                if count % _SHARE == 0:
+                    await asyncio.sleep(0)
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._show()
+
+    def jump(self, view: SessionView) -> None:
+        """Go on from another view, as a player does that seeks."""
+        self.view = view
+        self._touch()
+
+    def _touch(self) -> None:
+        """Tell now if the last time is long enough ago, else as soon as it is."""
+        if self._timer is not None:
+            return
+        loop = asyncio.get_running_loop()
+        due = self._last + 1 / RATE
+        if loop.time() >= due:
+            self._show()
+        else:
+            self._timer = loop.call_at(due, self._show)
+
+    def _show(self) -> None:
+        self._timer = None
+        self._last = asyncio.get_running_loop().time()
+        self.told += 1
+        self._tell(self.view)

@@ -1,0 +1,248 @@
+"""Themes from TOML files: the built-in ones and the user's are read by the same code.
+
+A file has a `[palette]` of semantic colours and an `[alita]` table of domain tokens; whatever is left
+out follows from the palette. The file's stem is the theme's name.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.app import App, ReturnType
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+PALETTE = (
+    "background",
+    "surface",
+    "panel",
+    "foreground",
+    "muted",
+    "line",
+    "cursor",
+    "primary",
+    "secondary",
+    "accent",
+    "success",
+    "warning",
+    "error",
+)
+"""Every palette has all of these, and `dark = true` or `false`."""
+
+TOKENS = {
+    "muted": "muted",
+    "line": "line",
+    "cursor": "cursor",
+    "good": "success",
+    "warn": "warning",
+    "bad": "error",
+    "wait": "accent",
+    "task": "foreground",
+    "thought": "muted",
+    "plan": "secondary",
+    "action": "primary",
+    "observation": "foreground",
+    "build": "secondary",
+    "approval": "accent",
+    "run": "primary",
+    "answer": "success",
+    "question": "accent",
+    "memory": "secondary",
+    "notice": "muted",
+    "hostile": "error",
+    "recorded": "warning",
+    "added": "success",
+    "removed": "error",
+    "keyword": "secondary",
+    "string": "success",
+    "number": "accent",
+    "comment": "muted",
+    "name": "primary",
+}
+"""Domain token → the palette colour it defaults to."""
+
+SURFACES = ("background", "surface", "panel", "cursor")
+"""What text is set on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeProblem:
+    """Why a theme file, or a part of it, was not used."""
+
+    file: str
+    key: str
+    value: str
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{where} = {self.value}: {self.reason}" if self.value else f"{where}: {self.reason}"
+
+
+class BadTheme(Exception):
+    """A theme file that cannot be used."""
+
+    def __init__(self, problem: ThemeProblem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+def read_theme(path: Path) -> Theme:
+    """One theme file. Raises BadTheme with the file, key, value and reason."""
+
+    def bad(key: str, value: object, reason: str) -> BadTheme:
+        said = "" if value is None else str(value)
+        return BadTheme(ThemeProblem(path.name, key, said, reason))
+
+    def colour(key: str, value: object) -> str:
+        try:
+            parsed = Color.parse(value) if isinstance(value, str) else None
+        except ColorParseError:
+            parsed = None
+        if parsed is None or parsed.a != 1 or parsed.ansi is not None:
+            raise bad(key, value, "not a solid colour such as #1a2b3c, rgb(1, 2, 3) or teal")
+        return parsed.hex
+
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise bad("", None, str(error)) from error
+    palette, tokens = raw.get("palette"), raw.get("alita", {})
+    if not isinstance(palette, dict) or not isinstance(tokens, dict):
+        raise bad("[palette]", None, "the file needs a table of this name")
+    for table, given, known in (("palette", palette, (*PALETTE, "dark")), ("alita", tokens, tuple(TOKENS))):
+        for key, value in given.items():
+            if key not in known:
+                raise bad(f"{table}.{key}", value, f"unknown; known are {', '.join(known)}")
+    if not isinstance(palette.get("dark"), bool):
+        raise bad("palette.dark", palette.get("dark"), "has to be true or false")
+    for key in PALETTE:
+        if key not in palette:
+            raise bad(f"palette.{key}", None, "is missing")
+    colours = {key: colour(f"palette.{key}", palette[key]) for key in PALETTE}
+    domain = {name: colours[default] for name, default in TOKENS.items()}
+    domain |= {name: colour(f"alita.{name}", value) for name, value in tokens.items()}
+    return _theme(path.stem, colours, domain, dark=palette["dark"])
+
+
+def _theme(name: str, palette: dict[str, str], domain: dict[str, str], *, dark: bool) -> Theme:
+    own = {f"alita-{token}": value for token, value in domain.items()}
+    return Theme(
+        name=name,
+        primary=palette["primary"],
+        secondary=palette["secondary"],
+        accent=palette["accent"],
+        success=palette["success"],
+        warning=palette["warning"],
+        error=palette["error"],
+        foreground=palette["foreground"],
+        background=palette["background"],
+        surface=palette["surface"],
+        panel=palette["panel"],
+        dark=dark,
+        text_alpha=1.0,
+        variables=own | _textual(palette),
+    )
+
+
+def _textual(palette: dict[str, str]) -> dict[str, str]:
+    """Textual's own variables, so that its widgets look like ours."""
+    return {
+        "border": palette["accent"],
+        "border-blurred": palette["line"],
+        "block-cursor-background": palette["cursor"],
+        "block-cursor-foreground": palette["foreground"],
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": palette["cursor"],
+        "block-cursor-blurred-foreground": palette["foreground"],
+        "block-hover-background": palette["panel"],
+        "input-cursor-background": palette["accent"],
+        "input-cursor-foreground": palette["background"],
+        "input-selection-background": palette["line"],
+        "screen-selection-background": palette["line"],
+        "screen-selection-foreground": palette["foreground"],
+        "scrollbar": palette["line"],
+        "scrollbar-hover": palette["muted"],
+        "scrollbar-active": palette["accent"],
+        "scrollbar-background": palette["background"],
+        "scrollbar-background-hover": palette["background"],
+        "scrollbar-background-active": palette["background"],
+        "scrollbar-corner-color": palette["background"],
+        "text-muted": palette["muted"],
+        "text-disabled": palette["muted"],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a set of theme folders held."""
+
+    themes: tuple[Theme, ...]
+    problems: tuple[ThemeProblem, ...]
+
+    def pick(self, wanted: str, *, dark: bool) -> str:
+        """The theme to use: `auto` follows the terminal; an unknown name falls back to that too."""
+        names = [theme.name for theme in self.themes]
+        if wanted in names:
+            return wanted
+        fitting = "alita-dark" if dark else "alita-light"
+        return fitting if fitting in names else next(iter(names), "textual-dark")
+
+
+def load(*folders: Path | None) -> Loaded:
+    """All themes of some folders; a later folder's file replaces an earlier one of the same name."""
+    themes: dict[str, Theme] = {}
+    problems: list[ThemeProblem] = []
+    for folder in folders:
+        if folder is None or not folder.is_dir():
+            continue
+        for path in sorted(folder.glob("*.toml")):
+            try:
+                themes[path.stem] = read_theme(path)
+            except BadTheme as bad:
+                problems.append(bad.problem)
+    return Loaded(tuple(themes.values()), tuple(problems))
+
+
+def contrast(theme: Theme) -> dict[tuple[str, str], float]:
+    """WCAG 2.2 contrast ratios, 1 to 21, of every text token on every surface of a theme."""
+    surfaces = {
+        "background": theme.background,
+        "surface": theme.surface,
+        "panel": theme.panel,
+        "cursor": theme.variables["alita-cursor"],
+    }
+    texts = {token: theme.variables[f"alita-{token}"] for token in TOKENS if token not in ("line", "cursor")}
+    texts |= {"foreground": theme.foreground or "", "primary": theme.primary, "accent": theme.accent or ""}
+    return {
+        (text, surface): _ratio(Color.parse(ink), Color.parse(paper or ""))
+        for text, ink in texts.items()
+        for surface, paper in surfaces.items()
+    }
+
+
+def _ratio(one: Color, other: Color) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    def linear(part: float) -> float:
+        return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(part / 255) for part in (colour.r, colour.g, colour.b))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+class Themed(App[ReturnType]):
+    """An app that knows the domain tokens under any theme, Textual's own included."""
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Tokens of a theme that has none of ours, taken from its semantic colours."""
+        known = self.current_theme.to_color_system().generate()
+        stand_in = {"muted": "foreground", "line": "panel", "cursor": "panel"}
+        return {
+            f"alita-{token}": known[stand_in.get(default, default)] for token, default in TOKENS.items()
+        }

@@ -1,0 +1,193 @@
+"""Code to be read before it runs: numbered, coloured, wrapped, with nothing hidden and nothing left out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rich.cells import cell_len
+
+from alita_tui.console.widgets.inked import Line
+from alita_tui.console.widgets.sheet import Row, Sheet
+from alita_tui.spine.text import reveal
+
+_LOUD = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩")
+_TRAILING = re.compile(r" +$")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Code to compare with."""
+
+    label: str
+    """For example `v1` or `attempt 2`."""
+    code: str
+
+
+@lru_cache(maxsize=16)
+def highlight(code: str) -> tuple[Line, ...]:
+    """Python as inked lines: hidden characters spelled out, blanks at a line's end dotted.
+
+    Letters outside ASCII in a name are loud, for they can pass for others (UTS #39).
+    """
+    from pygments.lexers.python import PythonLexer
+    from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
+
+    def ink(kind: object, text: str) -> str:
+        if kind in Comment:
+            return "comment"
+        if kind in String:
+            return "string"
+        if kind in Number:
+            return "number"
+        if kind in Keyword or kind in Operator.Word:
+            return "keyword"
+        if kind in Name and not text.isascii():
+            return "hostile"
+        if kind in Name.Function or kind in Name.Class or kind in Name.Decorator:
+            return "name"
+        return "hostile" if kind in Token.Error and not text.isascii() else ""
+
+    lines: list[list[tuple[str, str]]] = [[]]
+    # The unprocessed tokens keep every byte; the usual entry would drop carriage returns.
+    for _at, kind, text in PythonLexer().get_tokens_unprocessed(reveal(code)):
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                lines.append([])
+            if part:
+                lines[-1].append((part, ink(kind, part)))
+    if code.endswith("\n"):
+        lines.pop()
+    return tuple(tuple(_loud(line)) for line in lines)
+
+
+def _loud(line: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for number, (text, ink) in enumerate(line, 1):
+        at = 0
+        end = len(text)
+        if number == len(line) and (blank := _TRAILING.search(text)):
+            end = blank.start()
+        for match in _LOUD.finditer(text):
+            if match.start() > at:
+                yield text[at : match.start()], ink
+            yield match.group(), "hostile"
+            at = match.end()
+        if at < end:
+            yield text[at:end], ink
+        if end < len(text):
+            yield "·" * (len(text) - end), "warn"
+
+
+def code_rows(code: str, *, sources: bool = True) -> list[Row]:
+    """Numbered rows of code; with `sources` each counts as a line to be read."""
+    lines = highlight(code)
+    wide = max(len(str(len(lines))), 3)
+    return [
+        Row(
+            body,
+            ((f"{number:>{wide}} │ ", "muted"),),
+            ((f"{'↪':>{wide}} │ ", "muted"),),
+            source=number if sources else 0,
+            hard=True,
+        )
+        for number, body in enumerate(lines, 1)
+    ]
+
+
+def diff_rows(code: str, base: Base) -> list[Row]:
+    """A unified diff from a base to the code, three lines of context, with the code's line numbers."""
+    old, new = base.code, code
+    before, after = reveal(old).split("\n"), reveal(new).split("\n")
+    inked = highlight(new)
+    rows = [Row(((f"from {base.label} to this draft", "heading"),))]
+    wide = max(len(str(len(after))), 3)
+    groups = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3))
+    if not groups:
+        return [*rows, Row((("  The code is the same.", "muted"),))]
+    for group in groups:
+        first, last = group[0], group[-1]
+        rows.append(Row(((f"@@ lines {first[3] + 1} to {last[4]} @@", "wait"),)))
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                rows += [_diff_row(" ", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
+                continue
+            rows += [_diff_row("-", 0, wide, ((before[n], "removed"),)) for n in range(i1, i2)]
+            rows += [_diff_row("+", n + 1, wide, ((after[n], "added"),)) for n in range(j1, j2)]
+    return rows
+
+
+def _line(inked: tuple[Line, ...], number: int, plain: list[str]) -> Line:
+    return inked[number] if number < len(inked) else ((plain[number], ""),)
+
+
+def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:
+    ink = {"+": "added", "-": "removed"}.get(sign, "muted")
+    loud = tuple(_loud(body))
+    return Row(
+        loud,
+        ((f"{number or '':>{wide}} ", "muted"), (f"{sign} ", ink)),
+        ((f"{'↪':>{wide}} ", "muted"), ("  ", "")),
+        source=number,
+        hard=True,
+    )
+
+
+class CodeView(Sheet):
+    """The code, or what differs from a base; keeps count of the lines that were on screen."""
+
+    DEFAULT_CSS = """
+    CodeView { background: $surface; }
+    """
+
+    def __init__(self, code: str = "", bases: Sequence[Base] = (), *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.code = code
+        self.bases = tuple(bases)
+        self._mode = 0
+        self._show()
+
+    def load(self, code: str, bases: Sequence[Base] = ()) -> None:
+        """Show other code, of which nothing was read yet."""
+        self.code, self.bases, self._mode = code, tuple(bases), 0
+        self.forget_seen()
+        self._show()
+
+    @property
+    def base(self) -> Base | None:
+        """What the code is compared with; None while all of it is shown."""
+        return self.bases[self._mode - 1] if self._mode else None
+
+    def cycle(self) -> bool:
+        """Code → each diff → code; False when there is nothing to compare with."""
+        if not self.bases:
+            return False
+        self._mode = (self._mode + 1) % (len(self.bases) + 1)
+        self._show()
+        return True
+
+    @property
+    def lines(self) -> int:
+        """Lines of the code."""
+        return len(highlight(self.code)) if self.code else 0
+
+    @property
+    def unread(self) -> int:
+        """Lines that were never on screen to their end."""
+        return sum(not self.seen(number) for number in range(1, self.lines + 1))
+
+    @property
+    def read(self) -> bool:
+        """Whether all of the code, its end included, was on screen."""
+        return not self.unread
+
+    @property
+    def widest(self) -> int:
+        """Cells of the longest line."""
+        return max((sum(cell_len(text) for text, _ink in line) for line in highlight(self.code)), default=0)
+
+    def _show(self) -> None:
+        base = self.base
+        self.show(diff_rows(self.code, base) if base else code_rows(self.code))

@@ -1,0 +1,20 @@
+"""A Static that never reads markup: what models, tools and the web wrote is data."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+
+class Plain(Static):
+    """Text as it is. A `Content` keeps the styles that code gave it."""
+
+    def __init__(
+        self,
+        text: str | Content = "",
+        *,
+        name: str | None = None,
+        id: str | None = None,  # Textual's own name for it
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(text, markup=False, name=name, id=id, classes=classes)

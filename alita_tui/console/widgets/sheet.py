@@ -1,0 +1,259 @@
+"""A scrolling sheet of inked lines, drawn line by line: wraps, never cuts, knows what was on screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from alita_tui.console.widgets.inked import Line, restyle, text_of, to_strip, width_of
+
+INKS = (
+    "muted heading good warn bad wait hostile added removed keyword string number comment name link strong"
+).split()
+"""What text can be written in; each is a theme's token (see DEFAULT_CSS)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the sheet, which may take several on screen."""
+
+    body: Line = ()
+    gutter: Line = ()
+    """Stands before the first screen line only."""
+    turn: Line = ()
+    """Stands before each further screen line; as wide as the gutter, or empty."""
+    source: int = 0
+    """The line of the source that this shows, for what was read; 0 for none."""
+    hard: bool = False
+    """Wrap at the edge, keeping every blank, instead of between words."""
+
+
+def say(text: str, ink: str = "", *, indent: int = 0) -> list[Row]:
+    """Text as rows in one ink, one a line."""
+    pad: Line = ((" " * indent, ""),) if indent else ()
+    return [Row(((line, ink),), pad) for line in text.split("\n")]
+
+
+def fact(label: str, body: Line | str, *, width: int = 13) -> Row:
+    """A labelled row: the label is quiet, the body hangs under itself."""
+    return Row(((body, ""),) if isinstance(body, str) else body, ((f"  {label:<{width - 2}} ", "muted"),))
+
+
+def fold_row(row: Row, width: int) -> list[Line]:
+    """A row as screen lines of at most `width` cells."""
+    room = max(width - width_of(row.gutter), 8)
+    turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
+    pieces = _slices(row.body, _breaks(text_of(row.body), room, hard=row.hard))
+    return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]
+
+
+def _breaks(text: str, room: int, *, hard: bool) -> list[int]:
+    """Offsets at which a text is broken, its end included."""
+    if len(text) * 2 <= room or cell_len(text) <= room:
+        return [len(text)]
+    found: list[int] = []
+    start = used = 0
+    blank = -1
+    for at, char in enumerate(text):
+        size = cell_len(char)
+        if used + size > room:
+            cut = blank + 1 if not hard and blank >= start else at
+            found.append(cut)
+            used = cell_len(text[cut:at])
+            start = cut
+        if char == " ":
+            blank = at
+        used += size
+    return [*found, len(text)]
+
+
+def _slices(line: Line, ends: Sequence[int]) -> Iterable[Line]:
+    start = 0
+    for end in ends:
+        piece: list[tuple[str, str]] = []
+        at = 0
+        for text, ink in line:
+            low, high = max(start - at, 0), min(end - at, len(text))
+            if low < high:
+                piece.append((text[low:high], ink))
+            at += len(text)
+        yield tuple(piece)
+        start = end
+
+
+class Sheet(ScrollView, can_focus=True):
+    """Rows of text. Everything is data; nothing is markup."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "scroll_down", show=False),
+        Binding("k", "scroll_up", show=False),
+        Binding("g", "scroll_home", show=False),
+        Binding("G,shift+g", "scroll_end", show=False),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"sheet--{ink}" for ink in INKS} | {"sheet--selected"}
+    DEFAULT_CSS = """
+    Sheet {
+        background: $background;
+        color: $foreground;
+        scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
+        overflow-x: hidden;
+        overflow-y: auto;
+        .sheet--muted { color: $alita-muted; }
+        .sheet--heading { color: $accent; text-style: bold; }
+        .sheet--strong { color: $foreground; text-style: bold; }
+        .sheet--good { color: $alita-good; }
+        .sheet--warn { color: $alita-warn; }
+        .sheet--bad { color: $alita-bad; text-style: bold; }
+        .sheet--wait { color: $alita-wait; }
+        .sheet--hostile { color: $alita-hostile; text-style: bold reverse; }
+        .sheet--added { color: $alita-added; }
+        .sheet--removed { color: $alita-removed; }
+        .sheet--keyword { color: $alita-keyword; }
+        .sheet--string { color: $alita-string; }
+        .sheet--number { color: $alita-number; }
+        .sheet--comment { color: $alita-comment; text-style: italic; }
+        .sheet--name { color: $alita-name; }
+        .sheet--link { color: $primary; }
+        .sheet--selected { background: $screen-selection-background; }
+    }
+    """
+
+    class Seen(Message):
+        """More of the sheet has been on screen."""
+
+    def __init__(self, rows: Sequence[Row] = (), *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._rows: tuple[Row, ...] = tuple(rows)
+        self._lines: list[Line] = []
+        self._owner: list[int] = []
+        """Index of the row that each screen line belongs to."""
+        self._wide = 0
+        self._styles: dict[str, Style] = {}
+        self._displayed: set[int] = set()
+        self._telling = False
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """What the sheet says."""
+        return self._rows
+
+    def show(self, rows: Sequence[Row], *, top: bool = True) -> None:
+        """Say something else; with `top`, from its beginning."""
+        self._rows = tuple(rows)
+        self._lay()
+        if top:
+            self.scroll_to(y=0, animate=False, immediate=True)
+        self.refresh()
+
+    def forget_seen(self) -> None:
+        """Nothing has been on screen yet."""
+        self._displayed.clear()
+
+    def seen(self, source: int) -> bool:
+        """Whether a line of the source was on screen to its end."""
+        return source in self._displayed
+
+    def scroll_to_row(self, index: int) -> None:
+        """Bring a row to the top."""
+        if index in self._owner:
+            self.scroll_to(y=self._owner.index(index), animate=False, immediate=True)
+
+    def text(self) -> str:
+        """The whole text, without gutters."""
+        return "\n".join(text_of(row.body) for row in self._rows)
+
+    # --- drawing ------------------------------------------------------------------------
+
+    def _lay(self) -> None:
+        width = self.scrollable_content_region.width
+        if not width:
+            return
+        self._wide = width
+        self._lines, self._owner = [], []
+        for index, row in enumerate(self._rows):
+            folded = fold_row(row, width)
+            self._lines += folded
+            self._owner += [index] * len(folded)
+        self.virtual_size = Size(width, len(self._lines))
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Wrap anew, and keep the line at the top where it is."""
+        if self.scrollable_content_region.width == self._wide:
+            return
+        top = round(self.scroll_y)
+        row = self._owner[top] if top < len(self._owner) else None
+        self._lay()
+        if row is not None and top:
+            self.scroll_to_row(row)
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """See `Widget.notify_style_update`: the theme may be another."""
+        super().notify_style_update()
+        self._styles.clear()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line on screen."""
+        number = y + self.scroll_offset.y
+        base = self.rich_style
+        width = self.scrollable_content_region.width
+        if number >= len(self._lines):
+            return Strip.blank(width, base)
+        if not self._styles:
+            self._styles = {ink: self.get_component_rich_style(f"sheet--{ink}", partial=True) for ink in INKS}
+        self._note(number)
+        strip = to_strip(self._lines[number], self._styles, base, width)
+        if (selection := self.text_selection) and (span := selection.get_span(number)):
+            over = self.get_component_rich_style("sheet--selected", partial=True)
+            strip = restyle(strip, span[0], span[1], over)
+        return strip.apply_offsets(0, number)
+
+    def _note(self, number: int) -> None:
+        """A line is on screen; at the last one of its row, the row was seen."""
+        owner = self._owner[number]
+        source = self._rows[owner].source
+        last = number + 1 == len(self._owner) or self._owner[number + 1] != owner
+        if not source or not last or source in self._displayed:
+            return
+        self._displayed.add(source)
+        if not self._telling:
+            self._telling = True
+            self.call_later(self._tell)
+
+    def _tell(self) -> None:
+        self._telling = False
+        self.post_message(self.Seen())
+
+    # --- copying ------------------------------------------------------------------------
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text without gutters; a wrapped line is one line."""
+        parts: list[str] = []
+        for number, line in enumerate(self._lines):
+            span = selection.get_span(number)
+            if span is None:
+                continue
+            row = self._rows[self._owner[number]]
+            margin = len(text_of(row.gutter))
+            text = text_of(line)
+            start, end = max(span[0], margin), len(text) if span[1] < 0 else span[1]
+            joined = bool(parts) and number > 0 and self._owner[number - 1] == self._owner[number]
+            parts.append(("" if joined or not parts else "\n") + text[start:end])
+        return ("".join(parts), "\n") if parts else None
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw the selection."""
+        self.refresh()

@@ -1,0 +1,157 @@
+"""What both vendors' SDKs need around them: one client, one mapping of faults, an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+from urllib.parse import urlsplit
+
+from alita_tui.llm.assembly import ReplyDraft
+from alita_tui.llm.faults import Endpoint, kind_of
+from alita_tui.llm.loading import load
+from alita_tui.llm.prices import price
+from alita_tui.spine.errors import ModelError
+from alita_tui.spine.ports import Delta, ModelRequest, Reply
+from alita_tui.spine.values import Usage
+
+_CONNECT = 10.0
+"""Seconds until a server has to take a connection."""
+
+
+class RemoteModel(ABC):
+    """A model that is asked through an SDK. Its retries are off: each attempt is to be seen."""
+
+    sdk: str
+    """The SDK's module."""
+    lazy: str
+    """The module that the SDK would import at the first call, on the event loop."""
+
+    def __init__(self, provider: str, model: str, *, api_key: str, base_url: str, timeout: float) -> None:
+        """`timeout` is the longest silence in seconds."""
+        self._at = Endpoint(provider, model, base_url, api_key)
+        self._timeout = timeout
+        self._sdk: Any = None
+        self._client: Any = None
+        self._opening = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """See `Model.name`."""
+        return self._at.name
+
+    @property
+    def recorded(self) -> bool:
+        """See `Model.recorded`."""
+        return False
+
+    def price(self, usage: Usage) -> float | None:
+        """See `Model.price`."""
+        return price(self._at.provider, self._at.model, usage)
+
+    async def warm(self) -> None:
+        """Import SDK and price table and make the client, in a thread; sends nothing.
+
+        Raises ModelError when the SDK is missing.
+        """
+        async with self._opening:
+            if self._client is not None:
+                return
+            try:
+                self._sdk = await load(self.sdk)
+                await load(self.lazy)
+                await load("genai_prices")
+                self._client = await asyncio.to_thread(self._connect)
+            except ImportError as error:
+                hint = "Install alita again, with all it needs."
+                raise self._at.fault("unavailable", f"{error}.", hint=hint) from None
+
+    async def aclose(self) -> None:
+        """Close the connections. The model can be asked again afterwards."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """See `Model.reply`."""
+        await self.warm()
+        import httpx2
+
+        draft = ReplyDraft()
+        try:
+            async with aclosing(self._stream(request, draft)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except (self._sdk.APIError, httpx2.RequestError) as error:
+            raise self._transport_fault(error) from None
+        except (ValueError, TypeError, AttributeError, LookupError, AssertionError, RuntimeError) as error:
+            # The SDKs build events without validating them, so anything may be missing.
+            raise self._at.fault(
+                "malformed", f"The reply is not what the protocol says ({type(error).__name__}: {error})."
+            ) from None
+        yield draft.finish(self._at, request)
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """The SDK's client. Called in a thread: its TLS context takes a while."""
+
+    @abstractmethod
+    def _stream(self, request: ModelRequest, draft: ReplyDraft) -> AsyncGenerator[Delta, None]:
+        """Send the request and fill the draft."""
+
+    def _settings(self) -> dict[str, Any]:
+        """What both clients are made with. Nothing is left for the environment to fill in."""
+        import httpx2
+
+        host = urlsplit(self._at.base_url).hostname or ""
+        return {
+            "api_key": self._at.key or "none",
+            "base_url": self._at.base_url,
+            "max_retries": 0,
+            "timeout": httpx2.Timeout(self._timeout, connect=min(_CONNECT, self._timeout)),
+            "http_client": self._sdk.DefaultAsyncHttpxClient(
+                # A redirect would carry the key to another host; a proxy cannot reach this machine.
+                follow_redirects=False,
+                mounts={f"all://{host}": None} if _is_loopback(host) else {},
+            ),
+        }
+
+    def _transport_fault(self, error: Exception) -> ModelError:
+        import httpx2
+
+        sdk, at = self._sdk, self._at
+        if isinstance(error, sdk.APIStatusError) and error.status_code != 200:
+            code, text = _named(error)
+            return at.answered(error.status_code, code, text, error.response.headers)
+        if isinstance(error, sdk.APITimeoutError | httpx2.TimeoutException):
+            return at.fault("timeout", f"{at.host} was silent for {self._timeout:g} seconds.")
+        if isinstance(error, sdk.APIConnectionError | httpx2.RequestError):
+            cause = error.__cause__ or error
+            return at.fault("connection", f"The connection to {at.host} failed: {cause}")
+        code, text = _named(error)  # an error event in the middle of a stream
+        return at.fault(kind_of(code, text) or "server", f"{at.host} broke off: {text}")
+
+
+def _named(error: Any) -> tuple[object, str]:
+    """Name and words of an error, from the body that both vendors send: `{"error": {…}}` or its inside."""
+    body = error.body
+    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    if isinstance(inner, Mapping):
+        code, kind = inner.get("code"), inner.get("type")
+        return code if kind_of(code, "") else kind, str(inner.get("message") or inner)
+    return None, str(inner or error)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,203 @@
+"""Plays a recording as an event source, with the controls of a player. It has nothing to act with.
+
+The reader folds what comes, as it does live. A seek is not in that stream: whoever seeks hands the reader
+`view`, and the next envelope that the source yields follows exactly on it. Between taking a position's
+envelope and yielding it there is no await, so `view` and the stream never disagree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Collection
+from typing import Protocol
+
+from alita_tui.replay.recording import IDLE_CAP, Recording
+from alita_tui.spine.envelope import Envelope
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import Mark
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, float("inf"))
+"""How fast recorded time passes; infinite leaves all waiting out."""
+_SHARE = 64
+"""Events given without a wait before other work on the event loop gets its turn."""
+
+
+class Ticker(Protocol):
+    """A monotonic clock that can be waited on."""
+
+    def now(self) -> float:
+        """Seconds; only differences mean anything."""
+
+    async def wait(self, wake: asyncio.Event, seconds: float) -> None:
+        """Return once `wake` is set or the seconds have passed."""
+
+
+class WallTicker:
+    """Real time."""
+
+    def now(self) -> float:
+        """See `Ticker.now`."""
+        return time.monotonic()
+
+    async def wait(self, wake: asyncio.Event, seconds: float) -> None:
+        """See `Ticker.wait`."""
+        try:
+            async with asyncio.timeout(seconds):
+                await wake.wait()
+        except TimeoutError:
+            return
+
+
+class Playback:
+    """An `EventSource` over a recording. One reader at a time; ends only when closed."""
+
+    def __init__(self, recording: Recording, ticker: Ticker | None = None, *, position: int = 0) -> None:
+        self.recording = recording
+        self.playing = False
+        self._ticker = ticker or WallTicker()
+        self._position = recording.clamp(position)
+        self._speed = SPEEDS.index(1.0)
+        self._waited = 0.0
+        """Recorded seconds of the gap before the next event that have passed."""
+        self._seeks = 0
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    # --- what the console shows ---------------------------------------------------------
+
+    @property
+    def position(self) -> int:
+        """How many events have happened."""
+        return self._position
+
+    @property
+    def total(self) -> int:
+        """How many events there are."""
+        return len(self.recording)
+
+    @property
+    def speed(self) -> float:
+        """Recorded seconds in a second; infinite for no waiting."""
+        return SPEEDS[self._speed]
+
+    @property
+    def view(self) -> SessionView:
+        """The view that the next yielded envelope follows on."""
+        return self.recording.view_at(self._position)
+
+    @property
+    def marks(self) -> tuple[Mark | None, ...]:
+        """The mark of each event."""
+        return self.recording.marks
+
+    @property
+    def elapsed(self) -> float:
+        """Recorded seconds up to here, idle time included."""
+        return self.recording.elapsed(self._position)
+
+    @property
+    def length(self) -> float:
+        """Recorded seconds of the whole session."""
+        return self.recording.elapsed(self.total)
+
+    @property
+    def skipped(self) -> float:
+        """Recorded seconds of idle time left out up to here."""
+        return self.recording.skipped(self._position)
+
+    # --- controls -----------------------------------------------------------------------
+
+    def toggle(self) -> None:
+        """Play or pause; at the end, play from the beginning."""
+        if not self.playing and self._position >= self.total:
+            self.seek(0)
+        self.playing = not self.playing
+        self._touch()
+
+    def pause(self) -> None:
+        """Stop where it is."""
+        self.playing = False
+        self._touch()
+
+    def faster(self, steps: int = 1) -> None:
+        """Change the speed by some steps of `SPEEDS`; negative is slower."""
+        self._speed = max(0, min(self._speed + steps, len(SPEEDS) - 1))
+        self._touch()
+
+    def seek(self, position: int) -> None:
+        """Go to a position and keep playing, or stay paused, as before."""
+        self._position = self.recording.clamp(position)
+        self._waited = 0.0
+        self._seeks += 1
+        self._touch()
+
+    def seek_tenth(self, tenth: int) -> None:
+        """Go to a tenth of the events, 0 to 9."""
+        self.seek(round(self.total * tenth / 10))
+
+    def move(self, events: int) -> None:
+        """Go some events on, or back."""
+        self.seek(self._position + events)
+
+    def move_step(self, direction: int) -> bool:
+        """Go to where the next (1) or the previous (-1) step begins; False at the last one."""
+        return self._go(self.recording.find_step(self._position, direction))
+
+    def move_mark(self, kinds: Collection[Mark], direction: int) -> bool:
+        """Go to the next (1) or previous (-1) event so marked; False where there is none."""
+        return self._go(self.recording.find_mark(self._position, kinds, direction))
+
+    def find(self, needle: str, direction: int) -> bool:
+        """Go to the next (1) or previous (-1) event with the text; False where there is none."""
+        return self._go(self.recording.find_text(self._position, needle, direction))
+
+    def close(self) -> None:
+        """End the iteration."""
+        self._closed = True
+        self._changed.set()
+
+    def _go(self, position: int | None) -> bool:
+        if position is None:
+            return False
+        self.seek(position)
+        return True
+
+    def _touch(self) -> None:
+        self._changed.set()
+
+    # --- the source ---------------------------------------------------------------------
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        given = 0
+        while not self._closed:
+            if self.playing and self._position >= self.total:
+                self.playing = False
+            if not self.playing:
+                self._changed.clear()
+                await self._changed.wait()
+            elif not await self._until_due():
+                continue
+            else:
+                envelope = self.recording.envelopes[self._position]
+                self._position += 1
+                given += 1
+                yield envelope
+                if given % _SHARE == 0:
+                    await asyncio.sleep(0)
+
+    async def _until_due(self) -> bool:
+        """Wait for the next event's time; False when something was changed meanwhile."""
+        gap = min(self.recording.gap(self._position), IDLE_CAP)
+        speed = self.speed
+        if speed == float("inf") or self._waited >= gap:
+            self._waited = max(0.0, self._waited - gap) if speed != float("inf") else 0.0
+            return True
+        self._changed.clear()
+        seeks, before = self._seeks, self._ticker.now()
+        await self._ticker.wait(self._changed, (gap - self._waited) / speed)
+        if self._seeks == seeks:
+            # What a late wake-up ran over counts for the next gap; a machine that slept owes nothing.
+            passed = (self._ticker.now() - before) * speed
+            self._waited = min(self._waited + passed, gap + 0.1 * speed)
+        return False

@@ -1,0 +1,99 @@
+"""Frames over a hijacked attach: Podman's own 8-byte headers outside, the warden's inside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from typing import Any
+
+from alita_tui.spine.errors import SandboxUnavailable
+
+_LARGEST = 64 << 20
+_DEEPEST = 200
+
+
+class Channel:
+    """The host's end of the line to a warden."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._buffer = bytearray()
+        self.stray = bytearray()
+        """What came on the container's stderr: the interpreter's own complaints."""
+
+    async def send(self, kind: bytes, payload: bytes) -> None:
+        """Write one frame."""
+        self._writer.write(frame(kind, payload))
+        await self._writer.drain()
+
+    async def receive(self) -> tuple[bytes, bytes] | None:
+        """The next frame, or None when the container is gone. Raises SandboxUnavailable."""
+        while True:
+            found = take(self._buffer)
+            if found is not None:
+                return found
+            if not await self._more():
+                return None
+
+    def close(self) -> None:
+        """Close the line; the warden ends everything inside."""
+        self._writer.close()
+
+    async def _more(self) -> bool:
+        try:
+            head = await self._reader.readexactly(8)
+            stream, size = head[0], struct.unpack(">I", head[4:])[0]
+            if size > _LARGEST:
+                raise SandboxUnavailable(f"Podman sent a frame of {size} bytes.")
+            piece = await self._reader.readexactly(size)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return False
+        if stream == 2:
+            self.stray = (self.stray + piece)[-4000:]
+        else:
+            self._buffer += piece
+        return True
+
+
+def frame(kind: bytes, payload: bytes) -> bytes:
+    """4 bytes length, 1 byte type, payload."""
+    return struct.pack(">I", len(payload)) + kind + payload
+
+
+def take(buffer: bytearray) -> tuple[bytes, bytes] | None:
+    """Remove the first whole frame from a buffer. Raises SandboxUnavailable on an impossible one."""
+    if len(buffer) < 5:
+        return None
+    size = struct.unpack(">I", buffer[:4])[0]
+    if size > _LARGEST:
+        raise SandboxUnavailable(f"The warden announced a frame of {size} bytes.")
+    if len(buffer) < 5 + size:
+        return None
+    kind, payload = bytes(buffer[4:5]), bytes(buffer[5 : 5 + size])
+    del buffer[: 5 + size]
+    return kind, payload
+
+
+def parse(text: bytes | str) -> Any:
+    """JSON from inside, refused where it is nested too deeply. Raises ValueError."""
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    depth = deepest = 0
+    quoted = escaped = False
+    for byte in raw:
+        if quoted:
+            escaped, quoted = byte == 0x5C and not escaped, escaped or byte != 0x22
+        elif byte == 0x22:
+            quoted = True
+        elif byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    if deepest > _DEEPEST:
+        raise ValueError(f"it is nested {deepest} levels deep")
+    try:
+        return json.loads(raw)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error

@@ -1,0 +1,169 @@
+"""Requirements as content-addressed folders: resolved on the host with uv, wheels only.
+
+No build script ever runs on the host: `--only-binary :all:` refuses source distributions, and
+nothing of a package is imported here. Folders are mounted read-only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from alita_tui.spine.errors import RequirementsError
+from alita_tui.spine.ports import Progress
+from alita_tui.spine.values import Lock, LockedPackage, Value
+
+_UV_SECONDS = 300
+_GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32", "2.31", "2.28", "2.17")
+
+
+class Target(Value, frozen=True):
+    """What the packages have to run on."""
+
+    python: str
+    """`3.12`."""
+    platform: str
+    """As uv names it, for example `x86_64-manylinux_2_36`."""
+
+
+def target(seen: dict[str, Any]) -> Target:
+    """The target from what the warden reports of its interpreter."""
+    major, minor = seen["python"][:2]
+    machine = "aarch64" if seen["machine"] in ("arm64", "aarch64") else "x86_64"
+    version = tuple(int(n) for n in re.findall(r"\d+", seen["libc"])[:2]) or (2, 17)
+    glibc = next((one for one in _GLIBC if tuple(map(int, one.split("."))) <= version), "2.17")
+    return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
+
+
+async def lock(requirements: Sequence[str], where: Target, progress: Progress) -> Lock:
+    """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong."""
+    wanted = tuple(sorted({one.strip() for one in requirements if one.strip()}))
+    if not wanted:
+        return Lock()
+    progress(f"Resolving {len(wanted)} requirements", 0, 0, ", ".join(wanted))
+    text = await _uv(
+        "pip", "compile", "-", "--generate-hashes", "--no-header", "--no-annotate", "--quiet",
+        "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
+        stdin="\n".join(wanted) + "\n", about=", ".join(wanted),
+    )  # fmt: skip
+    names = {_name(one) for one in wanted}
+    packages = parse_lock(text, names)
+    if not packages:
+        raise RequirementsError(f"{', '.join(wanted)} resolved to nothing.")
+    digest = sha256(f"{text}\n{where.python}\n{where.platform}".encode()).hexdigest()
+    return Lock(requirements=wanted, packages=packages, text=text, digest=digest)
+
+
+def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
+    """The packages of a compiled requirements file."""
+    found: list[LockedPackage] = []
+    for entry in re.split(r"\n(?=\S)", text.strip()):
+        pin = re.match(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)", entry)
+        if pin:
+            hashes = tuple(re.findall(r"--hash=(sha256:[0-9a-f]{64})", entry))
+            name = pin[1]
+            found.append(
+                LockedPackage(name=name, version=pin[2], hashes=hashes, direct=_name(name) in direct)
+            )
+    return tuple(found)
+
+
+async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress) -> Path:
+    """The folder with exactly these packages, installed if it is not there. Raises RequirementsError."""
+    expected = sha256(f"{wanted.text}\n{where.python}\n{where.platform}".encode()).hexdigest()
+    if wanted.digest != expected:
+        raise RequirementsError(
+            "The locked requirements are for another base image, or were changed.",
+            hint="Build the tool again, so that its requirements are resolved for this image.",
+        )
+    folder = root / wanted.digest[:32]
+    if (folder / ".complete").exists():
+        os.utime(folder / ".complete")
+        return folder
+    progress(f"Installing {len(wanted.packages)} packages", 0, 0, ", ".join(p.name for p in wanted.packages))
+    draft = await asyncio.to_thread(_draft, root)
+    try:
+        listing = draft.with_suffix(".txt")
+        listing.write_text(wanted.text)
+        same = f"{sys.version_info.major}.{sys.version_info.minor}" == where.python
+        await _uv(
+            "pip", "install", "--target", str(draft), "-r", str(listing), "--require-hashes", "--no-deps",
+            "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
+            "--link-mode", "copy", "--quiet", *(("--compile-bytecode",) if same else ()),
+            about=", ".join(p.name for p in wanted.packages),
+        )  # fmt: skip
+        listing.unlink()
+        await asyncio.to_thread(_open_up, draft)
+        await asyncio.to_thread(_publish, draft, folder, wanted.digest)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, draft, True)
+    return folder
+
+
+def _draft(root: Path) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="building-", dir=root))
+
+
+def _publish(draft: Path, folder: Path, digest: str) -> None:
+    (draft / ".complete").write_text(digest)
+    with suppress(OSError):  # another process was faster: its folder is the same
+        draft.rename(folder)
+
+
+def _open_up(folder: Path) -> None:
+    """Readable for the account and the container's uid, writable for nobody else."""
+    folder.chmod(0o755)
+    for path in folder.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
+
+
+async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
+    from uv import find_uv_bin
+
+    environ = {
+        **os.environ,
+        "UV_NO_PROGRESS": "1",
+        "NO_COLOR": "1",
+        "PYC_INVALIDATION_MODE": "UNCHECKED_HASH",
+        "UV_PYTHON": sys.executable,
+    }
+    for ours, pips in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
+        if pips in os.environ:
+            environ.setdefault(ours, os.environ[pips])
+    process = await asyncio.create_subprocess_exec(
+        find_uv_bin(), *arguments, env=environ, cwd="/", stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(_UV_SECONDS):
+            out, err = await process.communicate(stdin.encode())
+    except TimeoutError:
+        raise RequirementsError(f"{about}: the package index did not answer in {_UV_SECONDS} s.") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        said = " ".join(err.decode("utf-8", "replace").split())
+        raise RequirementsError(
+            f"{about} cannot be installed: {said[-600:]}",
+            hint="Only packages that exist on the index and come as wheels can be used.",
+        )
+    return out.decode("utf-8", "replace")
+
+
+def _name(requirement: str) -> str:
+    """A distribution's normalised name (PEP 503)."""
+    found = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", requirement)
+    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else requirement

@@ -1,0 +1,136 @@
+"""Who runs Podman and where: the person's own account, or an unprivileged one when alita is root."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.spine.errors import SandboxUnavailable
+
+
+class Host:
+    """Commands, folders and files as the account that runs Podman sees them."""
+
+    def __init__(self, settings: SandboxSettings) -> None:
+        self.settings = settings
+        self.as_root = os.geteuid() == 0
+        self.account = settings.account if self.as_root else ""
+
+    @property
+    def home(self) -> Path:
+        """The account's home. Raises SandboxUnavailable when there is no such account."""
+        if not self.as_root:
+            return Path.home()
+        import pwd
+
+        try:
+            return Path(pwd.getpwnam(self.account).pw_dir)
+        except KeyError:
+            raise SandboxUnavailable(
+                f"alita runs as root, and the account {self.account} that runs Podman does not exist.",
+                hint="Run `alita doctor --fix`, which creates it.",
+            ) from None
+
+    @property
+    def area(self) -> Path:
+        """Folder for what the account has to read: environments, the warden, the profile."""
+        return self.home / "area" if self.as_root else Path(self.settings.cache_dir) / "sandbox"
+
+    @property
+    def runtime(self) -> Path:
+        """XDG_RUNTIME_DIR of the account; one of our own where the system made none."""
+        if self.as_root:
+            return self.home / "run"
+        given = os.environ.get("XDG_RUNTIME_DIR", "")
+        return Path(given) if given and os.access(given, os.W_OK) else self.area / "run"
+
+    def prepare(self) -> None:
+        """Create the folders. Raises SandboxUnavailable."""
+        try:
+            self.area.mkdir(parents=True, exist_ok=True)
+            self.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if self.as_root:
+                self.give(self.runtime)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"The sandbox's folder {error.filename} cannot be created: {error.strerror}."
+            ) from error
+
+    def give(self, path: Path) -> None:
+        """Make the account the owner of a path."""
+        if self.as_root:
+            shutil.chown(path, self.account, self.account)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of Podman: nothing of ours but where things are."""
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "SSL_CERT_FILE") if name in os.environ}
+        proxies = {
+            name: value
+            for name, value in os.environ.items()
+            if name.lower() in ("http_proxy", "https_proxy", "no_proxy")
+        }
+        path = os.pathsep.join(
+            (kept.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
+        )
+        return {
+            **kept, **proxies, "PATH": path.lstrip(os.pathsep), "HOME": str(self.home),
+            "XDG_RUNTIME_DIR": str(self.runtime), "TMPDIR": "/var/tmp",  # noqa: S108  # Podman needs room, and makes private folders
+        }  # fmt: skip
+
+    def command(self, *argv: str) -> list[str]:
+        """The command as the account runs it."""
+        if not self.as_root:
+            return list(argv)
+        pairs = [f"{name}={value}" for name, value in self.environ.items()]
+        return ["runuser", "-u", self.account, "--", "env", "-i", *pairs, *argv]
+
+    async def start(self, *argv: str, stdin: int | None = None) -> asyncio.subprocess.Process:
+        """Start a command; its output is ours to read, never the terminal's. Raises SandboxUnavailable."""
+        self.prepare()
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self.command(*argv),
+                cwd="/",
+                env=self.environ,
+                stdin=stdin if stdin is not None else asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"{argv[0]} cannot be started: {error.strerror}.",
+                hint="Run `alita doctor --fix`, which installs what is missing.",
+            ) from error
+
+    async def lines(self, *argv: str, seconds: float) -> AsyncIterator[str]:
+        """A command's output, line by line. Raises SandboxUnavailable when it fails or takes too long."""
+        process = await self.start(*argv)
+        assert process.stdout is not None
+        last: list[str] = []
+        try:
+            async with asyncio.timeout(seconds):
+                async for raw in process.stdout:
+                    line = raw.decode("utf-8", "replace").rstrip()
+                    last = [*last[-4:], line]
+                    yield line
+                code = await process.wait()
+        except TimeoutError:
+            raise SandboxUnavailable(f"{argv[0]} {argv[1]} took longer than {seconds:.0f} s.") from None
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if code:
+            raise SandboxUnavailable(f"{argv[0]} {argv[1]} failed ({code}): {' '.join(last)[-600:]}")
+
+    async def output(self, *argv: str, seconds: float = 60.0) -> str:
+        """A command's whole output. Raises SandboxUnavailable."""
+        return "\n".join([line async for line in self.lines(*argv, seconds=seconds)])

@@ -1,0 +1,172 @@
+"""What a container may be: the create body for a job, and what must be seen from inside. Pure.
+
+The seccomp profile beside this file allows what a Python tool needs and no more: no namespaces,
+no mounts, no keyrings, no io_uring, no bpf, no memfd or System V memory, and only UNIX, INET,
+INET6 and route sockets. `clone3` answers ENOSYS so that the C library falls back to `clone`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from alita_tui.spine.ports import Limits
+from alita_tui.spine.values import Value
+
+_OPEN_FILES = 256
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+class SandboxSettings(Value, frozen=True):
+    """How the sandbox is set up on this machine."""
+
+    data_dir: str
+    cache_dir: str
+    images: tuple[str, ...] = ("docker.io/library/python:3.12-slim",)
+    """References that may be pulled as base image, in this order."""
+    image_tar: str = ""
+    """A root file system as tar, imported as base image."""
+    pull: bool = True
+    tag: str = "localhost/alita-base:1"
+    """Name of the base image once it is here, however it came."""
+    account: str = "alita-sandbox"
+    """Unprivileged account that runs Podman when alita itself runs as root."""
+    socket: str = ""
+    """Path of a running Podman service; empty: alita starts its own."""
+    pull_seconds: float = 600.0
+    build_seconds: float = 1200.0
+
+
+def default_settings(data_dir: Path, cache_dir: Path) -> SandboxSettings:
+    """Settings for these folders."""
+    return SandboxSettings(data_dir=str(data_dir), cache_dir=str(cache_dir))
+
+
+class Place(Value, frozen=True):
+    """What one container is given."""
+
+    image: str
+    warden: str
+    """Path of the warden on the host."""
+    seccomp: str
+    environment: str = ""
+    """Folder with installed requirements; empty for none."""
+    uid: int = 20_001
+    """Unique per container: RLIMIT_NPROC counts per uid."""
+    labels: dict[str, str] = {}
+    cgroup_limits: bool = False
+    """True where cgroup v2 controllers are delegated to us."""
+
+
+def spec(place: Place, limits: Limits) -> dict[str, Any]:
+    """The create body (libpod API v4) of a container that holds one run."""
+    readonly = ["ro", "nosuid", "nodev", "rbind"]
+    mounts: list[dict[str, Any]] = [
+        {"type": "bind", "source": place.warden, "destination": "/warden.py", "options": readonly},
+        {
+            "type": "tmpfs",
+            "source": "tmpfs",
+            "destination": "/tmp",  # noqa: S108  # the container's own
+            "options": [f"size={limits.scratch_bytes}", "mode=1777", "nosuid", "nodev", "noexec"],
+        },
+    ]
+    if place.environment:
+        mounts.append(
+            {"type": "bind", "source": place.environment, "destination": "/env", "options": readonly}
+        )
+    body: dict[str, Any] = {
+        "image": place.image,
+        "command": ["python3", "-I", "-S", "-u", "/warden.py"],
+        "entrypoint": [],
+        "env": {"PATH": _PATH, "LANG": "C.UTF-8", **dict.fromkeys(_THREADS, "1")},
+        "unsetenvall": True,
+        "httpproxy": False,
+        "stdin": True,
+        "remove": True,
+        "netns": {"nsmode": "none"},
+        "ipcns": {"nsmode": "none"},
+        "read_only_filesystem": True,
+        "read_write_tmpfs": False,
+        "cap_drop": ["all"],
+        "no_new_privileges": True,
+        "user": f"{place.uid}:{place.uid}",
+        "hostname": "sandbox",
+        "work_dir": "/",
+        "seccomp_profile_path": place.seccomp,
+        "r_limits": [
+            {"type": "nofile", "soft": _OPEN_FILES, "hard": _OPEN_FILES},
+            {"type": "core", "soft": 0, "hard": 0},
+        ],
+        "log_configuration": {"driver": "none"},
+        "use_image_hosts": True,
+        "labels": place.labels,
+        "mounts": mounts,
+    }
+    if place.cgroup_limits:
+        body["resource_limits"] = {
+            "memory": {"limit": limits.memory_bytes * 2, "swap": limits.memory_bytes * 2},
+            "pids": {"limit": limits.processes + 32},
+        }
+    return body
+
+
+def deviations(seen: dict[str, Any], place: Place) -> list[str]:
+    """How what the warden saw of its own confinement differs from the profile; empty when it holds."""
+    problems: list[str] = []
+
+    def want(name: str, good: bool) -> None:
+        if not good:
+            problems.append(f"{name} is {str(seen.get(name))[:120]}")
+
+    want("no_new_privs", seen.get("no_new_privs") == 1)
+    want("seccomp", seen.get("seccomp") == 2)
+    want("capabilities", seen.get("capabilities") == [0, 0, 0, 0, 0])
+    want("uid", seen.get("uid") == [place.uid] * 4)
+    want("gid", seen.get("gid") == [place.uid] * 4)
+    want("pid", seen.get("pid") == 1)
+    want("interfaces", seen.get("interfaces") == ["lo"])
+    want("routes", seen.get("routes") == 0)
+    want("open_files", seen.get("open_files") == [_OPEN_FILES, _OPEN_FILES])
+    want("core", seen.get("core") == [0, 0])
+    want("namespaces", seen.get("namespaces") == "refused")
+    want("shared_memory", seen.get("shared_memory") is False)
+    want("environment", set(seen.get("environment", ["?"])) <= {"LANG", "LC_CTYPE", *_THREADS, *_PODMAN_SETS})
+    mounts = seen.get("mounts", {})
+    options = {where: set(mounts.get(where, "").split(",")) for where in ("/", "/tmp", "/warden.py", "/env")}  # noqa: S108
+    want("root", "ro" in options["/"])
+    seen_tmp = {"nosuid", "nodev", "noexec"} <= options["/tmp"] and any(  # noqa: S108
+        option.startswith("size=")
+        for option in options["/tmp"]  # noqa: S108
+    )
+    want("tmp", seen_tmp)
+    want("warden", "ro" in options["/warden.py"])
+    want("env", not place.environment or "ro" in options["/env"])
+    unknown = [
+        where
+        for where in mounts
+        if where not in ("/", "/tmp", "/warden.py", "/env")  # noqa: S108
+        and not where.startswith(("/proc", "/sys", "/dev"))
+        and where not in _PODMAN_FILES
+    ]
+    if unknown:
+        problems.append(f"there are mounts at {', '.join(unknown[:5])}")
+    return problems
+
+
+_PODMAN_SETS = ("PATH", "TERM", "HOSTNAME", "container", "HOME")
+_PODMAN_FILES = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/hostname",
+    "/run/.containerenv",
+    "/run/secrets",
+    "/etc/passwd",
+    "/etc/group",
+)
+
+
+def fresh_uid() -> int:
+    """A uid for one container: random, so that two at a time do not share a process count."""
+    return 20_000 + int.from_bytes(os.urandom(4), "big") % 40_000

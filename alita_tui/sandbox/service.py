@@ -1,0 +1,184 @@
+"""Podman's REST service: started for us, ended with us, and a small client on its socket.
+
+podman-py asks for what it can do right (images, versions, listing). It drops security options,
+cannot attach and cannot hand a hijacked connection over, so creating, attaching and starting
+is done here. API: https://docs.podman.io/en/latest/_static/api.html
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from alita_tui.sandbox.host import Host
+from alita_tui.spine.errors import SandboxUnavailable
+
+_API = "/v4.0.0/libpod"
+_IDLE_SECONDS = 60
+"""The service ends by itself after this long without a connection: also after our own kill -9."""
+
+
+class RestError(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"HTTP {status}: {text}")
+        self.status = status
+
+
+class Service:
+    """A running Podman service and requests to it."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting = asyncio.Lock()
+        self._drain: asyncio.Task[None] | None = None
+
+    @property
+    def socket(self) -> Path:
+        """Path of the service's socket."""
+        given = self._host.settings.socket
+        return Path(given) if given else self._host.runtime / f"alita-{os.getpid()}.sock"
+
+    @property
+    def url(self) -> str:
+        """The address for podman-py."""
+        return f"http+unix://{self.socket}"
+
+    async def ensure(self) -> None:
+        """Start the service unless it answers. Raises SandboxUnavailable."""
+        async with self._starting:
+            if await self._answers():
+                return
+            if self._host.settings.socket:
+                raise SandboxUnavailable(
+                    f"No Podman service answers at {self.socket}.",
+                    hint="Start it, or unset sandbox.socket so that alita starts its own.",
+                )
+            self.socket.unlink(missing_ok=True)
+            self._process = await self._host.start(
+                "podman", "system", "service", "--time", str(_IDLE_SECONDS), f"unix://{self.socket}"
+            )
+            said: list[str] = []
+            self._drain = asyncio.create_task(_collect(self._process, said))
+            for _ in range(200):
+                if await self._answers():
+                    return
+                if self._process.returncode is not None:
+                    break
+                await asyncio.sleep(0.05)
+            raise SandboxUnavailable(
+                f"Podman's service does not start: {' '.join(said)[-400:] or 'no answer'}",
+                hint="`alita doctor` says what is missing, `alita doctor --fix` installs it.",
+            )
+
+    async def close(self) -> None:
+        """End the service if it is ours."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), 5)
+            except TimeoutError:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if self._drain is not None:
+            await self._drain
+        if process is not None:
+            self.socket.unlink(missing_ok=True)
+
+    async def request(self, method: str, path: str, body: Any = None) -> Any:
+        """One request; the parsed answer or None. Raises RestError, SandboxUnavailable."""
+        reader, writer = await self._connect()
+        try:
+            data = json.dumps(body).encode() if body is not None else b""
+            head = (
+                f"{method} {_API}{path} HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+            )
+            writer.write(head.encode() + data)
+            await writer.drain()
+            status, headers = await _head(reader)
+            raw = await _body(reader, headers)
+        finally:
+            writer.close()
+        if status >= 400:
+            raise RestError(status, _reason(raw))
+        return json.loads(raw) if raw.strip() else None
+
+    async def attach(self, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """The container's standard streams as one hijacked connection. Raises RestError."""
+        reader, writer = await self._connect()
+        query = "stream=true&stdin=true&stdout=true&stderr=true&logs=false"
+        writer.write(
+            f"POST {_API}/containers/{container}/attach?{query} HTTP/1.1\r\nHost: podman\r\n"
+            "Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
+        )
+        await writer.drain()
+        status, headers = await _head(reader)
+        if status not in (101, 200):
+            raw = await _body(reader, headers)
+            writer.close()
+            raise RestError(status, _reason(raw))
+        return reader, writer
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        await self.ensure()
+        return await asyncio.open_unix_connection(str(self.socket), limit=1 << 20)
+
+    async def _answers(self) -> bool:
+        try:
+            _, writer = await asyncio.open_unix_connection(str(self.socket))
+        except OSError:
+            return False
+        writer.close()
+        return True
+
+
+async def _collect(process: asyncio.subprocess.Process, said: list[str]) -> None:
+    assert process.stdout is not None
+    async for raw in process.stdout:
+        said.append(raw.decode("utf-8", "replace").strip())
+        del said[:-20]
+    await process.wait()
+
+
+async def _head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    try:
+        raw = await reader.readuntil(b"\r\n\r\n")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
+        raise SandboxUnavailable(f"Podman's service broke off: {error}.") from error
+    first, *lines = raw.decode("latin-1").split("\r\n")
+    headers = {
+        name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
+    return int(first.split()[1]), headers
+
+
+async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+    if "chunked" in headers.get("transfer-encoding", ""):
+        data = b""
+        while size := int((await reader.readline()).strip() or b"0", 16):
+            data += await reader.readexactly(size)
+            await reader.readline()
+        return data
+    if "content-length" in headers:
+        return await reader.readexactly(int(headers["content-length"]))
+    return await reader.read()
+
+
+def _reason(raw: bytes) -> str:
+    try:
+        parsed = json.loads(raw)
+    except ValueError:
+        return raw.decode("utf-8", "replace")[:400]
+    return (
+        str(parsed.get("message") or parsed.get("cause") or parsed)[:400] if isinstance(parsed, dict) else ""
+    )

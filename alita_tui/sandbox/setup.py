@@ -1,0 +1,221 @@
+"""What `alita doctor` finds, and what `alita doctor --fix` does about it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from pathlib import Path
+
+from alita_tui.sandbox import image
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports import Job, Progress
+from alita_tui.spine.values import Check
+
+_SUBIDS = 65_536
+_PROGRAMS = {"podman": "podman", "newuidmap": "uidmap", "mmdebstrap": "mmdebstrap"}
+"""What is called -> the Debian package it comes in."""
+
+
+async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
+    """Every line about the sandbox; never raises."""
+    host = Host(settings)
+    checks = [_programs(host), _account(host)]
+    sandbox = PodmanSandbox(settings, "doctor")
+    try:
+        status = await sandbox.status()
+        if not status.available:
+            checks.append(
+                Check(name="sandbox", state="problem", detail=status.problem, hint=status.hint, fixable=True)
+            )
+            return tuple(checks)
+        checks.append(Check(name="engine", state="ok", detail=status.engine))
+        origin = f"{status.image} ({status.image_origin}, {status.image_digest[:19]})"
+        checks.append(Check(name="base image", state="ok", detail=origin))
+        checks += [
+            Check(name=row.resource, state="ok" if row.strong else "warning", detail=row.mechanism)
+            for row in status.enforcement
+        ]
+        checks.append(await _trial(sandbox))
+    except SandboxUnavailable as error:
+        checks.append(Check(name="sandbox", state="problem", detail=error.message, hint=error.hint))
+    finally:
+        await sandbox.close()
+    return tuple(checks)
+
+
+async def repair(settings: SandboxSettings, progress: Progress) -> None:
+    """Install and build what is missing; quick when nothing is.
+
+    Raises SandboxUnavailable whose hint is what a person has to type.
+    """
+    host = Host(settings)
+    missing = [package for program, package in _PROGRAMS.items() if not _found(host, program)]
+    if not _found(host, "runc") and not _found(host, "crun"):
+        missing.append("crun" if _cgroup_v2() else "runc")
+    if missing:
+        await _install(missing, progress)
+    if host.as_root:
+        await _make_account(host, progress)
+    elif not _has_subids(_login()):
+        await _root(
+            "usermod", "--add-subuids", _free_range(), "--add-subgids", _free_range(), _login(),
+            progress=progress, title="Giving this account its sub-ids",
+        )  # fmt: skip
+    await asyncio.to_thread(_configure, host)
+    await image.ensure(host, progress)
+
+
+def _cgroup_v2() -> bool:
+    return Path("/sys/fs/cgroup/cgroup.controllers").exists()
+
+
+def _found(host: Host, program: str) -> bool:
+    paths = os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
+    return shutil.which(program, path=paths) is not None
+
+
+def _programs(host: Host) -> Check:
+    missing = [program for program in _PROGRAMS if not _found(host, program)]
+    if missing:
+        return Check(
+            name="programs",
+            state="problem",
+            detail=f"missing: {', '.join(missing)}",
+            hint=f"apt-get install {' '.join(_PROGRAMS[program] for program in missing)}",
+            fixable=True,
+        )
+    return Check(name="programs", state="ok", detail=", ".join(_PROGRAMS))
+
+
+def _account(host: Host) -> Check:
+    try:
+        who = host.account or _login()
+        _ = host.home
+    except SandboxUnavailable as error:
+        return Check(name="account", state="problem", detail=error.message, hint=error.hint, fixable=True)
+    if not _has_subids(who):
+        return Check(
+            name="account",
+            state="problem",
+            detail=f"{who} has no sub-ids in /etc/subuid and /etc/subgid",
+            hint=f"usermod --add-subuids {_free_range()} --add-subgids {_free_range()} {who}",
+            fixable=True,
+        )
+    return Check(name="account", state="ok", detail=f"Podman runs as {who}, never as root")
+
+
+async def _trial(sandbox: PodmanSandbox) -> Check:
+    """One real run, attested like any other."""
+    code = "def run(word: str) -> str:\n    return word[::-1]\n"
+    job = Job(run_id="doctor", module="doctor_trial", code=code, arguments={"word": "alita"})
+    report = await sandbox.run(job, lambda *_: None, lambda *_: None)
+    if report.status == "ok" and report.result == "atila":
+        return Check(
+            name="trial run", state="ok", detail=f"attested and answered, {report.duration_ms:.0f} ms inside"
+        )
+    return Check(name="trial run", state="problem", detail=f"{report.status}: {report.error[:200]}")
+
+
+async def _install(packages: list[str], progress: Progress) -> None:
+    title = f"Installing {', '.join(packages)}"
+    progress(title, 0, 0, "")
+    await _root("apt-get", "update", "-q", progress=progress, title=title)
+    await _root(
+        "apt-get", "install", "-y", "-q", "--no-install-recommends", *packages, progress=progress, title=title
+    )
+
+
+async def _root(*argv: str, progress: Progress, title: str) -> None:
+    """Run a command with root's rights, or say what to type. Raises SandboxUnavailable."""
+    prefix: tuple[str, ...] = ()
+    if os.geteuid() != 0:
+        prefix = ("sudo", "-n")
+        if shutil.which("sudo") is None:
+            raise SandboxUnavailable(f"{title} needs root.", hint=f"Run as root: {' '.join(argv)}")
+    process = await asyncio.create_subprocess_exec(
+        *prefix, *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    last = ""
+    async for raw in process.stdout:
+        last = raw.decode("utf-8", "replace").strip() or last
+        progress(title, 0, 0, last[:80])
+    if await process.wait():
+        raise SandboxUnavailable(f"{title} failed: {last}", hint=f"Run as root: {' '.join(argv)}")
+
+
+async def _make_account(host: Host, progress: Progress) -> None:
+    """The unprivileged account that runs Podman for root, with its own range of sub-ids."""
+    title = f"Creating the account {host.account}"
+    try:
+        home = host.home
+    except SandboxUnavailable:
+        home = Path("/var/lib") / host.account
+        await _root(
+            "useradd", "--system", "--create-home", "--home-dir", str(home), "--shell", "/usr/sbin/nologin",
+            "--user-group", host.account, progress=progress, title=title,
+        )  # fmt: skip
+    if not _has_subids(host.account):
+        where = _free_range()
+        await _root(
+            "usermod", "--add-subuids", where, "--add-subgids", where, host.account,
+            progress=progress, title=title,
+        )  # fmt: skip
+    home.chmod(0o755)
+
+
+def _has_subids(account: str) -> bool:
+    def listed(file: str) -> bool:
+        try:
+            lines = Path(file).read_text().splitlines()
+        except OSError:
+            return False
+        return any(line.split(":")[0] in (account, str(os.geteuid())) for line in lines)
+
+    return listed("/etc/subuid") and listed("/etc/subgid")
+
+
+def _free_range() -> str:
+    """A range behind all that are given away."""
+    last = 299_999
+    for file in ("/etc/subuid", "/etc/subgid"):
+        try:
+            lines = Path(file).read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if found := re.fullmatch(r"[^:]*:(\d+):(\d+)", line.strip()):
+                last = max(last, int(found[1]) + int(found[2]) - 1)
+    return f"{last + 1}-{last + _SUBIDS}"
+
+
+def _configure(host: Host) -> None:
+    """Settings that an account without a desktop session needs; a person's own files stay as they are."""
+    host.prepare()
+    if not host.as_root:
+        return
+    folder = host.home / ".config" / "containers"
+    folder.mkdir(parents=True, exist_ok=True)
+    runtime = "crun" if _cgroup_v2() and _found(host, "crun") else "runc" if _found(host, "runc") else "crun"
+    wanted = {
+        "storage.conf": '[storage]\ndriver = "overlay"\n',
+        "containers.conf": f'[engine]\nruntime = "{runtime}"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n',
+    }
+    for name, text in wanted.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+    for path in (host.home / ".config", folder, *folder.iterdir()):
+        host.give(path)
+
+
+def _login() -> str:
+    import pwd
+
+    return pwd.getpwuid(os.geteuid()).pw_name

@@ -1,0 +1,403 @@
+"""The one place where the rooms are joined. Everybody else receives what is built here."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import secrets
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alita_tui import __version__
+from alita_tui.config.load import Loaded, load
+from alita_tui.config.paths import Paths, locate, shipped
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus, Subscription
+from alita_tui.spine.commands import CloseSession, Command
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import ConfigError, UsageError
+from alita_tui.spine.ports import Limits, Model
+from alita_tui.spine.values import Check, MemoryItem
+
+if TYPE_CHECKING:
+    from alita_tui.agent.orchestrator import Orchestrator
+    from alita_tui.memory.recall import Recollection
+    from alita_tui.registry.shelf import Shelf
+    from alita_tui.sandbox.engine import PodmanSandbox
+    from alita_tui.sandbox.policy import SandboxSettings
+    from alita_tui.store.audit import AuditLog
+    from alita_tui.store.desk import Desk
+    from alita_tui.store.sessions import SessionFile, SessionShelf
+    from alita_tui.toolsmith.gate import Decision
+    from alita_tui.web.client import WebRoom
+
+DEMO_SCRIPT = "demo.script.json"
+"""The recorded model's replies, among the shipped sessions."""
+
+
+def now() -> datetime:
+    """The clock of every session."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """A short id that is unique within a session."""
+    return secrets.token_hex(5)
+
+
+@dataclass
+class House:
+    """Folders, settings and the long-lived parts of one process, each built when first used."""
+
+    paths: Paths
+    loaded: Loaded
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+    @classmethod
+    def open(
+        cls, home: Path | None = None, flags: Mapping[str, object] | None = None, *, strict: bool = True
+    ) -> House:
+        """Find the folders, read the settings. Raises ConfigError."""
+        environ = dict(os.environ)
+        paths = locate(home, environ)
+        return cls(paths, load(paths, environ, flags, strict=strict), environ)
+
+    @cached_property
+    def sessions(self) -> SessionShelf:
+        """All session files."""
+        from alita_tui.store.sessions import SessionShelf
+
+        self.paths.prepare()
+        return SessionShelf(self.paths.sessions, now)
+
+    @cached_property
+    def desk(self) -> Desk:
+        """Parked builds and the verdicts left for them."""
+        from alita_tui.store.desk import Desk
+
+        return Desk(self.paths.desk, self.sessions, now)
+
+    @cached_property
+    def audit(self) -> AuditLog:
+        """The log of all verdicts."""
+        from alita_tui.store.audit import AuditLog
+
+        return AuditLog(self.paths.audit, now)
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        """The library of tools."""
+        from alita_tui.registry.shelf import Shelf
+        from alita_tui.store.documents import DocumentTable
+
+        self.paths.prepare()
+        return Shelf(DocumentTable(self.paths.registry, "tools"), self.paths.mcp_box)
+
+    @cached_property
+    def memory(self) -> Recollection:
+        """What earlier tasks taught."""
+        from alita_tui.memory.recall import Recollection
+        from alita_tui.store.documents import DocumentTable
+
+        self.paths.prepare()
+        return Recollection(DocumentTable(self.paths.memory, "items"))
+
+    @property
+    def limits(self) -> Limits:
+        """Limits of one run, from the settings."""
+        chosen = self.loaded.settings.sandbox
+        return Limits(
+            wall_seconds=chosen.wall_seconds,
+            cpu_seconds=chosen.wall_seconds,
+            memory_bytes=chosen.memory_mb * 1024 * 1024,
+        )
+
+    @property
+    def demo(self) -> bool:
+        """True when the model is the recorded one: none is configured, or the demo was asked for."""
+        return self.loaded.settings.model.provider in ("", "demo")
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """Tasks that the recorded model knows."""
+        if not self.demo:
+            return ()
+        from alita_tui.llm.scripted import load_script
+
+        return load_script(shipped("sessions") / DEMO_SCRIPT).tasks
+
+    def model(self) -> Model:
+        """The configured model, or the recorded one. Raises ConfigError. Imports no SDK yet."""
+        from alita_tui.llm.factory import ModelSpec, open_model
+        from alita_tui.llm.keys import find_key
+
+        chosen = self.loaded.settings.model
+        if self.demo:
+            return open_model(ModelSpec(provider="demo", script=str(shipped("sessions") / DEMO_SCRIPT)))
+        key = find_key(chosen.provider, env_file=self.paths.env_file, environ=self.environ)
+        return open_model(
+            ModelSpec(
+                provider=chosen.provider,
+                model=chosen.name,
+                base_url=chosen.base_url,
+                api_key=key or "",
+                timeout=chosen.timeout,
+            )
+        )
+
+    def sandbox_settings(self) -> SandboxSettings:
+        """The sandbox's settings from ours."""
+        import msgspec
+
+        from alita_tui.sandbox.policy import default_settings
+
+        chosen = self.loaded.settings.sandbox
+        return msgspec.structs.replace(
+            default_settings(self.paths.data, self.paths.cache),
+            images=(chosen.image,) if chosen.image else (),
+            image_tar=chosen.image_tar,
+            pull=chosen.pull,
+            account=chosen.account,
+            socket=chosen.socket,
+        )
+
+    def sandbox(self, session_id: str) -> PodmanSandbox:
+        """The wall around generated code."""
+        from alita_tui.sandbox.engine import PodmanSandbox
+
+        return PodmanSandbox(self.sandbox_settings(), session_id)
+
+    def web(self) -> WebRoom:
+        """Search and reading."""
+        import msgspec
+
+        from alita_tui.web.client import WebRoom, WebSettings
+
+        chosen = self.loaded.settings.web
+        same = {
+            name: getattr(chosen, name) for name in WebSettings.__struct_fields__ if hasattr(chosen, name)
+        }
+        settings = msgspec.structs.replace(
+            WebSettings(),
+            **same,
+            google_key=self.loaded.secrets.get(chosen.google_key_name, ""),
+            github_token=self.loaded.secrets.get(chosen.github_token_name, ""),
+        )
+        return WebRoom(settings, environ=self.environ)
+
+    async def diagnose(self) -> tuple[Check, ...]:
+        """Every line of `alita doctor`; never raises."""
+        from alita_tui.sandbox.setup import diagnose
+
+        return (*self._own_checks(), *await diagnose(self.sandbox_settings()))
+
+    def _own_checks(self) -> tuple[Check, ...]:
+        settings = [
+            Check(name="settings", state="problem", detail=problem.message, hint=problem.hint)
+            for problem in self.loaded.problems
+        ] or [Check(name="settings", state="ok", detail=str(self.paths.config_file))]
+        chosen = self.loaded.settings.model
+        model = (
+            Check(
+                name="model",
+                state="warning",
+                detail="none configured; the recorded demo model is used",
+                hint="Run `alita setup`, or set ALITA_MODEL=provider:name and the provider's key.",
+            )
+            if self.demo
+            else Check(name="model", state="ok", detail=f"{chosen.provider}:{chosen.name}")
+        )
+        return (*settings, model)
+
+
+class LiveSource:
+    """What the session holds already, then what happens. Meets `EventSource`."""
+
+    def __init__(self, history: tuple[Envelope, ...], news: Subscription) -> None:
+        self._history = history
+        self._news = news
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        for envelope in self._history:
+            yield envelope
+        async for envelope in self._news:
+            yield envelope
+
+
+class Live:
+    """One open session: its file, its engine, its stream. Meets `CommandSink`."""
+
+    def __init__(self, house: House, file: SessionFile, model: Model, *, parks: bool) -> None:
+        from alita_tui.agent.calling import Budget, ModelCalls
+        from alita_tui.agent.orchestrator import Orchestrator, Policy
+        from alita_tui.llm.retrying import wait_before_retry
+        from alita_tui.toolsmith.gate import Gate
+        from alita_tui.toolsmith.smith import Smith
+
+        self._house = house
+        self._file = file
+        self._model = model
+        self.session_id = file.session_id
+        history = file.envelopes()
+        self.bus = Bus(file.session_id, file, now, history=history)
+        self.source = LiveSource(history, self.bus.subscribe())
+        self._sandbox = house.sandbox(file.session_id)
+        self._web = house.web()
+        self._loop = asyncio.get_running_loop()
+        budget = house.loaded.settings.budget
+        asker = ModelCalls(
+            self.bus,
+            {"orchestrator": model},
+            Budget(usd=budget.session_usd or None, tokens=budget.task_tokens or None),
+            wait_before_retry,
+            new_id,
+        )
+        gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
+        smith = Smith(
+            self.bus,
+            asker,
+            self._sandbox,
+            house.shelf,
+            gate,
+            limits=house.limits,
+            max_repairs=budget.max_repairs,
+            model_name=model.name,
+            new_id=new_id,
+            progress=self._progress,
+        )
+        self.engine: Orchestrator = Orchestrator(
+            self.bus,
+            asker,
+            smith,
+            gate,
+            house.shelf,
+            self._sandbox,
+            house.memory,
+            self._web,
+            policy=Policy(max_steps=budget.max_steps, run_limits=house.limits, parks=parks),
+            learn=self._learn,
+            new_id=new_id,
+            progress=self._progress,
+        )
+
+    def send(self, command: Command) -> None:
+        """See `CommandSink.send`."""
+        self.engine.send(command)
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Open or take up the session, serve it, let it go in good order."""
+        await self._open()
+        try:
+            await self.engine.run(until_idle=until_idle)
+        finally:
+            await self._close()
+
+    async def _open(self) -> None:
+        if self.bus.history:
+            restored = self._file.restored
+            await self.bus.emit(e.SessionResumed(restored=restored.events, note=restored.note))
+        else:
+            opened = e.SessionOpened(
+                model=self._model.name, recorded=self._model.recorded, version=__version__
+            )
+            await self.bus.emit(opened)
+        await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
+        await self.bus.emit(e.SandboxChecked(status=await self._sandbox.status()))
+
+    async def _close(self) -> None:
+        try:
+            await self.bus.emit(e.SessionClosed())
+        finally:
+            self.bus.close()
+            await self._sandbox.close()
+            await self._web.close()
+            await asyncio.to_thread(self._file.close)
+
+    def _progress(self, work: str, done: float, total: float, detail: str) -> None:
+        hint = e.Progressed(work=work, done=done, total=total, detail=detail)
+        self._loop.call_soon_threadsafe(self.bus.hint, hint)
+
+    def _settled(self, request: e.ApprovalRequested, decision: Decision) -> None:
+        """A verdict is on record in the session: enter it in the audit, clear the desk."""
+        command = decision.command
+        self._house.audit.append(
+            who=decision.by,
+            verdict=command.verdict,
+            digest=request.digest,
+            name=request.name,
+            version=request.version,
+            session_id=self.session_id,
+            approval_id=request.approval_id,
+            reason=command.reason,
+            seen_ms=command.seen_ms,
+            scrolled_to_end=command.scrolled_to_end,
+            via=command.via,
+        )
+        self._house.desk.taken(request.approval_id)
+
+    def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
+        from alita_tui.memory.recall import episode, recipe
+
+        history = tuple(self.bus.history)
+        return (*episode(history, task_id), *recipe(history, task_id))
+
+
+def open_file(house: House, which: str | None) -> SessionFile:
+    """A session's file, opened for going on, or a new one. Raises UsageError, StoreLocked, StoreError."""
+    from alita_tui.store.sessions import SessionFile
+
+    if which is None:
+        session_id = house.sessions.new_id()
+        return SessionFile.create(house.sessions.path(session_id), session_id)
+    return SessionFile.open(house.sessions.find(which))
+
+
+async def live(house: House, which: str | None = None, *, parks: bool) -> Live:
+    """A session with its engine, not yet running. Raises what `open_file` and `House.model` raise."""
+    model = house.model()
+    file = await asyncio.to_thread(open_file, house, which)
+    return Live(house, file, model, parks=parks)
+
+
+def recording(house: House, which: str | None) -> tuple[Envelope, ...]:
+    """The durable envelopes of a session or file, read only. Raises UsageError, StoreError."""
+    from alita_tui.store.sessions import SessionFile
+
+    if which is None:
+        latest = house.sessions.latest()
+        if latest is None:
+            raise UsageError("There is no session to replay yet.", hint="Begin one with `alita`.")
+        path = Path(latest.path)
+    else:
+        path = house.sessions.find(which)
+    file = SessionFile.open(path, readonly=True)
+    try:
+        return file.envelopes()
+    finally:
+        file.close()
+
+
+def interactive() -> bool:
+    """True when a full-screen console can be drawn and keys can be read."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in ("", "dumb")
+
+
+def need_terminal() -> None:
+    """Raises ConfigError where no console can be drawn."""
+    if not interactive():
+        raise ConfigError(
+            "This is no terminal that a full-screen console can be drawn on.",
+            hint='Use `alita run "TASK"` here.',
+        )
+
+
+async def close(session: Live, running: asyncio.Task[None]) -> None:
+    """Ask a running session to end and wait until it has."""
+    session.send(CloseSession())
+    await running

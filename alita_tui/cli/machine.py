@@ -20,6 +20,7 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 def doctor(
     context: typer.Context,
     fix: Annotated[bool, typer.Option("--fix", help="Install and build what is missing.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="With --fix: only say what is done.")] = False,
     json: Json = False,
 ) -> None:
     """Check settings, model and sandbox; say what is wrong and what to do."""
@@ -46,6 +47,8 @@ def doctor(
         finally:
             if last and sys.stderr.isatty():
                 sys.stderr.write("\n")
+        if quiet:
+            return
     checks = asyncio.run(house.diagnose())
     if json:
         json_document(checks)

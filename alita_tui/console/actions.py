@@ -88,7 +88,9 @@ ACTIONS: tuple[Action, ...] = (
         "Copies a selection; else interrupts; else clears the composer; twice within a second quits",
         priority=True,
     ),
-    Action("app.quit", "ctrl+q", "quit", "Quit", "Quit; the session is saved", "session: quit", priority=True),
+    Action(
+        "app.quit", "ctrl+q", "quit", "Quit", "Quit; the session is saved", "session: quit", priority=True
+    ),
     # Session
     Action("session.trace", "f2", "pane('trace')", "Trace", "Go to the trace", "view: trace"),
     Action("session.library", "f3", "pane('library')", "Library", "Go to the tools", "view: library"),
@@ -124,9 +126,7 @@ ACTIONS: tuple[Action, ...] = (
         "Send as the next task, behind the running one",
         replay=False,
     ),
-    Action(
-        "composer.newline", "shift+enter,ctrl+j", "newline", "New line", "Begin a new line", replay=False
-    ),
+    Action("composer.newline", "shift+enter,ctrl+j", "newline", "New line", "Begin a new line", replay=False),
     Action(
         "composer.earlier", "up", "earlier", "Earlier", "In the first line: the entry before", replay=False
     ),
@@ -159,14 +159,48 @@ ACTIONS: tuple[Action, ...] = (
     Action("approval.next", "n", "next", "Next", "The next waiting build"),
     Action("approval.previous", "p", "previous", "Previous", "The waiting build before"),
     Action("approval.defer", "escape", "defer", "Later", "Decide later; the build keeps waiting"),
+    Action(
+        "approval.full", "f", "full", "Full screen", "The review over the whole screen, or beside the trace"
+    ),
+    Action("approval.log", "s", "log", "Log", "The full test log"),
+    Action(
+        "approval.tab_back",
+        "left_square_bracket",
+        "tab(-1)",
+        "Part before",
+        "Why, code, tests, sandbox, risk",
+    ),
+    Action(
+        "approval.tab_on", "right_square_bracket", "tab(1)", "Next part", "Why, code, tests, sandbox, risk"
+    ),
     # Replay
+    Action("replay.find", "slash", "find", "Find", "Search what was said and done", live=False),
+    Action("replay.find_next", "n", "find_next(1)", "Next hit", "To the next hit", live=False),
+    Action(
+        "replay.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before", live=False
+    ),
+    Action("replay.quit", "q", "app.quit", "Quit", "Leave the replay", live=False),
     Action("replay.toggle", "space", "toggle", "Play / pause", "Play or pause", live=False),
     Action("replay.back", "left", "back", "Back", "One event back", live=False),
     Action("replay.forward", "right", "forward", "Forward", "One event on", live=False),
     Action("replay.step_back", "shift+left", "step_back", "Step back", "One step back", live=False),
     Action("replay.step_forward", "shift+right", "step_forward", "Step on", "One step on", live=False),
-    Action("replay.mark_back", "left_square_bracket", "mark_back", "Mark before", "To the mark before", live=False),
-    Action("replay.mark_forward", "right_square_bracket", "mark_forward", "Next mark", "To the next mark", live=False),
+    Action(
+        "replay.mark_back",
+        "left_square_bracket",
+        "mark_back",
+        "Mark before",
+        "To the mark before",
+        live=False,
+    ),
+    Action(
+        "replay.mark_forward",
+        "right_square_bracket",
+        "mark_forward",
+        "Next mark",
+        "To the next mark",
+        live=False,
+    ),
     Action("replay.slower", "minus", "slower", "Slower", "Half the speed", live=False),
     Action("replay.faster", "plus,equals_sign", "faster", "Faster", "Twice the speed", live=False),
     Action("replay.next_error", "e", "next_error", "Next error", "To the next error", live=False),

@@ -243,6 +243,4 @@ class Themed(App[ReturnType]):
         """Tokens of a theme that has none of ours, taken from its semantic colours."""
         known = self.current_theme.to_color_system().generate()
         stand_in = {"muted": "foreground", "line": "panel", "cursor": "panel"}
-        return {
-            f"alita-{token}": known[stand_in.get(default, default)] for token, default in TOKENS.items()
-        }
+        return {f"alita-{token}": known[stand_in.get(default, default)] for token, default in TOKENS.items()}

@@ -33,8 +33,8 @@ def highlight(code: str) -> tuple[Line, ...]:
 
     Letters outside ASCII in a name are loud, for they can pass for others (UTS #39).
     """
-    from pygments.lexers.python import PythonLexer
-    from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
+    from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
+    from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token  # type: ignore[import-untyped]
 
     def ink(kind: object, text: str) -> str:
         if kind in Comment:
@@ -99,9 +99,8 @@ def code_rows(code: str, *, sources: bool = True) -> list[Row]:
 
 def diff_rows(code: str, base: Base) -> list[Row]:
     """A unified diff from a base to the code, three lines of context, with the code's line numbers."""
-    old, new = base.code, code
-    before, after = reveal(old).split("\n"), reveal(new).split("\n")
-    inked = highlight(new)
+    before, after = _plain(base.code), _plain(code)
+    inked = highlight(code)
     rows = [Row(((f"from {base.label} to this draft", "heading"),))]
     wide = max(len(str(len(after))), 3)
     groups = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3))
@@ -117,6 +116,11 @@ def diff_rows(code: str, base: Base) -> list[Row]:
             rows += [_diff_row("-", 0, wide, ((before[n], "removed"),)) for n in range(i1, i2)]
             rows += [_diff_row("+", n + 1, wide, ((after[n], "added"),)) for n in range(j1, j2)]
     return rows
+
+
+def _plain(code: str) -> list[str]:
+    lines = reveal(code).split("\n")
+    return [*lines, "⟨no line end⟩"] if lines[-1] else lines[:-1]
 
 
 def _line(inked: tuple[Line, ...], number: int, plain: list[str]) -> Line:
@@ -142,7 +146,7 @@ class CodeView(Sheet):
     CodeView { background: $surface; }
     """
 
-    def __init__(self, code: str = "", bases: Sequence[Base] = (), *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, code: str = "", bases: Sequence[Base] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.code = code
         self.bases = tuple(bases)

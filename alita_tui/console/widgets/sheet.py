@@ -39,6 +39,19 @@ class Row:
     """Wrap at the edge, keeping every blank, instead of between words."""
 
 
+BLANK = Row()
+
+
+def heading(text: str, note: str = "") -> list[Row]:
+    """The head of a part."""
+    return [Row(((text.upper(), "heading"), (f"  {note}" if note else "", "muted")))]
+
+
+def flat(text: str) -> str:
+    """Text on one line, with nothing else changed: what is hidden in it is still there to be revealed."""
+    return text.strip("\n").replace("\n", " ")
+
+
 def say(text: str, ink: str = "", *, indent: int = 0) -> list[Row]:
     """Text as rows in one ink, one a line."""
     pad: Line = ((" " * indent, ""),) if indent else ()
@@ -133,7 +146,10 @@ class Sheet(ScrollView, can_focus=True):
     class Seen(Message):
         """More of the sheet has been on screen."""
 
-    def __init__(self, rows: Sequence[Row] = (), *, id: str | None = None) -> None:  # noqa: A002
+    class Moved(Message):
+        """The person scrolled, or the text was scrolled for them."""
+
+    def __init__(self, rows: Sequence[Row] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._rows: tuple[Row, ...] = tuple(rows)
         self._lines: list[Line] = []
@@ -153,7 +169,7 @@ class Sheet(ScrollView, can_focus=True):
         """Say something else; with `top`, from its beginning."""
         self._rows = tuple(rows)
         self._lay()
-        if top:
+        if top and self.is_attached:
             self.scroll_to(y=0, animate=False, immediate=True)
         self.refresh()
 
@@ -198,6 +214,12 @@ class Sheet(ScrollView, can_focus=True):
         if row is not None and top:
             self.scroll_to_row(row)
         self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """See `ScrollView.watch_scroll_y`."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.Moved())
 
     def notify_style_update(self) -> None:
         """See `Widget.notify_style_update`: the theme may be another."""

@@ -1,0 +1,34 @@
+# make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
+PY := .venv/bin/python
+
+.PHONY: setup run test check bench screenshots lock wheel clean
+
+setup:
+	@sh .ci/setup
+
+run: setup
+	@.venv/bin/alita
+
+test: setup
+	@$(PY) -m pytest -q tests --ignore=tests/benchmarks
+
+check: setup
+	@.venv/bin/ruff check --output-format concise .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+bench: setup
+	@$(PY) -m tests.benchmarks
+
+screenshots: setup
+	@$(PY) -m tests.screenshots
+
+lock:
+	@.venv/bin/uv pip compile --universal --python-version 3.11 --extra dev --generate-hashes --no-annotate --no-header -q pyproject.toml -o requirements.lock
+
+wheel: setup
+	@$(PY) -m build --wheel --outdir build/dist
+
+clean:
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,57 @@
+"""Every key, read off the table of actions and the person's own keymap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from alita_tui.console.actions import ACTIONS, GROUPS, shown
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Row, Sheet
+
+
+class HelpScreen(ModalScreen[None]):
+    """One sheet; Esc closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,f1,q,question_mark", "dismiss", "Close")]
+    CSS = """
+    HelpScreen { align: center middle; background: $background 60%; }
+    #box { width: 86%; max-width: 96; height: 86%; background: $surface; border: round $alita-line; padding: 0 1; }
+    #box Plain { height: 1; padding: 0 1; color: $alita-muted; }
+    #box Sheet { background: $surface; }
+    """
+
+    def __init__(self, keys: Mapping[str, str], *, replay: bool) -> None:
+        super().__init__()
+        self._keys = keys
+        self._replay = replay
+
+    def compose(self) -> ComposeResult:
+        """The sheet."""
+        with Vertical(id="box"):
+            yield Plain("Keys   Esc closes · remap them in keymap.toml by the name at the right")
+            yield Sheet(self._rows(), id="sheet")
+
+    def on_mount(self) -> None:
+        """Scroll with the keys at once."""
+        self.query_one(Sheet).focus()
+
+    def _rows(self) -> list[Row]:
+        rows: list[Row] = []
+        for owner, heading in GROUPS.items():
+            here = [
+                one for one in ACTIONS if one.owner == owner and (one.replay if self._replay else one.live)
+            ]
+            if not here:
+                continue
+            rows += [Row(), Row(((heading, "heading"),))]
+            for one in here:
+                keys = (self._keys.get(one.id) or one.key).split(",")
+                named = " ".join(dict.fromkeys(shown(key) for key in keys[:2]))
+                rows.append(Row(((one.tooltip, ""), (f"  {one.id}", "muted")), ((f"  {named:<18}", "name"),)))
+        return rows

@@ -1,0 +1,50 @@
+"""What the terminal says of itself before the console takes it over."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import sys
+import termios
+import time
+import tty
+
+_SECONDS = 0.1
+
+
+def dark_background() -> bool:
+    """Whether the background is dark: OSC 11, else COLORFGBG, else yes.
+
+    OSC 11 is xterm's query for the background colour; a terminal that does not know it says nothing.
+    """
+    said = _ask_background()
+    if said is not None:
+        return said
+    colours = os.environ.get("COLORFGBG", "").split(";")
+    if colours[-1].isdigit():
+        return int(colours[-1]) not in (7, 9, 10, 11, 12, 13, 14, 15)
+    return True
+
+
+def _ask_background() -> bool | None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    fd = sys.stdin.fileno()
+    before = termios.tcgetattr(fd)
+    try:
+        tty.setcbreak(fd, termios.TCSANOW)
+        # Primary device attributes follow, which every terminal answers: no need to wait for silence.
+        os.write(sys.stdout.fileno(), b"\x1b]11;?\x07\x1b[c")
+        data, end = b"", time.monotonic() + _SECONDS
+        while (left := end - time.monotonic()) > 0 and not re.search(rb"\x1b\[\?[0-9;]*c", data):
+            if select.select([fd], [], [], left)[0]:
+                data += os.read(fd, 1024)
+    finally:
+        termios.tcsetattr(fd, termios.TCSANOW, before)
+    found = re.search(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)", data)
+    if not found:
+        return None
+    red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
+    dark: bool = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
+    return dark

@@ -1,0 +1,93 @@
+"""The two lines above a build's evidence, and the tabs of the parts where it is narrow."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, get_args
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.text import one_line, reveal
+from alita_tui.view.model import Attempt, BuildView
+
+Tab = Literal["Why", "Code", "Tests", "Sandbox", "Risk"]
+TABS: tuple[Tab, ...] = get_args(Tab)
+
+
+def presented(build: BuildView) -> Attempt | None:
+    """The draft whose bytes are asked for; the newest where none has that digest."""
+    asked = (one for one in reversed(build.attempts) if one.draft.digest == build.digest)
+    return next(asked, build.current)
+
+
+def waited(since: datetime | None, now: datetime) -> str:
+    """How long, as `0:42`, `12:05` or `3 h 10 m`."""
+    seconds = max(0, int((now - since).total_seconds())) if since else 0
+    if seconds < 3600:
+        return f"{seconds // 60}:{seconds % 60:02}"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} m"
+
+
+class BuildHead(Plain):
+    """Which build this is, who asked, how long it waits, and its digest."""
+
+    DEFAULT_CSS = """
+    BuildHead { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $foreground; }
+    """
+
+    def present(self, build: BuildView, place: int, of: int, now: datetime) -> None:
+        """Show the head of one build; place 0 for one that waits no more."""
+        number = f"BUILD {place} of {of}" if place else "BUILD"
+        replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"
+        attempt = presented(build)
+        digest = attempt.draft.digest if attempt else build.digest
+        parts = [
+            f"asked by step {build.step}",
+            f"waiting {waited(build.requested_at, now)}" if place else build.state,
+            f"sha256 {digest[:12]}…",
+        ]
+        self.update(
+            Content.assemble(
+                (f"{number} · ", "bold $alita-approval"),
+                (one_line(reveal(build.name)), "bold"),
+                (f" v{build.version}", "bold"),
+                (replaces, "$alita-muted"),
+                "\n",
+                (" · ".join(parts), "$alita-muted"),
+            )
+        )
+
+
+class PartTabs(Plain):
+    """The parts of a review, one of them open."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    PartTabs { height: 1; padding: 0 1; background: $surface; color: $alita-muted; }
+    """
+
+    class Chosen(Message):
+        """A part was clicked."""
+
+        def __init__(self, tab: Tab) -> None:
+            super().__init__()
+            self.tab = tab
+
+    def mark(self, tab: Tab) -> None:
+        """Show which one is open."""
+        pieces: list[str | tuple[str, str]] = []
+        for one in TABS:
+            pieces += [(f" {one} ", "bold $alita-approval reverse") if one == tab else f" {one} ", " "]
+        self.update(Content.assemble(*pieces))
+
+    def on_click(self, event: events.Click) -> None:
+        """See `Chosen`."""
+        at = 1
+        for tab in TABS:
+            if at <= event.x < at + len(tab) + 2:
+                self.post_message(self.Chosen(tab))
+                return
+            at += len(tab) + 3

@@ -1,0 +1,94 @@
+"""Where the person writes: a task, a word to the running one, or an answer to a question."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from alita_tui.console.actions import bindings
+
+
+class Composer(TextArea):
+    """Enter sends; Shift+Enter or Ctrl+J begins a new line; up and down bring earlier entries back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("composer")
+    DEFAULT_CSS = """
+    Composer {
+        height: auto; min-height: 1; max-height: 8; border: none; padding: 0 1;
+        background: $surface; color: $foreground; scrollbar-size-vertical: 1;
+        & .text-area--cursor-line { background: $surface; }
+        & .text-area--placeholder { color: $alita-muted; }
+        &:focus { border: none; }
+    }
+    """
+
+    class Sent(Message):
+        """Something was written. `next_task`: to be queued rather than to steer."""
+
+        def __init__(self, text: str, *, next_task: bool = False) -> None:
+            super().__init__()
+            self.text = text
+            self.next_task = next_task
+
+    def __init__(self, *, id: str | None = None, blink: bool = True) -> None:
+        super().__init__(id=id, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False)
+        self.cursor_blink = blink
+        self._history: list[str] = []
+        self._place = 0
+
+    async def _on_key(self, event: events.Key) -> None:
+        """Enter belongs to sending, not to the text area."""
+        if event.key in ("enter", "shift+enter", "ctrl+j"):
+            event.stop()
+            event.prevent_default()
+            if event.key == "enter":
+                self.action_send()
+            else:
+                self.action_newline()
+            return
+        await super()._on_key(event)
+
+    def action_send(self) -> None:
+        """Send what is written."""
+        self._send(next_task=False)
+
+    def action_send_next(self) -> None:
+        """Queue what is written as the next task."""
+        self._send(next_task=True)
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+    def action_earlier(self) -> None:
+        """The entry before, when the cursor is in the first line."""
+        if self.cursor_location[0] > 0:
+            self.action_cursor_up()
+        elif self._place > 0:
+            self._place -= 1
+            self._bring(self._history[self._place])
+
+    def action_later(self) -> None:
+        """The entry after, when the cursor is in the last line."""
+        if self.cursor_location[0] < self.document.line_count - 1:
+            self.action_cursor_down()
+        elif self._place < len(self._history):
+            self._place += 1
+            self._bring(self._history[self._place] if self._place < len(self._history) else "")
+
+    def _bring(self, text: str) -> None:
+        self.text = text
+        self.move_cursor(self.document.end)
+
+    def _send(self, *, next_task: bool) -> None:
+        text = self.text.strip()
+        if not text:
+            return
+        self._history.append(text)
+        self._place = len(self._history)
+        self.text = ""
+        self.post_message(self.Sent(text, next_task=next_task))

@@ -1,0 +1,234 @@
+"""What is known of a build, computed from the stream: nothing here is the builder's own claim.
+
+Each part is a pure function from the build to rows. What the digest covers is revealed, never neutralised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from alita_tui.console.risk import asked, declared_by, risks
+from alita_tui.console.widgets.inked import Line
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
+from alita_tui.console.widgets.testlog import tests
+from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
+from alita_tui.view.model import Attempt, BuildView
+
+Part = Literal[
+    "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
+]
+PARTS: tuple[Part, ...] = (
+    "risk",
+    "why",
+    "capabilities",
+    "requirements",
+    "review",
+    "tests",
+    "sandbox",
+    "contract",
+    "grant",
+)
+
+
+def risk(build: BuildView, attempt: Attempt) -> list[Row]:
+    """What speaks against it, and what approving takes."""
+    found = risks(build, attempt)
+    serious = sum(one.serious for one in found)
+    note = "approving takes typing the tool's name" if serious else ""
+    rows = heading("Risk", note)
+    for one in found:
+        mark = ("  ▲ ", "bad") if one.serious else ("  △ ", "warn")
+        rows.append(Row(((reveal(flat(one.text)), "bad" if one.serious else "warn"),), (mark,)))
+    if not found:
+        said = "Tests passed, nothing asked for, no finding above low."
+        rows.append(Row(((said, "good"),), (("  ● ", "good"),)))
+    return rows
+
+
+def why(build: BuildView, attempt: Attempt) -> list[Row]:
+    """The gap, what was nearly good enough, and what was read."""
+    rows = heading("Why")
+    rows.append(fact("goal", reveal(flat(build.goal))))
+    if flat(attempt.draft.description) != flat(build.goal):
+        rows.append(fact("says it does", reveal(flat(attempt.draft.description))))
+    author = "a person" if attempt.author == "person" else reveal(attempt.model) or "a model"
+    rows.append(fact("asked by", f"step {build.step}; draft {attempt.number} by {author}"))
+    if not build.near_misses:
+        rows.append(fact("library", "has nothing like it"))
+    for number, miss in enumerate(build.near_misses):
+        body: Line = (
+            (f"{miss.score:.2f}  ", "number"),
+            (f"{one_line(miss.name)} v{miss.version}  ", "strong"),
+            (one_line(miss.description), "muted"),
+        )
+        rows.append(fact("" if number else "near misses", body))
+    for number, source in enumerate(build.sources):
+        title = one_line(source.title) or "a page"
+        rows.append(fact("" if number else "read for it", ((title, ""), (" · not trusted", "muted"))))
+        rows.append(fact("", ((one_line(source.url), "link"),)))
+    return rows
+
+
+def capabilities(attempt: Attempt) -> list[Row]:
+    """What the code uses, against what it declares."""
+    rows = heading("Declared against observed")
+    wanted = asked(attempt.draft.capabilities)
+    rows += [fact("" if n else "asks for", ((reveal(flat(one)), "bad"),)) for n, one in enumerate(wanted)]
+    if not wanted:
+        rows.append(fact("asks for", (("nothing: no network, files, secrets or model", "good"),)))
+    if not attempt.imports:
+        rows.append(fact("imports", "nothing" if attempt.reviewed is not None else "not reviewed yet"))
+    plain = [name for name in attempt.imports if declared_by(name, attempt) == "standard library"]
+    others = [name for name in attempt.imports if name not in plain]
+    for number, name in enumerate(others):
+        by = declared_by(name, attempt)
+        said = (f"  declared by {by}", "good") if by else ("  ▲ not declared", "bad")
+        rows.append(fact("" if number else "imports", ((reveal(name), "strong"), said)))
+    if plain:
+        rows.append(
+            fact("" if others else "imports", ((", ".join(plain), ""), ("  standard library", "muted")))
+        )
+    return rows
+
+
+def requirements(attempt: Attempt) -> list[Row]:
+    """Every package that would be installed, pinned."""
+    packages = attempt.lock.packages if attempt.lock else ()
+    direct = sum(one.direct for one in packages)
+    note = f"{len(packages)} packages, {direct} named by the draft" if packages else ""
+    rows = heading("Requirements", note)
+    if attempt.lock_problem:
+        rows.append(fact("refused", ((reveal(flat(attempt.lock_problem)), "bad"),)))
+    if attempt.draft.requirements:
+        rows.append(fact("declared", reveal(", ".join(attempt.draft.requirements))))
+    elif not packages:
+        rows.append(fact("declared", (("none: the standard library alone", "good"),)))
+    wide = max((len(f"{one.name} {one.version}") for one in packages), default=0)
+    rows += [_package(one, wide) for one in sorted(packages, key=lambda one: not one.direct)]
+    return rows
+
+
+def _package(one: LockedPackage, wide: int) -> Row:
+    name = f"{one_line(one.name)} {one_line(one.version)}"
+    sha = one.hashes[0].removeprefix("sha256:")[:12] + "…" if one.hashes else "no hash"
+    parts = [f"uploaded {one_line(one.uploaded)[:10]}" if one.uploaded else "upload time unknown"]
+    parts += [f"{one.size / 1024:,.0f} KiB"] if one.size else []
+    parts.append("named" if one.direct else "pulled in")
+    ink = "muted" if one.hashes else "bad"
+    return Row(
+        ((f"{name:<{min(wide, 34)}}  ", "strong" if one.direct else ""), (f"{sha}  ", ink))
+        + ((" · ".join(parts), "muted"),),
+        (("  ", ""),),
+        (("      ", ""),),
+    )
+
+
+def review(attempt: Attempt) -> list[Row]:
+    """Every finding of the static review."""
+    if attempt.reviewed is None:
+        return [*heading("Static review"), fact("", (("not done yet", "bad"),))]
+    rows = heading("Static review", "passed" if attempt.reviewed else "did not pass")
+    rows += [_finding(one) for one in attempt.findings]
+    return rows if attempt.findings else [*rows, Row((("  no findings", "good"),))]
+
+
+def _finding(one: Finding) -> Row:
+    inks = {"high": "bad", "medium": "warn", "low": "", "info": "muted"}
+    severity = one.severity + (" ⛔" if one.blocking else "")
+    line = f"line {one.line}  " if one.line else ""
+    return Row(
+        ((f"{one_line(one.rule)}  ", "strong"), (line, "muted"), (reveal(flat(one.text)), "")),
+        ((f"  {severity:<11}", inks[one.severity]),),
+    )
+
+
+def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
+    """Where the tests ran, and what holds each limit here."""
+    rows = heading("Sandbox", "the self-tests ran under the draft profile")
+    rows.append(fact("draft profile", "no network, no workspace, no secrets, no model", width=15))
+    if status is None or not status.available:
+        problem = one_line(status.problem) if status else "not checked"
+        return [*rows, fact("now", ((problem or "not there", "bad"),), width=15)]
+    rows.append(fact("engine", one_line(status.engine), width=15))
+    image = one_line(status.image)
+    origin = f", {one_line(status.image_origin)}" if status.image_origin else ""
+    rows.append(
+        fact("image", ((image + origin, ""), (f"  {one_line(status.image_digest)[:19]}…", "muted")), width=15)
+    )
+    for one in status.enforcement:
+        mark = ("● ", "good") if one.strong else ("△ approximate: ", "warn")
+        rows.append(fact(one_line(one.resource), (mark, (one_line(one.mechanism), "")), width=15))
+    if attempt.reports and all(report.status == "ok" for report in attempt.reports):
+        peak = max(report.peak_memory_bytes for report in attempt.reports)
+        rows.append(fact("most memory", f"{peak / 2**20:.0f} MiB in {len(attempt.reports)} runs", width=15))
+    return rows
+
+
+def contract(attempt: Attempt) -> list[Row]:
+    """The schemas, which the digest covers too."""
+    rows = heading("Contract")
+    rows.append(fact("arguments", reveal(_json(attempt.draft.input_schema))))
+    rows.append(fact("returns", reveal(_json(attempt.draft.output_schema))))
+    return rows
+
+
+def grant(build: BuildView, attempt: Attempt) -> list[Row]:
+    """What an approval is good for, and what it is not."""
+    rows = heading("What approving grants")
+    granted = asked(attempt.draft.capabilities)
+    rows.append(fact("runs", f"{reveal(build.name)} v{build.version}, exactly these bytes, until revoked"))
+    if build.parent:
+        rows.append(fact("replaces", f"v{build.version - 1}, which stays in the history"))
+    rows.append(fact("with", reveal("; ".join(granted)) if granted else "no capability: it computes"))
+    rows.append(fact("not", "any other bytes: a change is tested and asked again"))
+    same = attempt.draft.digest == build.digest
+    rows.append(fact("sha256", ((build.digest, "number" if same else "bad"),)))
+    if not same:
+        rows.append(fact("", ((f"the draft on screen is {attempt.draft.digest}", "bad"),)))
+    return rows
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+class Evidence(Sheet):
+    """Some parts of the evidence, one below the other."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.whole_log = False
+        """Whether the whole test log is shown."""
+        self._starts: dict[Part, int] = {}
+
+    def present(
+        self, build: BuildView, attempt: Attempt, status: SandboxStatus | None, parts: Sequence[Part] = PARTS
+    ) -> None:
+        """Show some parts, from their beginning."""
+        make: dict[Part, Callable[[], list[Row]]] = {
+            "risk": lambda: risk(build, attempt),
+            "why": lambda: why(build, attempt),
+            "contract": lambda: contract(attempt),
+            "capabilities": lambda: capabilities(attempt),
+            "requirements": lambda: requirements(attempt),
+            "review": lambda: review(attempt),
+            "tests": lambda: tests(attempt, log=self.whole_log),
+            "sandbox": lambda: sandbox(attempt, status),
+            "grant": lambda: grant(build, attempt),
+        }
+        rows: list[Row] = []
+        starts: dict[Part, int] = {}
+        for part in parts:
+            rows += [BLANK] if rows else []
+            starts[part] = len(rows)
+            rows += make[part]()
+        self._starts = starts
+        self.show(rows)
+
+    def go_to(self, part: Part) -> None:
+        """Bring a part to the top."""
+        self.scroll_to_row(self._starts.get(part, 0))

@@ -1,0 +1,75 @@
+"""The sandbox: what runs right now, what ran, and what holds it."""
+
+from __future__ import annotations
+
+from alita_tui.console.widgets.sheet import Row, Sheet, say
+from alita_tui.spine.text import one_line
+from alita_tui.view.model import SandboxRun, SessionView
+
+_RUNS = 12
+
+
+class SandboxPane(Sheet):
+    """Live output first, then the runs, newest first."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._drawn: object = None
+
+    def advance(self, view: SessionView) -> None:
+        """Draw a newer view."""
+        state = (view.sandbox, view.runs, view.live.output, view.live.work)
+        if state == self._drawn:
+            return
+        self._drawn = state
+        self.show(_rows(view), top=view.live.output is None)
+
+
+def _rows(view: SessionView) -> list[Row]:
+    rows: list[Row] = []
+    status = view.sandbox
+    if status is None:
+        rows += say("The sandbox is being looked at …", "muted")
+    elif not status.available:
+        rows += say(one_line(status.problem), "warn") + say(one_line(status.hint), "muted")
+    else:
+        weak = [row.resource for row in status.enforcement if not row.strong]
+        rows.append(Row(((one_line(status.engine), "muted"),)))
+        held = "network none · root read-only · no capabilities"
+        rows.append(Row(((held, "muted"),)))
+        if weak:
+            rows.append(Row(((f"approximate here: {', '.join(weak)}", "muted"),)))
+    live = view.live
+    if live.output is not None:
+        rows += [Row(), Row((("▸ ", "wait"), (live.output.title, "strong"), ("  running", "wait")))]
+        rows += [
+            Row(((line, ""),), (("│ ", "muted"),)) for line in live.output.text.rstrip().split("\n")[-40:]
+        ]
+    for run in reversed(view.runs[-_RUNS:]):
+        rows += [Row(), *_run(run)]
+    if not view.runs and live.output is None and status is not None and status.available:
+        rows += [Row(), *say("Nothing has run yet.", "muted")]
+    return rows
+
+
+def _run(run: SandboxRun) -> list[Row]:
+    good = run.status == "ok" and all(passed for _, passed in run.cases)
+    glyph, ink = ("✓", "good") if good else ("✗", "bad")
+    memory = f" · {run.peak_memory_bytes / 1_000_000:.0f} MB" if run.peak_memory_bytes else ""
+    code = f" · exit {run.exit_code}" if run.exit_code else ""
+    rows = [
+        Row(((f"{glyph} ", ink), (run.title, "strong"))),
+        Row(((f"{run.status}{code} · {run.duration_ms:.0f} ms{memory}", "muted"),), (("  ", ""),)),
+    ]
+    if run.limits_hit:
+        rows.append(Row(((f"limit hit: {', '.join(run.limits_hit)}", "bad"),), (("  ", ""),)))
+    rows += [
+        Row((("✓ " if passed else "✗ ", "good" if passed else "bad"), (name, "muted")), (("  ", ""),))
+        for name, passed in run.cases
+    ]
+    for text, quiet in ((run.stdout, ""), (run.stderr, "warn")):
+        lines = text.rstrip().split("\n")[-12:] if text.strip() else []
+        rows += [Row(((line, quiet),), (("│ ", "muted"),)) for line in lines]
+    if run.truncated:
+        rows.append(Row((("output was cut at its cap", "warn"),), (("  ", ""),)))
+    return rows

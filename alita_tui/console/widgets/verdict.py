@@ -1,0 +1,201 @@
+"""The bar under a build: what a key would do now, the reason of a rejection, the name of a risky tool.
+
+Nothing in it has the focus until the person asked for a text field, and no button ever has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Checkbox, Input
+
+from alita_tui.console.arming import QUIET
+from alita_tui.console.widgets.plain import Plain
+
+Choice = Literal["approve", "reject", "edit", "diff", "next", "defer"]
+VERDICTS = ("approve", "reject", "edit")
+LABELS: dict[Choice, str] = {
+    "approve": "Approve",
+    "reject": "Reject…",
+    "edit": "Edit",
+    "diff": "Diff",
+    "next": "Next",
+    "defer": "Later",
+}
+TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
+
+
+class Button(Plain):
+    """A choice for the mouse. It never has the focus, so Enter and Space cannot press it."""
+
+    ALLOW_SELECT = False
+
+    class Pressed(Message):
+        """The mouse was clicked on a choice."""
+
+        def __init__(self, choice: Choice, at: float) -> None:
+            super().__init__()
+            self.choice = choice
+            self.at = at
+            """When the click was made, on the monotonic clock of events."""
+
+    def __init__(self, choice: Choice) -> None:
+        super().__init__(id=f"choice-{choice}", classes="-verdict" if choice in VERDICTS else "")
+        self.choice = choice
+
+    def draw(self, key: str) -> None:
+        """Show the key that does it now."""
+        self.update(Content.assemble((key, "bold"), " ", LABELS[self.choice]))
+
+    def on_click(self, event: events.Click) -> None:
+        """See `Pressed`."""
+        event.stop()
+        self.post_message(self.Pressed(self.choice, event.time))
+
+
+class NameInput(Input):
+    """Takes a name letter by letter: pasting one is no proof that it was read."""
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+
+    def action_paste(self) -> None:
+        """Nothing is pasted here."""
+
+
+class ReasonInput(Input):
+    """One line for the agent. An Enter from a burst that began before the field was there does not send it."""
+
+    opened = 0.0
+    """When the field appeared, on the monotonic clock of events."""
+
+    def on_key(self, event: events.Key) -> None:
+        """Hold an Enter back that comes at once."""
+        if event.key == "enter" and event.time < self.opened + QUIET:
+            event.prevent_default()
+            event.stop()
+
+
+class VerdictBar(Vertical):
+    """What can be decided, and how."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    VerdictBar {
+        height: auto;
+        background: $panel;
+        padding: 0 1;
+        #said { height: auto; max-height: 3; }
+        #choices { height: 1; }
+        Input { height: 1; border: none; padding: 0 1; background: $alita-cursor; display: none; }
+        #tags { height: 1; display: none; }
+        #tags Checkbox { width: auto; border: none; padding: 0; margin: 0 2 0 0; background: $panel; }
+        Button { width: auto; margin: 0 2 0 0; color: $foreground; }
+        Button:hover { text-style: underline; }
+        Button.-verdict { color: $alita-approval; }
+        &.-off Button.-verdict { color: $alita-muted; }
+        &.-reject ReasonInput, &.-reject #tags, &.-name NameInput { display: block; }
+        &.-reject #choices, &.-name #choices { display: none; }
+        .-good { color: $alita-good; }
+        .-warn { color: $alita-warn; }
+        .-bad { color: $alita-bad; }
+        .-muted { color: $alita-muted; }
+    }
+    """
+
+    class Rejected(Message):
+        """A reason was given."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
+
+    class Named(Message):
+        """The tool's name was typed."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.mode: Literal["idle", "reject", "name"] = "idle"
+        self._name = ""
+
+    def compose(self) -> ComposeResult:
+        """Message, the two fields, tags, choices."""
+        yield Plain(id="said")
+        yield ReasonInput(placeholder="why not, in one line: the agent reads it", id="reason")
+        yield NameInput(id="name")
+        with Horizontal(id="tags"):
+            for tag in TAGS:
+                yield Checkbox(tag, compact=True)
+        with Horizontal(id="choices"):
+            for choice in LABELS:
+                yield Button(choice)
+
+    def draw_keys(self, keys: Mapping[Choice, str], shown: frozenset[Choice]) -> None:
+        """Label the choices with the keys that are live, and hide those that do nothing here."""
+        for button in self.query(Button):
+            button.draw(keys.get(button.choice, ""))
+            button.display = button.choice in shown
+
+    def say(self, text: str, tone: str = "") -> None:
+        """The line above the choices; `good`, `warn`, `bad` or `muted`."""
+        said = self.query_one("#said", Plain)
+        said.update(text)
+        said.set_classes(f"-{tone}" if tone else "")
+
+    def arm(self, armed: bool) -> None:
+        """Show whether a verdict would count."""
+        self.set_class(not armed, "-off")
+
+    def idle(self) -> None:
+        """Close the fields."""
+        self.mode = "idle"
+        self.remove_class("-reject", "-name")
+        self.query_one(ReasonInput).clear()
+        self.query_one(NameInput).clear()
+        for box in self.query(Checkbox):
+            box.value = False
+
+    def ask_reason(self, at: float) -> None:
+        """Open the field for a reason."""
+        self.mode = "reject"
+        self.add_class("-reject")
+        field = self.query_one(ReasonInput)
+        field.opened = at
+        field.focus()
+
+    def ask_name(self, name: str) -> None:
+        """Open the field for the tool's name."""
+        self.mode = "name"
+        self._name = name
+        self.add_class("-name")
+        field = self.query_one(NameInput)
+        field.placeholder = name
+        field.focus()
+
+    @on(Input.Changed, "#name")
+    def _name_typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.mode == "name" and event.value == self._name:
+            self.post_message(self.Named())
+
+    @on(Input.Submitted, "#name")
+    def _enter_in_name(self, event: Input.Submitted) -> None:
+        event.stop()
+
+    @on(Input.Submitted, "#reason")
+    def _reason_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        if self.mode != "reject":
+            return
+        tags = [str(box.label) for box in self.query(Checkbox) if box.value]
+        reason = "; ".join(part for part in (", ".join(tags), event.value.strip()) if part)
+        if reason:
+            self.post_message(self.Rejected(reason))
+        else:
+            self.say("The agent learns from the reason: write one, or mark a tag with Tab and Space.", "warn")

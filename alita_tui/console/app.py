@@ -19,6 +19,7 @@ from textual.app import SuspendNotSupported
 from textual.binding import BindingType
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.widget import Widget
+from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import ACTIONS, bindings
@@ -135,6 +136,14 @@ class AlitaApp(themes.Themed[Switch | None]):
     @work(name="preload", group="preload", exclusive=True, exit_on_error=False)
     async def _preload(self) -> None:
         await self._catalog.preload()
+
+    @on(Worker.StateChanged)
+    def _worker_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that failed says so instead of leaving a screen that stands still."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None:
+            said = one_line(f"{event.worker.name} stopped: {error or type(error).__name__}")
+            self.notify(said, severity="error", markup=False, timeout=30)
 
     @on(Advanced)
     def _advanced(self, message: Advanced) -> None:

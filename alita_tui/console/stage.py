@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from textual.message import Message
 
@@ -18,14 +17,12 @@ _SHARE = 64
 """Envelopes folded before other work on the event loop gets its turn."""
 
 
-@dataclass(eq=False)
 class Advanced(Message):
     """The view moved on; every pane draws this one."""
 
-    view: SessionView
-
-    def __post_init__(self) -> None:
+    def __init__(self, view: SessionView) -> None:
         super().__init__()
+        self.view = view
 
 
 class Stage:

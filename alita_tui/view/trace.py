@@ -48,7 +48,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
     event = envelope.event
     match event:
         case e.SessionResumed(restored=restored, note=note):
-            return row("session", f"Restored {restored} events", note, tone="warn" if note else "muted")
+            return row("session", f"Restored {_count(restored, 'event')}", note, tone="warn" if note else "muted")
         case e.TaskSubmitted(text=text):
             return row("task", text, text)
         case e.PlanProposed(steps=steps, recipe=recipe):
@@ -80,6 +80,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ModelFailed(text=text, hint=hint, retry_in=retry_in, error=error):
             title = text if retry_in is None else f"{text} Trying again in {retry_in:.0f} s."
             return row("error", title, hint, meta=error, tone="bad" if retry_in is None else "warn")
+        case e.ActionChosen(action="plan" | "answer" | "ask_user"):
+            return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):
             return row("action", _action(action, arguments), _json(arguments))
         case e.ActionFailed(action=action, text=text, hint=hint):
@@ -106,7 +108,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("observation", f"No tool fits{nearest}", listed)
         case e.WebSearched(provider=provider, results=results):
             listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
-            return row("observation", f"{len(results)} results from {provider}", listed)
+            return row("observation", f"{_count(len(results), 'result')} from {provider}", listed)
         case e.PageRead(url=url, title=title, text=text, truncated=truncated):
             return row(
                 "observation", f"Read {title or url}", f"{url}\n\n{text}", meta="cut" if truncated else ""
@@ -120,7 +122,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             )
         case e.BuildReviewed(findings=findings, passed=passed):
             listed = "\n".join(f"{f.severity:6} {f.rule} line {f.line}: {f.text}" for f in findings)
-            said = f"{len(findings)} findings" if findings else "no findings"
+            said = _count(len(findings), "finding") if findings else "no findings"
             title = f"Static review: {said}" if passed else f"Static review failed: {said}"
             return row("build", title, listed, tone="normal" if passed else "warn")
         case e.RequirementsLocked(lock=lock, problem=problem):
@@ -129,7 +131,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             if not lock.packages:
                 return ()
             listed = "\n".join(f"{p.name} {p.version}" for p in lock.packages)
-            return row("build", f"Locked {len(lock.packages)} packages", listed)
+            return row("build", f"Locked {_count(len(lock.packages), 'package')}", listed)
         case e.BuildTested(passed=passed, reports=reports, problem=problem):
             cases = reports[-1].cases if reports else ()
             good = sum(case.passed for case in cases)
@@ -168,7 +170,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.MemoryRecalled(items=items):
             listed = "\n\n".join(f"{item.text}\n({item.memory}, matched: {item.why})" for item in items)
             return (
-                row("memory", f"Remembered {len(items)} earlier tasks", listed, tone="muted") if items else ()
+                row("memory", f"Remembered {_count(len(items), 'thing')} from earlier", listed, tone="muted") if items else ()
             )
         case e.MemoryWritten(item=item):
             return row("memory", f"Will remember: {item.text}", item.text, meta=item.memory, tone="muted")
@@ -230,6 +232,10 @@ def _json_line(value: object) -> str:
 
 def _time(ms: float) -> str:
     return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _lines(code: str) -> int:

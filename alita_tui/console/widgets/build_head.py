@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -9,18 +10,13 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 
+from alita_tui.console.review import presented
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.view.model import Attempt, BuildView
+from alita_tui.view.model import BuildView
 
 Tab = Literal["Why", "Code", "Tests", "Sandbox", "Risk"]
 TABS: tuple[Tab, ...] = get_args(Tab)
-
-
-def presented(build: BuildView) -> Attempt | None:
-    """The draft whose bytes are asked for; the newest where none has that digest."""
-    asked = (one for one in reversed(build.attempts) if one.draft.digest == build.digest)
-    return next(asked, build.current)
 
 
 def waited(since: datetime | None, now: datetime) -> str:
@@ -76,18 +72,26 @@ class PartTabs(Plain):
             super().__init__()
             self.tab = tab
 
-    def mark(self, tab: Tab) -> None:
-        """Show which one is open."""
+    def __init__(self) -> None:
+        super().__init__()
+        self._spans: list[tuple[int, int, Tab]] = []
+
+    def mark(self, tab: Tab, marks: Mapping[Tab, str]) -> None:
+        """Show which one is open, and a mark on those that need care."""
         pieces: list[str | tuple[str, str]] = []
+        self._spans = []
+        at = 1
         for one in TABS:
-            pieces += [(f" {one} ", "bold $alita-approval reverse") if one == tab else f" {one} ", " "]
+            sign = marks.get(one, "")
+            text = f" {one} {sign} " if sign else f" {one} "
+            ink = "bold $alita-approval reverse" if one == tab else "$alita-bad" if sign else ""
+            pieces += [(text, ink), " "]
+            self._spans.append((at, at + len(text), one))
+            at += len(text) + 1
         self.update(Content.assemble(*pieces))
 
     def on_click(self, event: events.Click) -> None:
         """See `Chosen`."""
-        at = 1
-        for tab in TABS:
-            if at <= event.x < at + len(tab) + 2:
+        for start, end, tab in self._spans:
+            if start <= event.x < end:
                 self.post_message(self.Chosen(tab))
-                return
-            at += len(tab) + 3

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
-from rich.cells import cell_len
-
-from alita_tui.console.widgets.inked import Line
+from alita_tui.console.widgets.inked import Line, text_of
 from alita_tui.console.widgets.sheet import Row, Sheet
 from alita_tui.spine.text import reveal
 
@@ -61,24 +60,24 @@ def highlight(code: str) -> tuple[Line, ...]:
                 lines[-1].append((part, ink(kind, part)))
     if code.endswith("\n"):
         lines.pop()
-    return tuple(tuple(_loud(line)) for line in lines)
+    return tuple(_loud(tuple(line)) for line in lines)
 
 
-def _loud(line: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    for number, (text, ink) in enumerate(line, 1):
-        at = 0
-        end = len(text)
-        if number == len(line) and (blank := _TRAILING.search(text)):
-            end = blank.start()
-        for match in _LOUD.finditer(text):
-            if match.start() > at:
-                yield text[at : match.start()], ink
-            yield match.group(), "hostile"
-            at = match.end()
-        if at < end:
-            yield text[at:end], ink
-        if end < len(text):
-            yield "·" * (len(text) - end), "warn"
+def _loud(line: Line) -> Line:
+    """A line with spelled-out characters and trailing blanks made conspicuous, whatever their ink."""
+    text = text_of(line)
+    spans = [(match.start(), match.end(), "hostile") for match in _LOUD.finditer(text)]
+    if blank := _TRAILING.search(text):
+        spans.append((blank.start(), blank.end(), "warn"))
+    if not spans:
+        return line
+    inks = [ink for piece, ink in line for _char in piece]
+    for start, end, ink in spans:
+        inks[start:end] = [ink] * (end - start)
+    if blank:
+        text = text[: blank.start()] + "·" * (blank.end() - blank.start())
+    pairs = groupby(zip(text, inks, strict=True), key=lambda pair: pair[1])
+    return tuple(("".join(char for char, _ink in group), ink) for ink, group in pairs)
 
 
 def code_rows(code: str, *, sources: bool = True) -> list[Row]:
@@ -101,14 +100,14 @@ def diff_rows(code: str, base: Base) -> list[Row]:
     """A unified diff from a base to the code, three lines of context, with the code's line numbers."""
     before, after = _plain(base.code), _plain(code)
     inked = highlight(code)
-    rows = [Row(((f"from {base.label} to this draft", "heading"),))]
+    rows = [Row(((f" from {base.label} to this draft", "heading"),))]
     wide = max(len(str(len(after))), 3)
     groups = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3))
     if not groups:
         return [*rows, Row((("  The code is the same.", "muted"),))]
     for group in groups:
         first, last = group[0], group[-1]
-        rows.append(Row(((f"@@ lines {first[3] + 1} to {last[4]} @@", "wait"),)))
+        rows.append(Row(((f" @@ lines {first[3] + 1} to {last[4]} @@", "wait"),)))
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
                 rows += [_diff_row(" ", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
@@ -129,7 +128,7 @@ def _line(inked: tuple[Line, ...], number: int, plain: list[str]) -> Line:
 
 def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:
     ink = {"+": "added", "-": "removed"}.get(sign, "muted")
-    loud = tuple(_loud(body))
+    loud = _loud(body)
     return Row(
         loud,
         ((f"{number or '':>{wide}} ", "muted"), (f"{sign} ", ink)),
@@ -186,11 +185,6 @@ class CodeView(Sheet):
     def read(self) -> bool:
         """Whether all of the code, its end included, was on screen."""
         return not self.unread
-
-    @property
-    def widest(self) -> int:
-        """Cells of the longest line."""
-        return max((sum(cell_len(text) for text, _ink in line) for line in highlight(self.code)), default=0)
 
     def _show(self) -> None:
         base = self.base

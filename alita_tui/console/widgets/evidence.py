@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.console.risk import asked, declared_by, risks
+from alita_tui.console.risk import asked, declared_by, risks, serious
 from alita_tui.console.widgets.inked import Line
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.testlog import tests
@@ -37,8 +37,7 @@ PARTS: tuple[Part, ...] = (
 def risk(build: BuildView, attempt: Attempt) -> list[Row]:
     """What speaks against it, and what approving takes."""
     found = risks(build, attempt)
-    serious = sum(one.serious for one in found)
-    note = "approving takes typing the tool's name" if serious else ""
+    note = "approving takes typing the tool's name" if any(one.serious for one in found) else ""
     rows = heading("Risk", note)
     for one in found:
         mark = ("  ▲ ", "bad") if one.serious else ("  △ ", "warn")
@@ -149,22 +148,20 @@ def _finding(one: Finding) -> Row:
 def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
     """Where the tests ran, and what holds each limit here."""
     rows = heading("Sandbox", "the self-tests ran under the draft profile")
-    rows.append(fact("draft profile", "no network, no workspace, no secrets, no model", width=15))
+    rows.append(fact("draft profile", "no network, no workspace, no secrets, no model"))
     if status is None or not status.available:
         problem = one_line(status.problem) if status else "not checked"
-        return [*rows, fact("now", ((problem or "not there", "bad"),), width=15)]
-    rows.append(fact("engine", one_line(status.engine), width=15))
+        return [*rows, fact("now", ((problem or "not there", "bad"),))]
+    rows.append(fact("engine", one_line(status.engine)))
     image = one_line(status.image)
     origin = f", {one_line(status.image_origin)}" if status.image_origin else ""
-    rows.append(
-        fact("image", ((image + origin, ""), (f"  {one_line(status.image_digest)[:19]}…", "muted")), width=15)
-    )
+    rows.append(fact("image", ((image + origin, ""), (f"  {one_line(status.image_digest)[:19]}…", "muted"))))
     for one in status.enforcement:
         mark = ("● ", "good") if one.strong else ("△ approximate: ", "warn")
-        rows.append(fact(one_line(one.resource), (mark, (one_line(one.mechanism), "")), width=15))
+        rows.append(fact(one_line(one.resource), (mark, (one_line(one.mechanism), ""))))
     if attempt.reports and all(report.status == "ok" for report in attempt.reports):
         peak = max(report.peak_memory_bytes for report in attempt.reports)
-        rows.append(fact("most memory", f"{peak / 2**20:.0f} MiB in {len(attempt.reports)} runs", width=15))
+        rows.append(fact("most memory", f"{peak / 2**20:.0f} MiB in {len(attempt.reports)} runs"))
     return rows
 
 
@@ -203,6 +200,8 @@ class Evidence(Sheet):
         super().__init__(id=id)
         self.whole_log = False
         """Whether the whole test log is shown."""
+        self.serious = False
+        """Whether approving this build takes typing its name."""
         self._starts: dict[Part, int] = {}
 
     def present(
@@ -220,6 +219,7 @@ class Evidence(Sheet):
             "sandbox": lambda: sandbox(attempt, status),
             "grant": lambda: grant(build, attempt),
         }
+        self.serious = serious(build, attempt)
         rows: list[Row] = []
         starts: dict[Part, int] = {}
         for part in parts:

@@ -58,7 +58,7 @@ def say(text: str, ink: str = "", *, indent: int = 0) -> list[Row]:
     return [Row(((line, ink),), pad) for line in text.split("\n")]
 
 
-def fact(label: str, body: Line | str, *, width: int = 13) -> Row:
+def fact(label: str, body: Line | str, *, width: int = 16) -> Row:
     """A labelled row: the label is quiet, the body hangs under itself."""
     return Row(((body, ""),) if isinstance(body, str) else body, ((f"  {label:<{width - 2}} ", "muted"),))
 

@@ -120,8 +120,13 @@ class Trace(ScrollView, can_focus=True):
     def _resized(self) -> None:
         self.virtual_size = Size(self._wide, self._starts[-1] + len(self._live))
         if self.follow:
-            self.scroll_end(animate=False, immediate=True)
+            # The new size counts after the next layout only; a scroll before it would stop short.
+            self.call_after_refresh(self._to_end)
         self.refresh()
+
+    def _to_end(self) -> None:
+        if self.follow:
+            self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
     def _forget(self) -> None:
         self._starts = [0]
@@ -170,7 +175,8 @@ class Trace(ScrollView, can_focus=True):
         gutter: Line = ((f"{number} ", "muted"), (f"{GLYPHS[row.kind]} ", ink))
         pad: Line = ((" " * _GUTTER, ""),)
         if row.kind in _WHOLE and index not in self._opened:
-            whole = wrap(str(row.detail if row.kind == "answer" and row.detail else row.title), room)
+            aside = len(row.meta) + 2 if row.meta else 0
+            whole = wrap(str(row.detail if row.kind == "answer" and row.detail else row.title), room - aside)
             shown = whole[:_CLOSED_LINES]
             if len(whole) > len(shown):
                 shown[-1] = cut(shown[-1] + " …", room)

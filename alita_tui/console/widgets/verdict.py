@@ -10,21 +10,24 @@ from typing import ClassVar, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Checkbox, Input
+from textual.widgets import Input
 
 from alita_tui.console.arming import QUIET
 from alita_tui.console.widgets.plain import Plain
 
-Choice = Literal["approve", "reject", "edit", "diff", "next", "defer"]
+Choice = Literal["approve", "reject", "edit", "diff", "log", "full", "next", "defer"]
 VERDICTS = ("approve", "reject", "edit")
 LABELS: dict[Choice, str] = {
     "approve": "Approve",
     "reject": "Reject…",
     "edit": "Edit",
     "diff": "Diff",
+    "log": "Log",
+    "full": "Full",
     "next": "Next",
     "defer": "Later",
 }
@@ -57,6 +60,36 @@ class Button(Plain):
         """See `Pressed`."""
         event.stop()
         self.post_message(self.Pressed(self.choice, event.time))
+
+
+class Tag(Plain, can_focus=True):
+    """A word for a common reason, marked with Space or a click. Enter does nothing here."""
+
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "mark", show=False)]
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self.word = word
+        self.marked = False
+
+    def on_mount(self) -> None:
+        """Draw it unmarked."""
+        self.mark(False)
+
+    def mark(self, marked: bool) -> None:
+        """Set or take the mark."""
+        self.marked = marked
+        self.update(f"{'▣' if marked else '□'} {self.word}")
+        self.set_class(marked, "-marked")
+
+    def action_mark(self) -> None:
+        """The other way round."""
+        self.mark(not self.marked)
+
+    def on_click(self) -> None:
+        """See `action_mark`."""
+        self.action_mark()
 
 
 class NameInput(Input):
@@ -94,8 +127,11 @@ class VerdictBar(Vertical):
         #said { height: auto; max-height: 3; }
         #choices { height: 1; }
         Input { height: 1; border: none; padding: 0 1; background: $alita-cursor; display: none; }
+        Input:focus { border: none; background-tint: transparent; }
         #tags { height: 1; display: none; }
-        #tags Checkbox { width: auto; border: none; padding: 0; margin: 0 2 0 0; background: $panel; }
+        Tag { width: auto; margin: 0 2 0 0; color: $alita-muted; }
+        Tag.-marked { color: $alita-warn; }
+        Tag:focus { text-style: reverse; }
         Button { width: auto; margin: 0 2 0 0; color: $foreground; }
         Button:hover { text-style: underline; }
         Button.-verdict { color: $alita-approval; }
@@ -127,11 +163,11 @@ class VerdictBar(Vertical):
     def compose(self) -> ComposeResult:
         """Message, the two fields, tags, choices."""
         yield Plain(id="said")
-        yield ReasonInput(placeholder="why not, in one line: the agent reads it", id="reason")
-        yield NameInput(id="name")
+        yield ReasonInput(compact=True, placeholder="why not, in one line: the agent reads it", id="reason")
+        yield NameInput(compact=True, id="name")
         with Horizontal(id="tags"):
             for tag in TAGS:
-                yield Checkbox(tag, compact=True)
+                yield Tag(tag)
         with Horizontal(id="choices"):
             for choice in LABELS:
                 yield Button(choice)
@@ -158,8 +194,8 @@ class VerdictBar(Vertical):
         self.remove_class("-reject", "-name")
         self.query_one(ReasonInput).clear()
         self.query_one(NameInput).clear()
-        for box in self.query(Checkbox):
-            box.value = False
+        for tag in self.query(Tag):
+            tag.mark(False)
 
     def ask_reason(self, at: float) -> None:
         """Open the field for a reason."""
@@ -193,7 +229,7 @@ class VerdictBar(Vertical):
         event.stop()
         if self.mode != "reject":
             return
-        tags = [str(box.label) for box in self.query(Checkbox) if box.value]
+        tags = [tag.word for tag in self.query(Tag) if tag.marked]
         reason = "; ".join(part for part in (", ".join(tags), event.value.strip()) if part)
         if reason:
             self.post_message(self.Rejected(reason))

@@ -1,0 +1,148 @@
+"""A build to be judged: evidence and code, side by side, stacked, or one part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from alita_tui.console.widgets.build_head import PartTabs, Tab
+from alita_tui.console.widgets.code import Base, CodeView
+from alita_tui.console.widgets.evidence import PARTS, Evidence, Part
+from alita_tui.spine.values import SandboxStatus
+from alita_tui.view.model import Attempt, BuildView
+
+BESIDE = 130
+"""Columns from which evidence and code stand side by side."""
+_TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
+    "Why": ("why", "contract"),
+    "Code": (),
+    "Tests": ("tests",),
+    "Sandbox": ("sandbox",),
+    "Risk": ("risk", "capabilities", "requirements", "review", "grant"),
+}
+
+
+class BuildPanes(Container):
+    """Takes a build and shows all that is known of it."""
+
+    DEFAULT_CSS = """
+    BuildPanes {
+        height: 1fr;
+        PartTabs { display: none; }
+        #panes { height: 1fr; }
+        #evidence { height: 9fr; padding: 0 1; }
+        #code { height: 11fr; border-top: solid $alita-line; border-title-color: $alita-muted; padding: 0 1 0 0; }
+        #code:focus { border-top: solid $alita-approval; border-title-color: $alita-approval; }
+        &.-beside #panes { layout: horizontal; }
+        &.-beside #evidence { width: 5fr; height: 100%; }
+        &.-beside #code { width: 6fr; height: 100%; border-left: solid $alita-line; border-top: none; }
+        &.-beside #code:focus { border-left: solid $alita-approval; border-top: none; }
+        &.-single PartTabs { display: block; }
+        &.-single #evidence { height: 1fr; }
+        &.-single #code, &.-single #code:focus { border-top: none; height: 1fr; }
+        &.-single.-on-code #evidence { display: none; }
+        &.-single.-on-evidence #code { display: none; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[BuildView, Attempt, SandboxStatus | None] | None = None
+        self._tab: Tab = "Code"
+
+    def compose(self) -> ComposeResult:
+        """Tabs, evidence, code."""
+        yield PartTabs()
+        with Container(id="panes"):
+            yield Evidence(id="evidence")
+            yield CodeView(id="code")
+
+    @property
+    def code(self) -> CodeView:
+        """The pane with the code."""
+        return self.query_one(CodeView)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The pane with the evidence."""
+        return self.query_one(Evidence)
+
+    def present(
+        self, build: BuildView, attempt: Attempt, status: SandboxStatus | None, bases: Sequence[Base]
+    ) -> None:
+        """Show a build, of which nothing was read yet."""
+        self._shown = (build, attempt, status)
+        self.evidence.whole_log = False
+        self.code.load(attempt.draft.code, bases)
+        self._name_code()
+        self._draw_evidence()
+        self.show_tab(self._tab)
+
+    def fit(self, width: int, *, single: bool) -> None:
+        """Choose the layout for some columns; `single` shows one part at a time."""
+        was = self.has_class("-single")
+        self.set_class(single, "-single")
+        self.set_class(not single and width >= BESIDE, "-beside")
+        if was != single:
+            self._draw_evidence()
+        self.show_tab(self._tab)
+
+    def focus_sheet(self) -> None:
+        """Give the keys to what is read: code, or the open part."""
+        on_evidence = self.has_class("-single") and self._tab != "Code"
+        (self.evidence if on_evidence else self.code).focus()
+
+    def cycle_diff(self) -> bool:
+        """Code → diff → code; False when there is nothing to compare with."""
+        self.show_tab("Code")
+        changed = self.code.cycle()
+        self._name_code()
+        return changed
+
+    def toggle_log(self) -> None:
+        """Everything that the self-tests printed, and the tests themselves."""
+        self.evidence.whole_log = not self.evidence.whole_log
+        self._tab = "Tests"
+        self._draw_evidence()
+        self.show_tab("Tests")
+        self.evidence.go_to("tests")
+        self.evidence.focus()
+
+    def turn_tab(self, by: int) -> None:
+        """The part before or after, where one part is shown at a time; else the other pane."""
+        if self.has_class("-single"):
+            tabs = list(_TAB_PARTS)
+            self.show_tab(tabs[(tabs.index(self._tab) + by) % len(tabs)])
+        else:
+            (self.evidence if self.code.has_focus else self.code).focus()
+
+    def show_tab(self, tab: Tab) -> None:
+        """Open a part, where one part is shown at a time."""
+        changed, self._tab = tab != self._tab, tab
+        shown = self._shown
+        marks: dict[Tab, str] = {}
+        if shown:
+            marks = {"Tests": "" if shown[1].passed else "✖", "Risk": "▲" if self.evidence.serious else ""}
+        self.query_one(PartTabs).mark(tab, marks)
+        self.set_class(tab == "Code", "-on-code")
+        self.set_class(tab != "Code", "-on-evidence")
+        if changed and self.has_class("-single"):
+            self._draw_evidence()
+            self.focus_sheet()
+
+    @on(PartTabs.Chosen)
+    def _tab_chosen(self, message: PartTabs.Chosen) -> None:
+        message.stop()
+        self.show_tab(message.tab)
+
+    def _draw_evidence(self) -> None:
+        if self._shown:
+            single = self.has_class("-single")
+            self.evidence.present(*self._shown, (_TAB_PARTS[self._tab] or PARTS) if single else PARTS)
+
+    def _name_code(self) -> None:
+        code = self.code
+        code.border_title = f"diff from {code.base.label}" if code.base else f"code, {code.lines} lines"

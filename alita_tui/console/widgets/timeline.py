@@ -1,0 +1,136 @@
+"""A whole session on one line: what happened where, and how far it has been played."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from alita_tui.console.widgets.inked import Line, to_strip
+from alita_tui.view.queries import Mark
+
+GLYPHS: dict[Mark, str] = {
+    "error": "✖",
+    "approval": "◆",
+    "build": "▲",
+    "answer": "●",
+    "task": "▶",
+    "run": "■",
+    "thought": "·",
+}
+"""What a mark looks like; where several fall into one cell, the first of these is shown."""
+_RAIL = "─━"
+_DENSE = 3
+"""Marks in one cell from which the rail beside its glyph is drawn heavy."""
+
+
+def cell_of(position: int, total: int, width: int) -> int:
+    """The cell of the event just before a position."""
+    return 0 if total < 1 else min(width - 1, max(0, position - 1) * width // total)
+
+
+def position_of(cell: int, total: int, width: int) -> int:
+    """The position just after the first event of a cell."""
+    return min(total, -(-cell * total // max(width, 1)) + 1) if total else 0
+
+
+def draw(marks: Sequence[Mark | None], position: int, width: int) -> Line:
+    """The line: rail, glyphs in their kind's ink, heavy where much happened, the playhead."""
+    total = len(marks)
+    held: list[list[Mark]] = [[] for _ in range(width)]
+    for index, mark in enumerate(marks):
+        if mark:
+            held[cell_of(index + 1, total, width)].append(mark)
+    head = cell_of(position, total, width)
+    line: list[tuple[str, str]] = []
+    for cell, inside in enumerate(held):
+        best = next((kind for kind in GLYPHS if kind in inside), None)
+        text = GLYPHS[best] if best else _RAIL[0]
+        played = cell <= head and position > 0
+        if best is None or (best == "thought" and len(inside) >= _DENSE):
+            text, ink = _RAIL[len(inside) >= _DENSE], "played" if played else "rail"
+        else:
+            ink = best if played else f"{best}-ahead"
+        line.append((text, f"{ink}-head" if cell == head else ink))
+    return tuple(line)
+
+
+class Timeline(Widget):
+    """Takes marks and a position; a click posts where to go."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "timeline--rail",
+        "timeline--played",
+        "timeline--ahead",
+        "timeline--head",
+        *(f"timeline--{kind}" for kind in GLYPHS),
+    }
+    DEFAULT_CSS = """
+    Timeline {
+        height: 1;
+        background: $panel;
+        .timeline--rail { color: $alita-line; }
+        .timeline--played { color: $alita-muted; }
+        .timeline--ahead { text-style: none; }
+        .timeline--head { background: $alita-approval; color: $background; text-style: bold; }
+        .timeline--error { color: $alita-bad; text-style: bold; }
+        .timeline--approval { color: $alita-approval; text-style: bold; }
+        .timeline--build { color: $alita-build; text-style: bold; }
+        .timeline--answer { color: $alita-answer; text-style: bold; }
+        .timeline--task { color: $alita-task; text-style: bold; }
+        .timeline--run { color: $alita-run; }
+        .timeline--thought { color: $alita-thought; }
+    }
+    """
+
+    class Chosen(Message):
+        """A place on the line was clicked."""
+
+        def __init__(self, position: int) -> None:
+            super().__init__()
+            self.position = position
+
+    def __init__(self, marks: Sequence[Mark | None] = (), *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.marks = tuple(marks)
+        self.position = 0
+
+    def advance(self, position: int) -> None:
+        """Move the playhead."""
+        if position != self.position:
+            self.position = position
+            self.refresh()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One line."""
+        return 1
+
+    def render_line(self, y: int) -> Strip:
+        """See `draw`."""
+        base = self.rich_style
+        return to_strip(
+            draw(self.marks, self.position, self.size.width), self._styles(), base, self.size.width
+        )
+
+    def _styles(self) -> dict[str, Style]:
+        def of(name: str) -> Style:
+            return self.get_component_rich_style(f"timeline--{name}", partial=True)
+
+        head, ahead = of("head"), Style(bold=False)
+        styles = {"rail": of("rail"), "played": of("played")}
+        for kind in GLYPHS:
+            styles[kind] = of(kind)
+            styles[f"{kind}-ahead"] = of(kind) + ahead
+        return styles | {f"{name}-head": style + head for name, style in styles.items()}
+
+    def on_click(self, event: events.Click) -> None:
+        """See `Chosen`."""
+        event.stop()
+        self.post_message(self.Chosen(position_of(event.x, len(self.marks), self.size.width)))

@@ -22,11 +22,12 @@ from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, UsageError
-from alita_tui.spine.ports import Limits, Model
+from alita_tui.spine.ports import Limits
 from alita_tui.spine.values import Check, MemoryItem
 
 if TYPE_CHECKING:
     from alita_tui.agent.orchestrator import Orchestrator
+    from alita_tui.llm.factory import OpenedModel
     from alita_tui.memory.recall import Recollection
     from alita_tui.registry.shelf import Shelf
     from alita_tui.sandbox.engine import PodmanSandbox
@@ -132,8 +133,11 @@ class House:
 
         return load_script(shipped("sessions") / DEMO_SCRIPT).tasks
 
-    def model(self) -> Model:
-        """The configured model, or the recorded one. Raises ConfigError. Imports no SDK yet."""
+    def model(self) -> OpenedModel:
+        """The configured model, or the recorded one. Imports no SDK yet; the keyring may block.
+
+        Raises ConfigError.
+        """
         from alita_tui.llm.factory import ModelSpec, open_model
         from alita_tui.llm.keys import find_key
 
@@ -233,7 +237,7 @@ class LiveSource:
 class Live:
     """One open session: its file, its engine, its stream. Meets `CommandSink`."""
 
-    def __init__(self, house: House, file: SessionFile, model: Model, *, parks: bool) -> None:
+    def __init__(self, house: House, file: SessionFile, model: OpenedModel, *, parks: bool) -> None:
         from alita_tui.agent.calling import Budget, ModelCalls
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.llm.retrying import wait_before_retry
@@ -317,6 +321,7 @@ class Live:
             self.bus.close()
             await self._sandbox.close()
             await self._web.close()
+            await self._model.aclose()
             await asyncio.to_thread(self._file.close)
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
@@ -360,7 +365,7 @@ def open_file(house: House, which: str | None) -> SessionFile:
 
 async def live(house: House, which: str | None = None, *, parks: bool) -> Live:
     """A session with its engine, not yet running. Raises what `open_file` and `House.model` raise."""
-    model = house.model()
+    model = await asyncio.to_thread(house.model)
     file = await asyncio.to_thread(open_file, house, which)
     return Live(house, file, model, parks=parks)
 

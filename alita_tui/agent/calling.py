@@ -142,7 +142,7 @@ class ModelCalls:
         if self._budget.tokens is not None and self._tokens + tokens > self._budget.tokens:
             raise BudgetExceeded(
                 f"The next call could take {tokens} tokens; {self._tokens} of {self._budget.tokens} are spent.",
-                hint="Raise it with `alita config set budget.session_tokens N` and resume the session.",
+                hint="Raise it with `alita config set budget.task_tokens N` and resume the session.",
             )
 
 

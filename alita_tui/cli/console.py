@@ -84,12 +84,10 @@ class HouseCatalog:
 
     async def preload(self) -> None:
         """See `Catalog.preload`."""
-        from alita_tui.llm.factory import sdk_of
-        from alita_tui.llm.loading import load
+        from alita_tui.llm.factory import preload
 
-        sdk = sdk_of(self._house.loaded.settings.model.provider)
-        if sdk:
-            await load(sdk)
+        if not self._house.demo:
+            await preload(self._house.loaded.settings.model.provider)
 
 
 def _options(house: House, *, suggestions: tuple[str, ...] = ()) -> ConsoleOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from dataclasses import dataclass
@@ -56,9 +57,25 @@ def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
     hidden = sum(hidden_characters(text) for text in (attempt.draft.code, attempt.draft.tests))
     if hidden:
         found.append(Risk(f"{hidden} hidden characters in code or tests, shown as ⟨U+…⟩"))
+    found += _names(attempt.draft.code)
     if attempt.draft.digest != build.digest:
         found.append(Risk("these bytes are not the ones that approval is asked for"))
     return found
+
+
+def _names(code: str) -> list[Risk]:
+    """Names with letters outside ASCII, which can pass for others (UTS #39)."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return [Risk("the code is no valid Python")]
+    strange = {
+        text
+        for node in ast.walk(tree)
+        for field in ("id", "attr", "arg", "name", "asname", "module")
+        if isinstance(text := getattr(node, field, None), str) and not text.isascii()
+    }
+    return [Risk(f"names with letters outside ASCII: {', '.join(sorted(strange))}")] if strange else []
 
 
 def _tests(attempt: Attempt) -> list[Risk]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.llm.assembly import CallDraft, ReplyDraft
+from alita_tui.llm.assembly import CallDraft, ReplyDraft, mend
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.spine.ports import Delta, Message, ModelRequest
 from alita_tui.spine.values import Usage
@@ -66,6 +66,8 @@ class _Reading:
             case "message_delta":
                 self._draft.stop = event.delta.stop_reason or self._draft.stop
                 self._count(event.usage)
+            case _:  # pings, ends of blocks, and what later versions add
+                pass
         return []
 
     def _begin(self, event: Any) -> list[Delta]:
@@ -80,6 +82,8 @@ class _Reading:
                 return self._draft.say("text", block.text or "")
             case "thinking":
                 return self._draft.say("thinking", block.thinking or "")
+            case _:
+                pass
         return []
 
     def _go_on(self, event: Any) -> list[Delta]:
@@ -91,6 +95,8 @@ class _Reading:
                 return self._draft.say("thinking", delta.thinking)
             case "input_json_delta" if (call := self._blocks.get(event.index)) is not None:
                 return self._draft.say("arguments", delta.partial_json, call)
+            case _:
+                pass
         return []
 
     def _count(self, usage: Any) -> None:
@@ -116,7 +122,7 @@ def _body(model: str, request: ModelRequest) -> dict[str, Any]:
         "messages": _turns(request.messages),
     }
     if request.system:
-        body["system"] = [{"type": "text", "text": request.system, **_CACHED}]
+        body["system"] = [{"type": "text", "text": mend(request.system), **_CACHED}]
     if request.tools:
         body["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
@@ -153,16 +159,15 @@ def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
     """The blocks of a message; never none, and no text block without text, which the API refuses."""
-    said: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text.strip() else []
-    match message.role:
-        case "tool":
-            result = {"type": "tool_result", "tool_use_id": _id(message.call_id), "content": message.text}
-            return [{**result, "is_error": True} if message.is_error else result]
-        case "assistant":
-            said += [
-                {"type": "tool_use", "id": _id(call.call_id), "name": call.name, "input": call.arguments}
-                for call in message.requests
-            ]
+    text = mend(message.text)
+    if message.role == "tool":
+        result = {"type": "tool_result", "tool_use_id": _id(message.call_id), "content": text}
+        return [{**result, "is_error": True} if message.is_error else result]
+    said: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+    said += [
+        {"type": "tool_use", "id": _id(call.call_id), "name": call.name, "input": call.arguments}
+        for call in message.requests
+    ]
     return said or [{"type": "text", "text": "(nothing)"}]
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import time
+from contextlib import aclosing
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
-from alita_tui.llm.presets import preset
+from alita_tui.llm.presets import Preset, preset
 from alita_tui.llm.scripted import ScriptedModel, load_script
-from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.errors import ConfigError, ModelError, ModelErrorKind
 from alita_tui.spine.ports import Delta, Message, Model, ModelRequest, Reply, ToolSpec
 from alita_tui.spine.values import Value
+
+if TYPE_CHECKING:
+    from alita_tui.llm.remote import RemoteModel
+
+_RECORDINGS = ("demo", "scripted")
 
 
 class ModelSpec(Value, frozen=True):
@@ -17,35 +25,89 @@ class ModelSpec(Value, frozen=True):
 
     provider: str
     model: str = ""
+    """Empty: the preset's, where it has one."""
     base_url: str = ""
     """Empty: the provider's own."""
     api_key: str = ""
     timeout: float = 120.0
-    """Seconds without a byte before a call counts as stalled."""
+    """Longest silence in seconds."""
     script: str = ""
-    """Path of the recording, for the provider `demo`."""
+    """Path of the recording, for the providers `demo` and `scripted`."""
     delay: float = 0.012
-    """Seconds between the words of a recording."""
+    """Seconds between the pieces of a recording."""
 
     def __repr__(self) -> str:
         return f"ModelSpec({self.provider}:{self.model})"
 
 
+class OpenedModel(Model, Protocol):
+    """A model that can be prepared and has to be closed."""
+
+    async def warm(self) -> None:
+        """Import what the first call needs, in a thread. Raises ModelError."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
 class ProbeResult(Value, frozen=True):
     """What one small real call showed."""
 
-    streams: bool
-    calls_tools: bool
-    reports_usage: bool
-    seconds: float
+    ok: bool
+    """True when a reply came and it called the tool."""
+    streams: bool = False
+    calls_tools: bool = False
+    reports_usage: bool = False
+    has_price: bool = False
+    first_piece_ms: float = 0.0
+    total_ms: float = 0.0
+    error: ModelErrorKind | None = None
+    text: str = ""
+    """What went wrong, or what the model lacks."""
+    hint: str = ""
 
 
-def open_model(spec: ModelSpec) -> Model:
+def open_model(spec: ModelSpec) -> OpenedModel:
     """The model; nothing is imported or connected before its first call. Raises ConfigError."""
-    if spec.provider == "demo":
+    if spec.provider in _RECORDINGS:
+        if not spec.script:
+            raise ConfigError("There is no recording to play.", hint="Choose a model with `alita setup`.")
         return ScriptedModel(load_script(Path(spec.script)), delay=spec.delay)
     chosen = preset(spec.provider)
-    name, base_url = spec.model or chosen.model, spec.base_url or chosen.base_url
+    name, base_url = spec.model or chosen.model, (spec.base_url or chosen.base_url).rstrip("/")
+    _check(spec, chosen, name, base_url)
+    if chosen.protocol == "anthropic":
+        base_url = base_url.removesuffix("/v1")  # which the SDK adds itself
+    return _adapter(chosen)(
+        spec.provider, name, api_key=spec.api_key, base_url=base_url, timeout=spec.timeout
+    )
+
+
+async def preload(provider: str) -> None:
+    """Import in a thread what the provider's first call needs, so that it does not hold up the screen.
+
+    Raises ConfigError for an unknown provider, ImportError when its SDK is missing.
+    """
+    if provider and provider not in _RECORDINGS:
+        await _adapter(preset(provider)).preload()
+
+
+def sdk_of(provider: str) -> str:
+    """The slow module that a provider's first call imports; empty for a recording."""
+    return "" if not provider or provider in _RECORDINGS else _adapter(preset(provider)).lazy
+
+
+def _adapter(chosen: Preset) -> type[RemoteModel]:
+    if chosen.protocol == "anthropic":
+        from alita_tui.llm.anthropic_model import AnthropicModel
+
+        return AnthropicModel
+    from alita_tui.llm.openai_model import OpenAIModel
+
+    return OpenAIModel
+
+
+def _check(spec: ModelSpec, chosen: Preset, name: str, base_url: str) -> None:
     if not name:
         raise ConfigError(
             f"No model is named for {spec.provider}.", hint="Set one: `alita config set model.name NAME`."
@@ -54,51 +116,66 @@ def open_model(spec: ModelSpec) -> Model:
         raise ConfigError(
             f"{spec.provider} needs a base URL.", hint="Set one: `alita config set model.base_url URL`."
         )
-    if chosen.key_name and not spec.api_key and chosen.name != "custom":
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(
+            f"The base URL of {spec.provider} is no address of a server.",
+            hint="Write it like http://127.0.0.1:11434/v1.",
+        )
+    if chosen.needs_key and not spec.api_key:
         raise ConfigError(
             f"There is no key for {spec.provider}.", hint=f"Set {chosen.key_name}, or run `alita setup`."
         )
-    if chosen.protocol == "anthropic":
-        from alita_tui.llm.anthropic_model import AnthropicModel
-
-        return AnthropicModel(
-            spec.provider, name, api_key=spec.api_key, base_url=base_url, timeout=spec.timeout
-        )
-    from alita_tui.llm.openai_model import OpenAIModel
-
-    return OpenAIModel(spec.provider, name, api_key=spec.api_key, base_url=base_url, timeout=spec.timeout)
-
-
-def sdk_of(provider: str) -> str:
-    """The module that a provider's first call will import; empty for the recording."""
-    return "" if provider in ("", "demo") else preset(provider).protocol
 
 
 async def probe(model: Model) -> ProbeResult:
-    """Make one small call. Raises ModelError."""
-    ping = ToolSpec(
-        name="ping",
-        description="Answer the test call.",
-        parameters={"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
-    )
-    request = ModelRequest(
-        role="orchestrator",
-        system="This is a test of the connection.",
-        messages=(Message(role="user", text="Call ping with the word pong."),),
-        tools=(ping,),
-        must_call="ping",
-        max_tokens=256,
-    )
+    """Make one small call and say what works. Never raises ModelError: it is the result."""
+    if model.recorded:
+        return ProbeResult(ok=True, streams=True, calls_tools=True, text="A recording: no model is asked.")
     started = time.monotonic()
-    pieces, reply = 0, Reply(model=model.name)
-    async for piece in model.reply(request):
-        if isinstance(piece, Delta):
-            pieces += 1
-        else:
-            reply = piece
+    first, reply = 0.0, None
+    try:
+        async with aclosing(model.reply(_PING)) as pieces:  # type: ignore[type-var]  # async generators
+            async for piece in pieces:
+                if isinstance(piece, Delta):
+                    first = first or (time.monotonic() - started) * 1000
+                else:
+                    reply = piece
+    except ModelError as error:
+        return ProbeResult(ok=False, error=error.kind, text=error.message, hint=error.hint)
+    return _result(model, reply or Reply(model=model.name), first, (time.monotonic() - started) * 1000)
+
+
+def _result(model: Model, reply: Reply, first_ms: float, total_ms: float) -> ProbeResult:
+    calls = any(call.name == "ping" and not call.problem for call in reply.requests)
     return ProbeResult(
-        streams=pieces > 0,
-        calls_tools=any(call.name == "ping" and not call.problem for call in reply.requests),
+        ok=calls,
+        streams=first_ms > 0,
+        calls_tools=calls,
         reports_usage=reply.usage.reported,
-        seconds=time.monotonic() - started,
+        has_price=model.price(reply.usage) is not None,
+        first_piece_ms=first_ms,
+        total_ms=total_ms,
+        text="" if calls else f"{model.name} answers, but did not call the tool it was told to call.",
+        hint="" if calls else "Choose a model that can call tools.",
     )
+
+
+_PING = ModelRequest(
+    role="orchestrator",
+    system="This is a test of the connection.",
+    messages=(Message(role="user", text="Call ping with the word pong."),),
+    tools=(
+        ToolSpec(
+            name="ping",
+            description="Answers the test call.",
+            parameters={"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
+        ),
+    ),
+    must_call="ping",
+    max_tokens=1024,
+)

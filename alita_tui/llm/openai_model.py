@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.llm.assembly import CallDraft, ReplyDraft
+from alita_tui.llm.assembly import CallDraft, ReplyDraft, mend
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.spine.ports import Delta, Message, ModelRequest, ToolSpec
 from alita_tui.spine.values import Json, Usage
@@ -48,18 +48,18 @@ class _Reading:
     def __init__(self, draft: ReplyDraft) -> None:
         self._draft = draft
         self._indexes: dict[int, CallDraft] = {}
+        self._stop = ""
 
     def take(self, chunk: Any) -> list[Delta]:
         draft = self._draft
         if chunk.usage is not None:
             draft.usage = _usage(chunk.usage)
-            if not chunk.choices:
-                # By the protocol the usage comes last: a server that sends it without ever naming
-                # a reason for the end has ended all the same.
-                draft.stop = draft.stop or "stop"
+        # By the protocol a chunk with nothing but the usage is the last: a server that never gave a
+        # reason for the end has ended all the same.
+        draft.stop = self._stop or ("stop" if chunk.usage is not None and not chunk.choices else "")
         found: list[Delta] = []
         for choice in (chunk.choices or ())[:1]:
-            draft.stop = choice.finish_reason or draft.stop
+            draft.stop = self._stop = choice.finish_reason or self._stop
             delta = choice.delta
             if delta is None:
                 continue
@@ -130,7 +130,7 @@ def _usage(usage: Any) -> Usage:
 
 
 def _body(provider: str, model: str, request: ModelRequest) -> dict[str, Any]:
-    system = [{"role": "system", "content": request.system}] if request.system else []
+    system = [{"role": "system", "content": mend(request.system)}] if request.system else []
     limit = "max_completion_tokens" if provider == "openai" else "max_tokens"
     body: dict[str, Any] = {
         "model": model,
@@ -155,9 +155,9 @@ def _tool(tool: ToolSpec) -> Json:
 def _message(message: Message) -> dict[str, Any]:
     match message.role:
         case "user":
-            return {"role": "user", "content": message.text}
+            return {"role": "user", "content": mend(message.text)}
         case "tool":
-            return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+            return {"role": "tool", "tool_call_id": message.call_id, "content": mend(message.text)}
         case "assistant" if message.requests:
             calls = [
                 {
@@ -170,6 +170,6 @@ def _message(message: Message) -> dict[str, Any]:
                 }
                 for call in message.requests
             ]
-            return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
+            return {"role": "assistant", "content": mend(message.text) or None, "tool_calls": calls}
         case "assistant":
-            return {"role": "assistant", "content": message.text}
+            return {"role": "assistant", "content": mend(message.text)}

@@ -55,8 +55,15 @@ class RemoteModel(ABC):
         """See `Model.price`."""
         return price(self._at.provider, self._at.model, usage)
 
+    @classmethod
+    async def preload(cls) -> Any:
+        """The SDK's module, imported in a thread with all that the first call needs."""
+        await load(cls.lazy)
+        await load("genai_prices")
+        return await load(cls.sdk)
+
     async def warm(self) -> None:
-        """Import SDK and price table and make the client, in a thread; sends nothing.
+        """Import the SDK and make the client, in a thread; sends nothing.
 
         Raises ModelError when the SDK is missing.
         """
@@ -64,9 +71,7 @@ class RemoteModel(ABC):
             if self._client is not None:
                 return
             try:
-                self._sdk = await load(self.sdk)
-                await load(self.lazy)
-                await load("genai_prices")
+                self._sdk = await self.preload()
                 self._client = await asyncio.to_thread(self._connect)
             except ImportError as error:
                 hint = "Install alita again, with all it needs."
@@ -133,7 +138,9 @@ class RemoteModel(ABC):
             return at.fault("timeout", f"{at.host} was silent for {self._timeout:g} seconds.")
         if isinstance(error, sdk.APIConnectionError | httpx2.RequestError):
             cause = error.__cause__ or error
-            return at.fault("connection", f"The connection to {at.host} failed: {cause}")
+            return at.fault(
+                "connection", f"The connection to {at.host} failed: {str(cause) or type(cause).__name__}"
+            )
         code, text = _named(error)  # an error event in the middle of a stream
         return at.fault(kind_of(code, text) or "server", f"{at.host} broke off: {text}")
 
@@ -145,7 +152,8 @@ def _named(error: Any) -> tuple[object, str]:
     if isinstance(inner, Mapping):
         code, kind = inner.get("code"), inner.get("type")
         return code if kind_of(code, "") else kind, str(inner.get("message") or inner)
-    return None, str(inner or error)
+    text = str(inner or error)
+    return None, "(a web page)" if text.lstrip().startswith("<") else text
 
 
 def _is_loopback(host: str) -> bool:

@@ -15,8 +15,8 @@ _LONGEST = 60.0
 def wait_before_retry(error: ModelError, attempt: int, jitter: float) -> float | None:
     """Seconds to wait before the next attempt, or None when there should be none.
 
-    `attempt` counts the failures so far, `jitter` is in [0, 1). Backoff with full jitter doubles
-    from one second; a server's Retry-After goes before it.
+    `attempt` counts the failures so far, `jitter` is in [0, 1). The wait doubles from one second, and
+    up to half of it is left to the jitter; a server's Retry-After goes before it.
     """
     if error.kind not in _TRANSIENT or attempt > _ATTEMPTS:
         return None

@@ -4,85 +4,112 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from functools import lru_cache
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+from alita_tui.llm.assembly import estimate, parse
 from alita_tui.spine.errors import ConfigError, ModelError, ModelErrorKind
+from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Delta, Message, ModelRequest, Reply
-from alita_tui.spine.values import Json, ToolRequest, Usage, Value
+from alita_tui.spine.values import Json, ToolRequest, Usage, Value, digest_of
 
-Role = Literal["orchestrator", "planner", "toolsmith", "reviewer", "summariser"]
+_PIECE = 48
+"""Characters of arguments in one delta."""
 
 
-class ScriptCall(Value, frozen=True):
+class ScriptRequest(Value, frozen=True, forbid_unknown_fields=True):
     """One native tool call of a scripted reply."""
 
     name: str
     arguments: Json = msgspec.field(default_factory=dict)
     raw_arguments: str | None = None
-    """What goes over the wire instead of `arguments`: for servers that send broken JSON."""
+    """What goes over the wire instead of `arguments`, for JSON that is broken."""
+
+    @property
+    def wire(self) -> str:
+        """The arguments as JSON text, in the order of the recording."""
+        if self.raw_arguments is not None:
+            return self.raw_arguments
+        return msgspec.json.encode(self.arguments).decode()
 
 
-class ScriptError(Value, frozen=True):
-    """A reply that is a failure."""
+class ScriptError(Value, frozen=True, forbid_unknown_fields=True):
+    """A call that fails."""
 
     kind: ModelErrorKind
     text: str
+    hint: str = ""
+    retry_after: float | None = None
 
 
-class ScriptReply(Value, frozen=True):
+class ScriptReply(Value, frozen=True, forbid_unknown_fields=True):
     """One reply."""
 
     thinking: str = ""
     text: str = ""
-    requests: tuple[ScriptCall, ...] = ()
+    requests: tuple[ScriptRequest, ...] = ()
     stop: str = ""
+    """Empty: `tool_use` with requests, else `end_turn`."""
     usage: Usage | None = None
     error: ScriptError | None = None
 
+    @property
+    def ended(self) -> str:
+        """Why the reply ends."""
+        return self.stop or ("tool_use" if self.requests else "end_turn")
 
-class Rule(Value, frozen=True):
-    """Replies for the conversation that begins where a message matches."""
 
-    role: Role
+class Rule(Value, frozen=True, forbid_unknown_fields=True):
+    """Replies for the conversation that begins where a user message matches."""
+
+    role: ModelRole
     match: str
-    """A regular expression, searched in a user message without regard to case."""
+    """A regular expression, searched without regard to case."""
     replies: tuple[ScriptReply, ...]
 
 
-class Script(Value, frozen=True):
+class Script(Value, frozen=True, forbid_unknown_fields=True):
     """A recording."""
 
     format: Literal["alita-script/1"]
     name: str
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...] = ()
     recorded: bool = True
     tasks: tuple[str, ...] = ()
     """Tasks that it knows, offered in an empty session."""
-    otherwise: dict[Role, ScriptReply] = msgspec.field(default_factory=dict)
+    otherwise: dict[ModelRole, ScriptReply] = msgspec.field(default_factory=dict)
+    """The reply of a role to a conversation that no rule matches."""
 
 
-@lru_cache(maxsize=8)
 def load_script(path: Path) -> Script:
-    """Read a recording. Raises ConfigError that says what is wrong with it."""
+    """Read a recording. Raises ConfigError that says what is wrong with it, and where."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Script)
+        script = msgspec.json.decode(path.read_bytes(), type=Script)
     except OSError as error:
         raise ConfigError(f"The recording {path} cannot be read: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"The recording {path} is not valid: {error}.") from error
+    for number, rule in enumerate(script.rules):
+        try:
+            re.compile(rule.match)
+        except re.error as error:
+            raise ConfigError(
+                f"The recording {path} is not valid: $.rules[{number}].match is no regular expression: {error}."
+            ) from error
+    return script
 
 
-def choose(script: Script, role: str, messages: tuple[Message, ...]) -> ScriptReply:
+def choose(script: Script, role: str, messages: Sequence[Message]) -> ScriptReply:
     """The reply to a conversation, from its text alone, so that a resumed one goes on rightly.
 
-    The last user message that matches a rule of the role is the anchor; the number of assistant
-    turns after it is the number of the reply. Raises ModelError where the recording has none.
+    The last user message that matches a rule of the role is the anchor (the first such rule counts);
+    the number of assistant turns after it is the number of the reply. Raises ModelError where the
+    recording has none.
     """
+    hint = "Configure a model with `alita setup` to go on."
     rules = [rule for rule in script.rules if rule.role == role]
     for place in range(len(messages) - 1, -1, -1):
         if messages[place].role != "user":
@@ -93,28 +120,26 @@ def choose(script: Script, role: str, messages: tuple[Message, ...]) -> ScriptRe
             turn = sum(message.role == "assistant" for message in messages[place + 1 :])
             if turn < len(rule.replies):
                 return rule.replies[turn]
-            raise ModelError(
-                "unavailable",
-                f"The recording {script.name!r} ends here.",
-                hint="Configure a model with `alita setup` to go on.",
-            )
+            raise ModelError("unavailable", f"The recording {script.name!r} ends here.", hint=hint)
     for known, reply in script.otherwise.items():
         if known == role:
             return reply
-    raise ModelError("unavailable", f"The recording {script.name!r} has no reply for this.")
+    raise ModelError("unavailable", f"The recording {script.name!r} has no reply to this.", hint=hint)
 
 
 class ScriptedModel:
     """Meets `Model` with the replies of a script, a word at a time."""
 
-    def __init__(self, script: Script, *, delay: float = 0.0) -> None:
+    def __init__(self, script: Script, *, name: str = "", delay: float = 0.0) -> None:
+        """`name` defaults to `demo:` and the script's; `delay` is in seconds per piece."""
         self._script = script
+        self._name = name or f"demo:{script.name}"
         self._delay = delay
 
     @property
     def name(self) -> str:
         """See `Model.name`."""
-        return f"demo:{self._script.name}"
+        return self._name
 
     @property
     def recorded(self) -> bool:
@@ -122,53 +147,48 @@ class ScriptedModel:
         return self._script.recorded
 
     def price(self, usage: Usage) -> float | None:
-        """Nothing is spent on a recording."""
-        return 0.0
+        """Nothing is spent on a recording; of another script no price is known."""
+        return 0.0 if self.recorded else None
+
+    async def warm(self) -> None:
+        """There is nothing to import."""
+
+    async def aclose(self) -> None:
+        """There is no connection."""
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """See `Model.reply`."""
         said = choose(self._script, request.role, request.messages)
         if said.error is not None:
-            raise ModelError(said.error.kind, said.error.text)
-        for channel, text in (("thinking", said.thinking), ("text", said.text)):
-            for word in re.findall(r"\S+\s*", text):
-                await asyncio.sleep(self._delay)
-                yield msgspec.convert({"channel": channel, "text": word}, Delta)
-        requests = tuple(_request(f"call_{number}", call) for number, call in enumerate(said.requests))
-        for call in said.requests:
-            wire = msgspec.json.encode(call.arguments).decode()
-            for start in range(0, len(wire), 48):
-                await asyncio.sleep(self._delay)
-                yield Delta(channel="arguments", text=wire[start : start + 48])
-        usage = said.usage or Usage(
-            input_tokens=sum(len(message.text) for message in request.messages) // 4,
-            output_tokens=(len(said.text) + len(said.thinking) + 40 * len(requests)) // 4,
-            reported=False,
-        )
+            error = said.error
+            raise ModelError(error.kind, error.text, hint=error.hint, retry_after=error.retry_after)
+        for delta in _deltas(said):
+            await asyncio.sleep(self._delay)
+            yield delta
+        wires = [call.wire for call in said.requests]
         yield Reply(
             model=self.name,
             text=said.text,
             thinking=said.thinking,
-            requests=requests,
-            stop=said.stop or ("tool_use" if requests else "end_turn"),
-            usage=usage,
+            requests=_requests(request, said),
+            stop=said.ended,
+            usage=said.usage or estimate(request, said.text, said.thinking, *wires),
         )
 
 
-def _request(call_id: str, call: ScriptCall) -> ToolRequest:
-    if call.raw_arguments is None:
-        return ToolRequest(call_id=call_id, name=call.name, arguments=call.arguments)
-    return parsed(call_id, call.name, call.raw_arguments)
+def _deltas(said: ScriptReply) -> list[Delta]:
+    words = re.compile(r"\S+\s*|\s+")
+    found = [Delta(channel="thinking", text=word) for word in words.findall(said.thinking)]
+    found += [Delta(channel="text", text=word) for word in words.findall(said.text)]
+    for call in said.requests:
+        pieces = range(0, len(call.wire), _PIECE)
+        found += [Delta(channel="arguments", text=call.wire[start : start + _PIECE]) for start in pieces]
+    return found
 
 
-def parsed(call_id: str, name: str, arguments: str) -> ToolRequest:
-    """A tool call from the JSON text that came over the wire; what is no object becomes a problem."""
-    try:
-        value = msgspec.json.decode(arguments or "{}")
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return ToolRequest(call_id=call_id, name=name, arguments={}, problem=f"invalid JSON: {error}")
-    if not isinstance(value, dict):
-        return ToolRequest(
-            call_id=call_id, name=name, arguments={}, problem="the arguments are no JSON object"
-        )
-    return ToolRequest(call_id=call_id, name=name, arguments=value)
+def _requests(request: ModelRequest, said: ScriptReply) -> tuple[ToolRequest, ...]:
+    """The calls, with ids that are the same in every run and differ within a conversation."""
+    so_far = digest_of(request.role, *(msgspec.json.encode(m).decode() for m in request.messages))[:12]
+    return tuple(
+        parse(f"call_{so_far}_{number}", call.name, call.wire) for number, call in enumerate(said.requests)
+    )

@@ -33,6 +33,7 @@ OLD = msgspec.structs.replace(
 )
 NEW = msgspec.structs.replace(
     OLD,
+    tests="from fetch_rates import run\n\n\ndef test_has_usd():\n    assert run('EUR')\n",
     description="Fetch exchange rates of the European Central Bank as a table. [bold]Safe![/bold]",
     requirements=("httpx>=0.28", "python-dateutil"),
     capabilities=Capabilities(network=("api.ecb.example:443",), secrets=("ECB_TOKEN",)),
@@ -200,17 +201,13 @@ def waiting_for(draft: ToolDraft, approval_id: str = "p1", *, full: bool = True)
     tape.step = 1
     tape.add(e.BuildStarted(build_id="b1", action_id="a1", name=draft.name, goal=draft.description))
     tape.add(
-        e.BuildDrafted(
-            build_id="b1", attempt=1, author="model", model="m", draft=draft, digest=draft.digest
-        )
+        e.BuildDrafted(build_id="b1", attempt=1, author="model", model="m", draft=draft, digest=draft.digest)
     )
     if full:
         tape.add(e.BuildReviewed(build_id="b1", attempt=1, digest=draft.digest))
         tape.add(e.RequirementsLocked(build_id="b1", attempt=1, lock=streams.LOCK))
         report = RunReport(status="ok", cases=(TestCase(name="test_it", passed=True),))
-        tape.add(
-            e.BuildTested(build_id="b1", attempt=1, digest=draft.digest, passed=True, reports=(report,))
-        )
+        tape.add(e.BuildTested(build_id="b1", attempt=1, digest=draft.digest, passed=True, reports=(report,)))
     tape.add(
         e.ApprovalRequested(
             approval_id=approval_id, build_id="b1", digest=draft.digest, name=draft.name, version=1

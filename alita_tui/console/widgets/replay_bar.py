@@ -190,7 +190,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
     def _help(self, width: int) -> str:
         key = self._key
         both = [
-            f"{key('toggle')} play",
+            f"{key('play')} play",
             f"{key('back')}{key('forward')} event",
             f"{key('step_back')} {key('step_forward')} step",
             f"{key('mark_back')} {key('mark_forward')} build, approval, error",
@@ -220,7 +220,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
             self.post_message(self.Jumped(self._player))
         self._draw()
 
-    def action_toggle(self) -> None:
+    def action_play(self) -> None:
         """Play or pause."""
         before = self._player.position
         self._player.toggle()

@@ -1,0 +1,101 @@
+"""The way to a verdict on one build: when input counts, and which steps an approval takes. Pure.
+
+All times are seconds of the monotonic clock that input events are stamped with.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_tui.console.arming import Arming
+from alita_tui.console.risk import risks
+from alita_tui.view.model import Attempt, BuildView
+
+Outcome = Literal["mismatch", "name", "unread", "approved"]
+
+
+def presented(build: BuildView) -> Attempt | None:
+    """The draft whose bytes are asked for; the newest where none has that digest."""
+    asked = (one for one in reversed(build.attempts) if one.draft.digest == build.digest)
+    return next(asked, build.current)
+
+
+class Review:
+    """One build on screen, from the moment it can be seen."""
+
+    def __init__(self, build: BuildView, attempt: Attempt, at: float) -> None:
+        self.build = build
+        self.attempt = attempt
+        self.risks = risks(build, attempt)
+        self.serious = sum(risk.serious for risk in self.risks)
+        self.named = False
+        """The tool's name was typed."""
+        self.unread_known = False
+        """The person was told how much is unread, and was asked again."""
+        self._shown_at = at
+        self._arming = Arming(at)
+        self._again: Arming | None = None
+        self._input_at = float("-inf")
+
+    def touch(self, at: float) -> bool:
+        """Note input made at a time; True when a verdict made by it counts."""
+        self._input_at = at
+        counts = self._arming.touch(at)
+        return (self._again is None or self._again.touch(at)) and counts
+
+    def armed(self, at: float) -> bool:
+        """Whether a verdict made at a time would count."""
+        return self._arming.armed(at) and (self._again is None or self._again.armed(at))
+
+    @property
+    def counts(self) -> bool:
+        """Whether the newest input counts."""
+        return self.armed(self._input_at)
+
+    def disarm(self, at: float) -> None:
+        """The person was elsewhere: in another window, or in an editor."""
+        self._arming = Arming(at)
+
+    def approve(self, unread: int, at: float) -> Outcome:
+        """What an approval leads to now; a further step starts to count once input was quiet."""
+        if self.attempt.draft.digest != self.build.digest:
+            return "mismatch"
+        if self.serious and not self.named:
+            return "name"
+        if unread and not self.unread_known:
+            self.unread_known = True
+            self._again = Arming(at, longest=None)
+            return "unread"
+        return "approved"
+
+    def name_typed(self, at: float) -> None:
+        """The name is right; the approval itself is still a key."""
+        self.named = True
+        self._again = Arming(at, longest=None)
+
+    def back(self) -> bool:
+        """Take the steps back; False when there were none."""
+        began = self.named or self.unread_known
+        self.named, self.unread_known, self._again = False, False, None
+        return began
+
+    def seen_ms(self, at: float) -> float:
+        """Milliseconds for which the build has been on screen."""
+        return max(0.0, (at - self._shown_at) * 1000)
+
+    def line(self, unread: int, key: str, at: float) -> tuple[str, str]:
+        """What the verdict bar says, and its tone; `key` is the one that approves."""
+        if self.unread_known and unread:
+            said = (
+                f"unread: {unread} lines. {key} again approves them unread, which is recorded; Esc goes back."
+            )
+            return said, "bad"
+        if self.named:
+            return f"Name typed. {key} approves exactly these bytes; Esc goes back.", "warn"
+        if not self._arming.armed(at):
+            return "Have a look first: verdict keys count in a moment.", "muted"
+        parts = [f"unread: {unread} lines" if unread else "● read to the end"]
+        if self.serious:
+            noun = "risk" if self.serious == 1 else "risks"
+            parts.append(f"▲ {self.serious} serious {noun}: {key} asks for the tool's name")
+        return " · ".join(parts), "bad" if self.serious else "warn" if unread else "good"

@@ -1,0 +1,77 @@
+"""A screen over another whose weighty keys count only when `touched` says so.
+
+Every input is noted with the time at which it was made, which is when the terminal sent it and not when a
+busy event loop came to handle it. A key that does not count is taken away before the bindings see it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events, on
+from textual.screen import ModalScreen
+
+from alita_tui.console.widgets.sheet import Sheet
+
+
+class GuardedScreen(ModalScreen[None]):
+    """Notes keys, pastes, clicks and scrolling; what is below stays scrollable."""
+
+    GUARDED: ClassVar[frozenset[str]] = frozenset()
+    """The actions whose keys are held back until input counts."""
+
+    def touched(self, at: float) -> bool:
+        """Note input made at a time (`Message.time`); True when it counts."""
+        raise NotImplementedError
+
+    def came_back(self) -> None:
+        """The terminal is in front again: the key or click that did it was meant for nothing here."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Hear of the terminal's focus."""
+        self.watch(self.app, "app_focus", self._terminal_focus, init=False)
+
+    def _terminal_focus(self, focused: bool) -> None:
+        if focused:
+            self.came_back()
+
+    def on_key(self, event: events.Key) -> None:
+        """Hold early keys back, and note every other."""
+        counts = self.touched(event.time)
+        held = self._bindings.key_to_bindings.get(event.key, ())
+        if not counts and any(binding.action in self.GUARDED for binding in held):
+            event.stop()
+            event.prevent_default()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Pasted text is input, and presses no key."""
+        self.touched(event.time)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """A click is input."""
+        self.touched(event.time)
+
+    @on(Sheet.Moved)
+    def _scrolled(self, message: Sheet.Moved) -> None:
+        self.touched(message.time)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll what shows through."""
+        self._scroll_below(event, 3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll what shows through."""
+        self._scroll_below(event, -3)
+
+    def _scroll_below(self, event: events.MouseEvent, lines: int) -> None:
+        self.touched(event.time)
+        stack = self.app.screen_stack
+        on_own, _region = self.get_widget_at(event.screen_x, event.screen_y)
+        if on_own is not self or len(stack) < 2:
+            return
+        below, _region = stack[-2].get_widget_at(event.screen_x, event.screen_y)
+        for widget in below.ancestors_with_self:
+            if getattr(widget, "allow_vertical_scroll", False):
+                widget.scroll_relative(y=lines, animate=False)  # type: ignore[attr-defined]
+                return

@@ -1,0 +1,352 @@
+"""The first-run wizard: provider, model, address, key, one real call, and where it was saved."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol
+from urllib.parse import urlsplit
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Button, Input, OptionList
+from textual.widgets.option_list import Option
+from textual.worker import Worker, WorkerState
+
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.text import one_line
+
+
+class Preset(Protocol):
+    """A provider as data. Met by `llm`."""
+
+    @property
+    def name(self) -> str:
+        """What the settings call it."""
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+
+    @property
+    def base_url(self) -> str:
+        """Its address; empty where the person has to say."""
+
+    @property
+    def key_name(self) -> str:
+        """Environment variable of its key."""
+
+    @property
+    def needs_key(self) -> bool:
+        """False for servers of one's own."""
+
+    @property
+    def model(self) -> str:
+        """A model to begin with; empty where the person has to say."""
+
+
+class Probe(Protocol):
+    """What one small real call showed. Met by `llm`."""
+
+    @property
+    def ok(self) -> bool:
+        """True when it can be used."""
+
+    @property
+    def streams(self) -> bool:
+        """The reply came in pieces."""
+
+    @property
+    def calls_tools(self) -> bool:
+        """It called a tool natively."""
+
+    @property
+    def reports_usage(self) -> bool:
+        """It told its token counts."""
+
+    @property
+    def has_price(self) -> bool:
+        """A price is known, so money can be budgeted."""
+
+    @property
+    def total_ms(self) -> float:
+        """How long the call took."""
+
+    @property
+    def text(self) -> str:
+        """What went wrong, or what the model lacks."""
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupChoice:
+    """What the person filled in."""
+
+    provider: str
+    model: str
+    base_url: str
+    """Empty for the provider's own address."""
+    api_key: str = field(default="", repr=False)
+    """Empty to keep the one that is there, or where none is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupResult:
+    """How the wizard ended."""
+
+    kind: Literal["model", "demo", "skipped"]
+    choice: SetupChoice | None = None
+    saved: str = ""
+    """Where the key or the settings were saved, for people."""
+
+
+class SetupScreen(Screen[SetupResult]):
+    """Takes presets and two async callables: one tries a choice, one saves it and says where.
+
+    `found` names, for each provider whose key is there already, where it is.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+t", "test", "Test", id="setup.test", show=False),
+        Binding("ctrl+s", "save", "Save", id="setup.save", show=False),
+        Binding("ctrl+d", "demo", "Demo", id="setup.demo", show=False, priority=True),
+        Binding("escape", "skip", "Skip", id="setup.skip", show=False),
+    ]
+    DEFAULT_CSS = """
+    SetupScreen {
+        background: $background;
+        align: center middle;
+        #wizard { width: 100%; max-width: 104; height: 100%; max-height: 26; padding: 1 2; }
+        #title { height: 1; color: $accent; text-style: bold; }
+        #lead { height: auto; color: $alita-muted; margin-bottom: 1; }
+        #form { height: 14; }
+        OptionList { width: 32; height: 100%; border: none; padding: 0; background: $surface; }
+        OptionList:focus { border: none; background-tint: transparent; }
+        #fields { width: 1fr; height: 100%; padding-left: 2; }
+        #fields Plain { height: 1; color: $alita-muted; }
+        #fields Input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $surface; }
+        #fields Input:focus { border: none; background: $alita-cursor; background-tint: transparent; }
+        #fields #key-note { height: 2; }
+        #buttons { height: 1; margin-top: 1; }
+        #buttons Button { margin-right: 2; min-width: 8; }
+        #result { height: 1fr; margin-top: 1; }
+        #result.-good { color: $alita-good; }
+        #result.-bad { color: $alita-bad; }
+        #result.-muted { color: $alita-muted; }
+    }
+    """
+
+    class Done(Message):
+        """The wizard ended. Posted to the app, before the screen is dismissed with the same result."""
+
+        def __init__(self, result: SetupResult) -> None:
+            super().__init__()
+            self.result = result
+
+    def __init__(
+        self,
+        presets: Sequence[Preset],
+        check: Callable[[SetupChoice], Awaitable[Probe]],
+        save: Callable[[SetupChoice], Awaitable[str]],
+        *,
+        found: Mapping[str, str] | None = None,
+        current: SetupChoice | None = None,
+    ) -> None:
+        super().__init__()
+        self._presets = tuple(presets)
+        self._check = check
+        self._save = save
+        self._found = dict(found or {})
+        self._current = current
+        self._preset = self._presets[0]
+
+    def compose(self) -> ComposeResult:
+        """Providers at the left, their fields at the right, what to do below."""
+        with Vertical(id="wizard"):
+            yield Plain("Which model should do the thinking?", id="title")
+            yield Plain(
+                "A key goes to your keyring, or to a file that only you can read. Nothing is sent before you test.",
+                id="lead",
+            )
+            with Horizontal(id="form"):
+                yield OptionList(
+                    *(Option(Content(f" {one.label}"), id=str(n)) for n, one in enumerate(self._presets)),
+                    markup=False,
+                    id="providers",
+                )
+                with Vertical(id="fields"):
+                    yield Plain("Model")
+                    yield Input(compact=True, id="model")
+                    yield Plain("Address")
+                    yield Input(compact=True, id="base-url")
+                    yield Plain("Key", id="key-label")
+                    yield Input(compact=True, password=True, id="key")
+                    yield Plain(id="key-note")
+            with Horizontal(id="buttons"):
+                yield Button("Test  ^T", id="test", compact=True)
+                yield Button("Save  ^S", id="save", compact=True, variant="primary")
+                yield Button("Recorded demo  ^D", id="demo", compact=True)
+                yield Button("Skip  Esc", id="skip", compact=True)
+            yield Plain(id="result", classes="-muted")
+
+    def on_mount(self) -> None:
+        """Begin where the settings are, or with the first provider."""
+        names = [one.name for one in self._presets]
+        current = self._current
+        place = names.index(current.provider) if current and current.provider in names else 0
+        self._choose(self._presets[place])
+        if current and current.provider in names:
+            self.query_one("#model", Input).value = current.model
+            self.query_one("#base-url", Input).value = current.base_url or self._preset.base_url
+        providers = self.query_one(OptionList)
+        providers.highlighted = place
+        providers.focus()
+
+    @on(OptionList.OptionHighlighted)
+    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        preset = self._presets[event.option_index]
+        if preset is not self._preset:
+            self._choose(preset)
+
+    @on(OptionList.OptionSelected)
+    def _selected(self) -> None:
+        self.query_one("#model", Input).focus()
+
+    def _choose(self, preset: Preset) -> None:
+        self._preset = preset
+        model, address = self.query_one("#model", Input), self.query_one("#base-url", Input)
+        model.value, model.placeholder = preset.model, "the model's name, as the server knows it"
+        address.value, address.placeholder = preset.base_url, "https://host/v1"
+        key = self.query_one("#key", Input)
+        key.value = ""
+        where = self._found.get(preset.name, "")
+        key.placeholder = (
+            "leave empty to keep it" if where else "" if preset.needs_key else "only if it asks for one"
+        )
+        note = f"Found: {one_line(where)}." if where else f"Or set {preset.key_name} in the environment."
+        self.query_one("#key-note", Plain).update(note)
+        self.say("", "muted")
+
+    def say(self, text: str | Content, tone: str) -> None:
+        """The result line; `good`, `bad` or `muted`."""
+        result = self.query_one("#result", Plain)
+        result.update(text)
+        result.set_classes(f"-{tone}")
+
+    # --- what is filled in --------------------------------------------------------------
+
+    def choice(self) -> SetupChoice | None:
+        """The form; None after saying what is missing, with the field in focus."""
+        model = self.query_one("#model", Input).value.strip()
+        address = self.query_one("#base-url", Input).value.strip()
+        key = self.query_one("#key", Input).value.strip()
+        missing = self._missing(model, address, key)
+        if missing:
+            self.say(missing[1], "bad")
+            self.query_one(missing[0], Input).focus()
+            return None
+        own = "" if address == self._preset.base_url else address
+        return SetupChoice(self._preset.name, model, own, key)
+
+    def _missing(self, model: str, address: str, key: str) -> tuple[str, str] | None:
+        """The first field that will not do, and why."""
+        if not model:
+            return "#model", "Which model? Write the name that the server knows it by."
+        if not _is_address(address):
+            return "#base-url", "The address begins with https:// or http:// and names a host."
+        if self._preset.needs_key and not key and self._preset.name not in self._found:
+            return "#key", f"{one_line(self._preset.label)} needs a key."
+        return None
+
+    # --- test, save, leave --------------------------------------------------------------
+
+    @on(Button.Pressed)
+    async def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        await self.run_action(event.button.id or "skip")
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.screen.focus_next()
+
+    def action_test(self) -> None:
+        """Make one small real call."""
+        if choice := self.choice():
+            self.say(f"Asking {choice.model} …", "muted")
+            self._work(self._try(choice), "setup-test")
+
+    def action_save(self) -> None:
+        """Save the choice and say where."""
+        if choice := self.choice():
+            self.say("Saving …", "muted")
+            self._work(self._keep(choice), "setup-save")
+
+    def action_demo(self) -> None:
+        """Use the recorded model, which needs no key and no network."""
+        self._end(SetupResult("demo"))
+
+    def action_skip(self) -> None:
+        """Leave things as they are."""
+        self._end(SetupResult("skipped"))
+
+    def _work(self, job: Awaitable[None], name: str) -> None:
+        self.run_worker(job, name=name, group="setup", exclusive=True, exit_on_error=False)
+
+    async def _try(self, choice: SetupChoice) -> None:
+        try:
+            probe = await self._check(choice)
+        except AlitaError as error:
+            self.say(_two(error.message, error.hint), "bad")
+            return
+        if not probe.ok:
+            self.say(_two(probe.text or "The call gave no usable reply.", probe.hint), "bad")
+            return
+        seen = {
+            "streams": probe.streams,
+            "calls tools": probe.calls_tools,
+            "reports usage": probe.reports_usage,
+            "price known": probe.has_price,
+        }
+        marks = "   ".join(f"{'✔' if there else '✖'} {name}" for name, there in seen.items())
+        self.say(_two(f"It answers, in {probe.total_ms / 1000:.1f} s.   {marks}", probe.text), "good")
+
+    async def _keep(self, choice: SetupChoice) -> None:
+        try:
+            where = await self._save(choice)
+        except AlitaError as error:
+            self.say(_two(error.message, error.hint), "bad")
+            return
+        self._end(SetupResult("model", choice, where))
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Say it when a test or a save broke off in a way nobody foresaw."""
+        if event.state is WorkerState.ERROR:
+            error = event.worker.error
+            self.say(f"That broke off: {one_line(f'{type(error).__name__}: {error}')}", "bad")
+
+    def _end(self, result: SetupResult) -> None:
+        self.workers.cancel_group(self, "setup")
+        self.app.post_message(self.Done(result))
+        self.dismiss(result)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _two(text: str, more: str) -> str:
+    return "\n".join(one_line(part, 400) for part in (text, more) if part)

@@ -1,0 +1,88 @@
+"""A machine with a sandbox, a home of its own for every test, and a package index on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.setup import repair
+
+
+@pytest.fixture(scope="session")
+def sandbox_ready(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Podman and the base image; built when they are missing, never skipped."""
+    folder = tmp_path_factory.mktemp("setup")
+    asyncio.run(repair(default_settings(folder / "data", folder / "cache"), lambda *_: None))
+
+
+@pytest.fixture(scope="session")
+def index() -> Iterator[str]:
+    """What pypi.org says of a package, for the agent's research."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = self.path == "/pypi/email-validator/json"
+            info = {"name": "email-validator", "version": "2.3.0", "summary": "Validates email addresses."}
+            body = json.dumps({"info": {**info, "package_url": "https://pypi.org/project/email-validator/"}})
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(body.encode() if found else b"{}")
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@dataclass
+class Shell:
+    """Runs the `alita` command with a home of its own."""
+
+    home: Path
+    environ: dict[str, str]
+
+    def __call__(self, *arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "alita_tui", *arguments],
+            env=self.environ,
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def events(self, *arguments: str) -> list[dict[str, object]]:
+        """The durable events of a session, as `sessions show --json` prints them."""
+        shown = self("sessions", "show", "--json", *arguments)
+        assert shown.returncode == 0, shown.stderr
+        return [json.loads(line)["event"] for line in shown.stdout.splitlines()]
+
+
+@pytest.fixture
+def shell(tmp_path: Path, index: str, sandbox_ready: None) -> Shell:
+    """A shell whose research goes to loopback."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALITA_", "OPENAI", "ANTHROPIC"))}
+    home = tmp_path / "home"
+    return Shell(home, {**kept, "ALITA_HOME": str(home), "ALITA_WEB_PYPI_URL": index})

@@ -1,0 +1,146 @@
+"""The walk through without a screen: park, look, approve by digest, resume, reuse."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from alita_tui.config.paths import shipped
+
+pytestmark = pytest.mark.podman
+
+SCRIPT = json.loads((shipped("sessions") / "demo.script.json").read_text())
+BUILD, REUSE, DICE = SCRIPT["tasks"]
+
+
+def kinds(events: list[dict[str, object]]) -> list[object]:
+    return [event["kind"] for event in events]
+
+
+def parked(shell) -> dict[str, str]:
+    found = json.loads(shell("builds", "list", "--json").stdout)
+    assert len(found) == 1
+    return found[0]
+
+
+def test_the_whole_walk(shell) -> None:
+    demo = shell("demo", "--json")
+    assert demo.returncode == 4, demo.stderr
+    stream = [json.loads(line) for line in demo.stdout.splitlines()]
+    durable = [one for one in stream if one["seq"]]
+    assert [one["seq"] for one in durable] == list(range(1, len(durable) + 1))
+    assert {"model_delta", "output_chunk"} & {one["event"]["kind"] for one in stream if not one["seq"]}
+    tested = [one["event"] for one in durable if one["event"]["kind"] == "build_tested"]
+    assert [test["passed"] for test in tested] == [False, True], "the first draft fails, the repair passes"
+
+    build = parked(shell)
+    shown = shell("builds", "show", build["approval_id"])
+    assert build["digest"] in shown.stdout
+    assert "def run(addresses" in shown.stdout
+    assert "email-validator" in shown.stdout
+
+    wrong = shell("builds", "approve", build["approval_id"], "--digest", "0" * 12)
+    assert wrong.returncode == 2
+    short = shell("builds", "approve", build["approval_id"], "--digest", build["digest"][:11])
+    assert short.returncode == 2
+    assert shell("resume").returncode == 4, "it still waits"
+    good = shell("builds", "approve", build["approval_id"], "--digest", build["digest"][:12])
+    assert good.returncode == 0, good.stderr
+    again = shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
+    assert again.returncode == 2, "it is decided already"
+
+    resumed = shell("resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "validate_email_addresses is in the library" in resumed.stdout
+    assert kinds(shell.events()).count("approval_requested") == 1
+
+    reuse = shell("run", "--model", "demo:recorded", REUSE)
+    assert reuse.returncode == 0, reuse.stderr
+    second = shell.events()
+    assert "tool_returned" in kinds(second)
+    assert "build_started" not in kinds(second), "the tool is found again, none is built"
+    returned = next(event for event in second if event["kind"] == "tool_returned")
+    valid = [entry["valid"] for entry in returned["report"]["result"]["results"]]
+    assert valid == [True, False, False, True]
+
+    for session in json.loads(shell("sessions", "list", "--json").stdout):
+        assert shell("sessions", "verify", session["session_id"]).returncode == 0
+    ran = shell("tools", "run", "validate_email_addresses", "--input", '{"addresses": ["no"]}')
+    assert json.loads(ran.stdout)["results"][0]["valid"] is False
+
+
+def test_a_rejection_ends_in_its_own_exit_code(shell) -> None:
+    assert shell("demo", "--json", DICE).returncode == 4
+    build = parked(shell)
+    rejected = shell("builds", "reject", build["build_id"], "--reason", "no dice in this house")
+    assert rejected.returncode == 0, rejected.stderr
+    assert shell("resume").returncode == 5
+    events = shell.events()
+    assert "tool_registered" not in kinds(events)
+    verdict = next(event for event in events if event["kind"] == "approval_resolved")
+    assert verdict["reason"] == "no dice in this house"
+    assert json.loads(shell("tools", "list", "--json").stdout) == []
+
+
+def test_a_removed_approval_is_reported(shell) -> None:
+    shell("demo", "--json", DICE)
+    build = parked(shell)
+    shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
+    assert shell("resume").returncode == 0
+    (path,) = (shell.home / "data" / "sessions").glob("*.json")
+    file = json.loads(path.read_text())
+    events = file["events"]
+    gone = next(n for n, one in events.items() if one["event"]["kind"] == "approval_resolved")
+    kept = [one for n, one in sorted(events.items(), key=lambda item: int(item[0])) if n != gone]
+    file["events"] = {str(n): {**one, "seq": n} for n, one in enumerate(kept, 1)}
+    path.write_text(json.dumps(file))
+    verified = shell("sessions", "verify")
+    assert verified.returncode == 1
+    assert "register what was approved" in verified.stdout
+
+
+def test_a_task_from_standard_input(shell) -> None:
+    done = shell("run", "-", "--model", "demo:recorded", stdin="What is the meaning of life?\n")
+    assert done.returncode == 0, done.stderr
+    assert "recorded demo model" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("run", "-"), 2, "no task"),
+        (("resume", "nope"), 2, "nope"),
+        (("builds", "show", "nope"), 2, "nope"),
+        (("tools", "show", "nope"), 1, "nope"),
+        (("tools", "run", "x", "--input", "{"), 2, "JSON"),
+        (("run", "hello", "--model", "nobody:x"), 2, "nobody"),
+        (("run", "hello", "--model", "openai:gpt"), 2, "key"),
+        (("config", "set", "budget.max_stepz", "3"), 2, "max_steps"),
+        (("frobnicate",), 2, "frobnicate"),
+        ((), 2, "terminal"),
+        (("replay",), 2, "terminal"),
+    ],
+)
+def test_bad_usage_is_said_plainly(shell, arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = shell(*arguments, stdin="")
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+
+
+def test_quick_commands_import_neither_textual_nor_an_sdk(shell) -> None:
+    probe = (
+        "import sys, runpy\n"
+        "sys.argv = ['alita', *sys.argv[1:]]\n"
+        "try:\n    runpy.run_module('alita_tui', run_name='__main__')\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'textual', 'anthropic', 'openai', 'podman', 'mcp', 'httpx', 'keyring', 'bandit'}\n"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))\n"
+    )
+    for arguments in (["--version"], ["--help"], ["sessions", "list"], ["tools", "list"], ["config"]):
+        done = subprocess.run(
+            [sys.executable, "-c", probe, *arguments], env=shell.environ, capture_output=True, text=True, check=False
+        )
+        assert "HEAVY []" in done.stdout, (arguments, done.stdout[-300:], done.stderr)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from alita_tui.console.ports import ConsoleOptions, SessionLine, Switch
+    from alita_tui.console.setup import SetupResult
     from alita_tui.spine.values import ToolRecord
     from alita_tui.wiring import House
 
@@ -20,6 +21,11 @@ def open_console(home: Path | None, session: str | None, model: str | None) -> N
 
     need_terminal()
     house = House.open(home, {"model": model})
+    if not house.loaded.settings.configured and session is None:
+        result = asyncio.run(_setup(house))
+        if result is None:
+            return
+        house = House.open(home, {"model": model})
     code, following = 0, session
     again = True
     while again:
@@ -145,7 +151,7 @@ async def _replay(house: House, session: str | None) -> int:
     return app.return_code or 0
 
 
-async def _setup(house: House) -> None:
+async def _setup(house: House) -> SetupResult | None:
     from alita_tui.cli.wizard import run_wizard
 
-    await run_wizard(house, _options(house))
+    return await run_wizard(house, _options(house))

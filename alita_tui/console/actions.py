@@ -180,7 +180,7 @@ ACTIONS: tuple[Action, ...] = (
         "replay.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before", live=False
     ),
     Action("replay.quit", "q", "app.quit", "Quit", "Leave the replay", live=False),
-    Action("replay.toggle", "space", "toggle", "Play / pause", "Play or pause", live=False),
+    Action("replay.toggle", "space", "play", "Play / pause", "Play or pause", live=False),
     Action("replay.back", "left", "back", "Back", "One event back", live=False),
     Action("replay.forward", "right", "forward", "Forward", "One event on", live=False),
     Action("replay.step_back", "shift+left", "step_back", "Step back", "One step back", live=False),

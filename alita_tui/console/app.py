@@ -33,7 +33,8 @@ from alita_tui.console.screens.theme_picker import ThemePicker
 from alita_tui.console.screens.tool import ToolScreen
 from alita_tui.console.signals import on_ending
 from alita_tui.console.stage import Advanced, Stage
-from alita_tui.console.widgets.replay_bar import Player, ReplayBar
+from alita_tui.console.player import Player
+from alita_tui.console.widgets.replay_bar import ReplayBar
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import CommandSink, EventSource
 from alita_tui.spine.text import one_line

@@ -48,7 +48,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
     event = envelope.event
     match event:
         case e.SessionResumed(restored=restored, note=note):
-            return row("session", f"Restored {_count(restored, 'event')}", note, tone="warn" if note else "muted")
+            return row(
+                "session", f"Restored {_count(restored, 'event')}", note, tone="warn" if note else "muted"
+            )
         case e.TaskSubmitted(text=text):
             return row("task", text, text)
         case e.PlanProposed(steps=steps, recipe=recipe):
@@ -170,7 +172,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.MemoryRecalled(items=items):
             listed = "\n\n".join(f"{item.text}\n({item.memory}, matched: {item.why})" for item in items)
             return (
-                row("memory", f"Remembered {_count(len(items), 'thing')} from earlier", listed, tone="muted") if items else ()
+                row("memory", f"Remembered {_count(len(items), 'thing')} from earlier", listed, tone="muted")
+                if items
+                else ()
             )
         case e.MemoryWritten(item=item):
             return row("memory", f"Will remember: {item.text}", item.text, meta=item.memory, tone="muted")

@@ -54,7 +54,7 @@ URL = "https://api.ecb.example/v1/rates?base={base}&days=30&format=json&with=[/e
 
 
 def run(base: str) -> dict[str, float]:
-    """Rates by currency.   """   
+    """Rates by currency.   """\x20\x20\x20
     access = "user\u202e \u2066# only for admins\u2069 \u2066"
     if access != "us\u200ber":
 \t    subprocess.run("curl " + base, shell=True)

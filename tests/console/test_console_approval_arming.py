@@ -11,7 +11,7 @@ PAUSES = st.one_of(
 
 
 @settings(max_examples=10_000, deadline=None)
-@given(st.floats(0, 1e6), st.lists(PAUSES, min_size=1, max_size=30))
+@given(st.floats(0, 1e6), st.lists(PAUSES, min_size=1, max_size=14))
 def test_nothing_counts_before_quiet_or_the_longest_wait(opened: float, pauses: list[float]) -> None:
     arming = Arming(opened)
     at = last = opened
@@ -26,7 +26,7 @@ def test_nothing_counts_before_quiet_or_the_longest_wait(opened: float, pauses: 
         last = at
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=1_000, deadline=None)
 @given(st.lists(st.floats(0, QUIET * 0.98), min_size=1, max_size=60))
 def test_a_held_key_never_arms_a_second_confirmation(pauses: list[float]) -> None:
     arming = Arming(100.0, longest=None)

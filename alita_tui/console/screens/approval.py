@@ -7,7 +7,7 @@ input is judged by when it was made (see `Review`), and early verdict keys never
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import ClassVar, Literal
 
@@ -17,17 +17,17 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
-from alita_tui.console.actions import bindings, shown
+from alita_tui.console.actions import bindings
+from alita_tui.console.live_keys import shown_keys
 from alita_tui.console.review import Review, presented
 from alita_tui.console.screens.guarded import GuardedScreen
 from alita_tui.console.widgets.build_head import BuildHead
-from alita_tui.console.widgets.build_panes import BuildPanes
-from alita_tui.console.widgets.code import Base
+from alita_tui.console.widgets.build_panes import BuildPanes, bases_of
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.console.widgets.verdict import LABELS, VERDICTS, Button, Choice, VerdictBar
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.values import ToolDraft
-from alita_tui.view.model import Attempt, BuildView, SessionView
+from alita_tui.view.model import BuildView, SessionView
 from alita_tui.view.queries import pending
 
 NARROW = 100
@@ -143,32 +143,27 @@ class ApprovalScreen(GuardedScreen):
         if build := self.build:
             self.query_one(BuildHead).present(build, self._place, len(self.queue), self._now())
         self._bar.arm(self.armed)
-        self._bar.draw_keys(self._keys(), self._offered())
-        self._bar.say(*self._line())
+        keys = shown_keys(self)
+        self._bar.draw_keys(keys, self._offered(keys))
+        self._bar.say(*self._line(keys.get("approve", "")))
 
     def _present(self, build: BuildView | None) -> None:
         attempt = presented(build) if build else None
         self._review = Review(build, attempt, self._clock()) if build and attempt else None
         self._bar.idle()
         if build and attempt:
-            self._panes.present(build, attempt, self._view.sandbox, _bases(build, attempt))
+            self._panes.present(build, attempt, self._view.sandbox, bases_of(build, attempt))
             self._panes.focus_sheet()
         self.tick()
 
-    def _keys(self) -> dict[Choice, str]:
-        """The live key of each choice, whatever the keymap says."""
-        held = [(key, one.action) for key, many in self._bindings.key_to_bindings.items() for one in many]
-        return {c: shown(key) for c in reversed(LABELS) for key, action in reversed(held) if action == c}
-
-    def _offered(self) -> frozenset[Choice]:
-        keys = self._keys()
+    def _offered(self, keys: Mapping[str, str]) -> frozenset[Choice]:
         useless: set[Choice] = set() if self._panes.code.bases else {"diff"}
         useless |= {"next"} if len(self.queue) < 2 else set()
         useless |= set() if self._place else {"approve", "reject", "edit"}
         useless |= {"full"} if self.has_class("-narrow") else set()
         return frozenset(choice for choice in LABELS if choice in keys and choice not in useless)
 
-    def _line(self) -> tuple[str, str]:
+    def _line(self, approve: str) -> tuple[str, str]:
         """What the verdict bar says, and in which tone."""
         review = self._review
         if review is None:
@@ -183,7 +178,7 @@ class ApprovalScreen(GuardedScreen):
             case "reject":
                 return "Enter rejects with this reason. Tab and Space mark tags, Esc goes back.", ""
             case _:
-                return review.line(self._panes.code.unread, self._keys().get("approve", "a"), self._clock())
+                return review.line(self._panes.code.unread, approve, self._clock())
 
     @on(Sheet.Seen)
     def _read_on(self) -> None:
@@ -343,10 +338,3 @@ class ApprovalScreen(GuardedScreen):
     def action_tab(self, by: int) -> None:
         """The part before or after."""
         self._panes.turn_tab(by)
-
-
-def _bases(build: BuildView, attempt: Attempt) -> list[Base]:
-    """What the code can be compared with: the version it replaces, the attempt before."""
-    bases = [Base(f"v{build.version - 1}", build.parent.code)] if build.parent else []
-    earlier = [one for one in build.attempts if one.number < attempt.number]
-    return bases + ([Base(f"attempt {earlier[-1].number}", earlier[-1].draft.code)] if earlier else [])

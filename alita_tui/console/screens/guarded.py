@@ -11,6 +11,7 @@ from typing import ClassVar
 from textual import events, on
 from textual.screen import ModalScreen
 
+from alita_tui.console.live_keys import actions_of
 from alita_tui.console.widgets.sheet import Sheet
 
 
@@ -39,8 +40,7 @@ class GuardedScreen(ModalScreen[None]):
     def on_key(self, event: events.Key) -> None:
         """Hold early keys back, and note every other."""
         counts = self.touched(event.time)
-        held = self._bindings.key_to_bindings.get(event.key, ())
-        if not counts and any(binding.action in self.GUARDED for binding in held):
+        if not counts and actions_of(self, event.key) & self.GUARDED:
             event.stop()
             event.prevent_default()
 

@@ -155,7 +155,7 @@ class SessionScreen(Screen[None]):
         self._fit()
         if self._suggestions:
             box = self.query_one("#suggestions")
-            box.mount(Plain("Recorded tasks to try — choose one, or write your own:", classes="pane-title"))
+            box.mount(Plain("Recorded tasks: Tab and Enter choose one, or write your own", classes="pane-title"))
             for number, task in enumerate(self._suggestions):
                 box.mount(Suggestion(task, id=f"suggestion-{number}"))
         self.home_focus()

@@ -146,3 +146,10 @@ class BuildPanes(Container):
     def _name_code(self) -> None:
         code = self.code
         code.border_title = f"diff from {code.base.label}" if code.base else f"code, {code.lines} lines"
+
+
+def bases_of(build: BuildView, attempt: Attempt) -> list[Base]:
+    """What the code can be compared with: the version it replaces, the attempt before."""
+    bases = [Base(f"v{build.version - 1}", build.parent.code)] if build.parent else []
+    earlier = [one for one in build.attempts if one.number < attempt.number]
+    return bases + ([Base(f"attempt {earlier[-1].number}", earlier[-1].draft.code)] if earlier else [])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,77 +12,17 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
-from alita_tui.console.actions import bindings, shown
+from alita_tui.console.actions import bindings
+from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.player import Player
 from alita_tui.console.widgets.inked import cut
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.timeline import Timeline
+from alita_tui.console.widgets.timeline import GLYPHS, Timeline
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import Mark
 
 STOPS: frozenset[Mark] = frozenset({"build", "approval", "error"})
 """Where the jump to a mark stops."""
-
-
-class Player(Protocol):
-    """What plays a recording. Met by `replay`."""
-
-    playing: bool
-
-    @property
-    def position(self) -> int:
-        """How many events have happened."""
-
-    @property
-    def total(self) -> int:
-        """How many events there are."""
-
-    @property
-    def speed(self) -> float:
-        """Recorded seconds in a second; infinite for no waiting."""
-
-    @property
-    def view(self) -> SessionView:
-        """The view that the next event follows on."""
-
-    @property
-    def marks(self) -> tuple[Mark | None, ...]:
-        """The mark of each event."""
-
-    @property
-    def elapsed(self) -> float:
-        """Recorded seconds up to here."""
-
-    @property
-    def length(self) -> float:
-        """Recorded seconds of the whole session."""
-
-    @property
-    def skipped(self) -> float:
-        """Recorded seconds of idle time left out up to here."""
-
-    def toggle(self) -> None:
-        """Play or pause."""
-
-    def faster(self, steps: int = 1) -> None:
-        """Change the speed; negative is slower."""
-
-    def seek(self, position: int) -> None:
-        """Go to a position."""
-
-    def seek_tenth(self, tenth: int) -> None:
-        """Go to a tenth of the session."""
-
-    def move(self, events: int) -> None:
-        """Go some events on, or back."""
-
-    def move_step(self, direction: int) -> bool:
-        """Go to the next or previous step; False at the last."""
-
-    def move_mark(self, kinds: Collection[Mark], direction: int) -> bool:
-        """Go to the next or previous event so marked; False where there is none."""
-
-    def find(self, needle: str, direction: int) -> bool:
-        """Go to the next or previous event with a text; False where there is none."""
 
 
 def clock_time(seconds: float) -> str:
@@ -175,12 +114,12 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         player = self._player
         speed = "∞" if player.speed == float("inf") else f"{player.speed:g}×"
         parts = [
-            f"{'▶ playing' if player.playing else '⏸ paused'} {speed}",
-            f"event {player.position} of {player.total}",
-            f"{clock_time(player.elapsed)} of {clock_time(player.length)}",
+            f"{'▶ playing' if player.playing else '▮▮ paused'} {speed}",
+            f"event {player.position}/{player.total}",
+            f"{clock_time(player.elapsed)}/{clock_time(player.length)}",
         ]
         if player.skipped >= 1:
-            parts.append(f"⏩ {spoken(player.skipped)} idle skipped")
+            parts.append(f"» {spoken(player.skipped)} skipped")
         banner = " REPLAY — nothing runs "
         return Content.assemble(
             (banner, "bold reverse $alita-approval"),
@@ -188,29 +127,30 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         )
 
     def _help(self, width: int) -> str:
-        key = self._key
-        both = [
+        keys = shown_keys(self)
+
+        def key(action: str) -> str:
+            return keys.get(action, "")
+
+        marks = " ".join(f"{GLYPHS[mark]} {mark}" for mark in ("build", "approval", "error"))
+        parts = [
             f"{key('play')} play",
             f"{key('back')}{key('forward')} event",
-            f"{key('step_back')} {key('step_forward')} step",
-            f"{key('mark_back')} {key('mark_forward')} build, approval, error",
+            f"{key('mark_back')} {key('mark_forward')} {marks}",
             f"{key('slower')} {key('faster')} speed",
             f"{key('find')} find",
-            "0–9 seek",
             f"{key('app.quit')} quit",
+            f"{key('step_back')} {key('step_forward')} step",
+            "0–9 seek",
             "? help",
         ]
         line = ""
-        for part in both:
+        for part in parts:
             longer = f"{line} · {part}" if line else part
             if len(longer) > width:
                 break
             line = longer
         return line
-
-    def _key(self, action: str) -> str:
-        held = self._bindings.key_to_bindings.items()
-        return next((shown(key) for key, many in held if any(one.action == action for one in many)), "")
 
     # --- controls -----------------------------------------------------------------------
 

@@ -1,0 +1,70 @@
+"""A bare app around the review: it keeps what the review posts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from approval_cases import NOW
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+
+from alita_tui.console.screens.approval import ApprovalScreen
+from alita_tui.console.themes import Themed, load
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.view.model import SessionView
+
+THEMES = Path(__file__).parents[2] / "themes"
+LONG_AGO, NOT_YET = -1000.0, 1000.0
+"""Shifts of the review's clock: what opens seems long on screen, or not yet there."""
+
+
+class Host(Themed):
+    """Opens a review over a trace."""
+
+    def __init__(self, view: SessionView, *, shift: float = LONG_AGO, theme: str = "alita-dark") -> None:
+        super().__init__()
+        self.view = view
+        self.shift = shift
+        self.wanted_theme = theme
+        self.decided: list[ResolveApproval] = []
+        self.edits: list[ApprovalScreen.EditRequested] = []
+        self.stopped: float | None = None
+        """A time at which the review's clock stands still."""
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="trace"):
+            yield Plain("\n".join(f" {n:>3} · a row of the trace" for n in range(120)))
+
+    def on_mount(self) -> None:
+        for theme in load(THEMES).themes:
+            self.register_theme(theme)
+        self.theme = self.wanted_theme
+        self.open()
+
+    def open(self) -> ApprovalScreen:
+        screen = ApprovalScreen(self.view, now=lambda: NOW, clock=self.clock)
+        self.push_screen(screen)
+        return screen
+
+    def clock(self) -> float:
+        return time.monotonic() + self.shift if self.stopped is None else self.stopped
+
+    def on_approval_screen_decided(self, message: ApprovalScreen.Decided) -> None:
+        self.decided.append(message.command)
+
+    def on_approval_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
+        self.edits.append(message)
+
+    @property
+    def review(self) -> ApprovalScreen:
+        assert isinstance(self.screen, ApprovalScreen)
+        return self.screen
+
+    def said(self) -> str:
+        return str(self.review.query_one("#said", Plain).content)
+
+    def sheet_text(self, selector: str) -> str:
+        return self.review.query_one(selector, Sheet).text()

@@ -1,0 +1,141 @@
+"""Random streams of keys, pastes, clicks and wheel turns, with builds arriving meanwhile."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+from approval_cases import calm, queue
+from approval_host import Host
+from textual import events
+
+from alita_tui.console.arming import LONGEST, QUIET
+from alita_tui.console.screens.approval import ApprovalScreen
+from alita_tui.console.widgets.verdict import VERDICTS, VerdictBar
+
+SIZE = (140, 50)
+KEYS = ["a", "r", "e", "a", "r", "e", "enter", "space", "d", "n", "p", "x", "tab", "down", "end", "s", "f"]
+NEVER = ["enter", "space", "enter", "space", "tab", "down", "pagedown", "end", "d", "s", "f", "n", "p", "x"]
+
+
+@dataclass
+class Stream:
+    """Input with the times at which it was made."""
+
+    app: Host
+    random: random.Random
+    at: float
+
+    def key(self, key: str) -> None:
+        character = " " if key == "space" else key if len(key) == 1 else None
+        self._post(events.Key(key, character))
+
+    def paste(self) -> None:
+        self._post(events.Paste(self.random.choice(["a", "rno\n", "validate_email_addresses", "\r\n"])))
+
+    def click(self) -> None:
+        choice = self.random.choice(VERDICTS)
+        button = self.app.screen.query(f"#choice-{choice}")
+        region = button.first().region if button else None
+        x, y = (region.x + 1, region.y) if region else (5, 5)
+        for kind in (events.MouseDown, events.MouseUp):
+            self._post(kind(None, x, y, 0, 0, 1, False, False, False, x, y))
+
+    def wheel(self) -> None:
+        self._post(events.MouseScrollDown(None, 100, 10, 0, 1, 0, False, False, False, 100, 10))
+
+    def arrive(self) -> None:
+        if isinstance(self.app.screen, ApprovalScreen):
+            self.app.screen.advance(queue())
+
+    def _post(self, event: events.Event) -> None:
+        event.time = self.at
+        self.app.post_message(event)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_nothing_made_before_it_is_armed_decides(seed: int) -> None:
+    rng = random.Random(seed)
+    app = Host(calm())
+    app.stopped = 1000.0
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("escape")
+        for _ in range(40):
+            app.stopped = opened = app.stopped + 100
+            screen = app.open()
+            await pilot.pause()
+            stream = Stream(app, rng, opened)
+            script: list[str] = []
+            while True:
+                stream.at += rng.uniform(0, QUIET * 0.95)
+                if stream.at >= opened + LONGEST:
+                    break
+                app.stopped = stream.at
+                act = rng.choice([*["key"] * 6, "paste", "click", "click", "wheel", "arrive"])
+                script.append(act)
+                if act == "key":
+                    script.append(rng.choice(KEYS))
+                    stream.key(script[-1])
+                else:
+                    getattr(stream, act)()
+                if rng.random() < 0.3:
+                    await pilot.pause()
+            # What was made early may be handled late: by now it would be armed.
+            app.stopped = opened + 50
+            await pilot.pause()
+            assert app.decided == [], script
+            assert app.edits == [], script
+            assert app.screen is screen, script
+            assert screen.query_one(VerdictBar).mode == "idle", script
+            screen.dismiss(None)
+            await pilot.pause()
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_enter_space_and_escape_never_decide(seed: int) -> None:
+    rng = random.Random(100 + seed)
+    app = Host(queue())
+    app.stopped = 1000.0
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press("escape")
+        for _ in range(25):
+            app.stopped += 100
+            screen = app.open()
+            await pilot.pause()
+            stream = Stream(app, rng, app.stopped)
+            script: list[str] = []
+            for _press in range(rng.randrange(3, 12)):
+                stream.at += rng.choice([0.05, 0.5, 2.0, 10.0])
+                app.stopped = stream.at
+                act = rng.choice([*["key"] * 8, "paste", "wheel", "arrive"])
+                script.append(act)
+                if act == "key":
+                    script.append(rng.choice(NEVER))
+                    stream.key(script[-1])
+                else:
+                    getattr(stream, act)()
+                if rng.random() < 0.3:
+                    await pilot.pause()
+            stream.at += 5
+            stream.key("escape")
+            await pilot.pause()
+            assert app.decided == [], script
+            assert app.edits == [], script
+            assert app.screen is not screen, "Esc puts the review off, and decides nothing"
+
+
+async def test_a_key_made_in_time_decides_however_late_it_is_handled() -> None:
+    """The other side of the guarantee: the streams above could have decided."""
+    app = Host(calm())
+    app.stopped = 1000.0
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        stream = Stream(app, random.Random(0), 1000.0 + QUIET + 0.01)
+        app.stopped = 1060.0
+        stream.key("a")
+        await pilot.pause()
+        await pilot.pause()
+        assert [c.verdict for c in app.decided] == ["approved"]

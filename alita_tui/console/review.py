@@ -40,6 +40,10 @@ class Review:
     def touch(self, at: float) -> bool:
         """Note input made at a time; True when a verdict made by it counts."""
         self._input_at = at
+        return self.stir(at)
+
+    def stir(self, at: float) -> bool:
+        """Note that something moved, which is no verdict and makes none count."""
         counts = self._arming.touch(at)
         return (self._again is None or self._again.touch(at)) and counts
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -81,14 +82,10 @@ class Service:
         """End the service if it is ours."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
+            # Nothing runs in it any more: asked politely it would first wait two seconds for requests.
             with suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), 5)
-            except TimeoutError:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
         if self._drain is not None:
             await self._drain
         if process is not None:

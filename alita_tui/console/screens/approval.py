@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.widget import Widget
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.live_keys import shown_keys
@@ -197,16 +198,20 @@ class ApprovalScreen(GuardedScreen):
         """See `GuardedScreen.touched`."""
         return self._review is not None and self._review.touch(at)
 
+    def stirred(self) -> None:
+        """See `GuardedScreen.stirred`."""
+        if self._review:
+            self._review.stir(self._clock())
+
     def came_back(self) -> None:
         """See `GuardedScreen.came_back`."""
         if self._review:
             self._review.disarm(self._clock())
 
-    @on(Button.Pressed)
-    async def _pressed(self, message: Button.Pressed) -> None:
-        message.stop()
-        if self.touched(message.at) or message.choice not in VERDICTS:
-            await self.run_action(message.choice)
+    async def pressed(self, widget: Widget, at: float) -> None:
+        """See `GuardedScreen.pressed`."""
+        if isinstance(widget, Button) and (self.touched(at) or widget.choice not in VERDICTS):
+            await self.run_action(widget.choice)
 
     def _may(self) -> Review | None:
         """The build that the newest input may decide on."""

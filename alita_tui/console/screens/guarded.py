@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual import events, on
+from textual.errors import NoWidget
 from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from alita_tui.console.live_keys import actions_of
 from alita_tui.console.widgets.sheet import Sheet
@@ -21,8 +23,15 @@ class GuardedScreen(ModalScreen[None]):
     GUARDED: ClassVar[frozenset[str]] = frozenset()
     """The actions whose keys are held back until input counts."""
 
+    _down: tuple[Widget | None, float] = (None, 0.0)
+    """What the mouse went down on, and when."""
+
     def touched(self, at: float) -> bool:
         """Note input made at a time (`Message.time`); True when it counts."""
+        raise NotImplementedError
+
+    def stirred(self) -> None:
+        """Something moved by the person's hand, now."""
         raise NotImplementedError
 
     def came_back(self) -> None:
@@ -48,13 +57,33 @@ class GuardedScreen(ModalScreen[None]):
         """Pasted text is input, and presses no key."""
         self.touched(event.time)
 
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        """A click is input."""
-        self.touched(event.time)
+    async def pressed(self, widget: Widget, at: float) -> None:
+        """The mouse went down on a widget at a time, and up again on the same."""
+        raise NotImplementedError
+
+    def _forward_event(self, event: events.Event) -> None:
+        """Judge the mouse here: what a widget is given is a copy, stamped when it was made."""
+        if not event.is_forwarded:
+            if isinstance(event, events.MouseDown):
+                self.touched(event.time)
+                self._down = (self._under(event), event.time)
+            elif isinstance(event, events.MouseUp):
+                (widget, at), self._down = self._down, (None, 0.0)
+                if widget is not None and widget is self._under(event):
+                    self.call_next(self.pressed, widget, at)
+            elif isinstance(event, events.MouseScrollUp | events.MouseScrollDown):
+                self.touched(event.time)
+        super()._forward_event(event)
+
+    def _under(self, event: events.MouseEvent) -> Widget | None:
+        try:
+            return self.get_widget_at(event.x, event.y)[0]
+        except NoWidget:
+            return None
 
     @on(Sheet.Moved)
-    def _scrolled(self, message: Sheet.Moved) -> None:
-        self.touched(message.time)
+    def _scrolled(self) -> None:
+        self.stirred()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll what shows through."""
@@ -65,7 +94,6 @@ class GuardedScreen(ModalScreen[None]):
         self._scroll_below(event, -3)
 
     def _scroll_below(self, event: events.MouseEvent, lines: int) -> None:
-        self.touched(event.time)
         stack = self.app.screen_stack
         on_own, _region = self.get_widget_at(event.screen_x, event.screen_y)
         if on_own is not self or len(stack) < 2:

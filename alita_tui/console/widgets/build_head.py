@@ -34,6 +34,10 @@ class BuildHead(Plain):
     BuildHead { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $foreground; }
     """
 
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._said: tuple[object, ...] = ()
+
     def present(self, build: BuildView, place: int, of: int, now: datetime) -> None:
         """Show the head of one build; place 0 for one that waits no more."""
         number = f"BUILD {place} of {of}" if place else "BUILD"
@@ -45,6 +49,10 @@ class BuildHead(Plain):
             f"waiting {waited(build.requested_at, now)}" if place else build.state,
             f"sha256 {digest[:12]}…",
         ]
+        said = (number, build.name, build.version, replaces, *parts)
+        if said == self._said:
+            return
+        self._said = said
         self.update(
             Content.assemble(
                 (f"{number} · ", "bold $alita-approval"),

@@ -54,25 +54,48 @@ class Library(ScrollView, can_focus=True):
             super().__init__()
             self.text = text
 
+    class FindAsked(Message):
+        """The person wants to narrow the list."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self._all: tuple[ToolCard, ...] = ()
         self._cards: tuple[ToolCard, ...] = ()
+        """What the filter lets through."""
+        self._filter = ""
         self._touched = ""
         self._cursor = 0
         self._styles: dict[str, Style] = {}
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view; a tool that was just found, built or run comes into sight."""
-        if view.library == self._cards and view.touched == self._touched:
+        if view.library == self._all and view.touched == self._touched:
             return
         moved = view.touched != self._touched
-        self._cards, self._touched = view.library, view.touched
-        self.border_subtitle = f"{len(self._cards)}" if self._cards else ""
-        self._lay()
+        self._all, self._touched = view.library, view.touched
+        self._sift()
         names = [card.name for card in self._cards]
         if moved and self._touched in names and not self.has_focus:
             self._cursor = names.index(self._touched)
             self._show_cursor()
+
+    def filter(self, text: str) -> int:
+        """Show the tools that have every word in their name or description; returns how many."""
+        self._filter = text
+        self._sift()
+        return len(self._cards)
+
+    def _sift(self) -> None:
+        words = self._filter.casefold().split()
+        chosen = self._cards[self._cursor].name if self._cursor < len(self._cards) else ""
+        self._cards = tuple(
+            card
+            for card in self._all
+            if all(word in f"{card.name} {card.description}".casefold() for word in words)
+        )
+        names = [card.name for card in self._cards]
+        self._cursor = names.index(chosen) if chosen in names else 0
+        self._lay()
 
     def _lay(self) -> None:
         width = self.scrollable_content_region.width
@@ -98,7 +121,7 @@ class Library(ScrollView, can_focus=True):
             }
         index, part = divmod(y + self.scroll_offset.y, 2)
         if not self._cards:
-            text = "No tools yet. A task that needs one builds it."
+            text = "No tool fits." if self._all else "No tools yet. A task that needs one builds it."
             return (
                 to_strip(((cut(text, width), "muted"),), self._styles, base, width)
                 if y == 0
@@ -123,8 +146,14 @@ class Library(ScrollView, can_focus=True):
             if card.runs
             else card.state
         )
+        seldom = f" {card.state}" if card.state in ("stale", "archived", "revoked", "quarantined") else ""
         return spread(
-            ((f"{glyph} ", ink), (one_line(card.name), name), (f" v{card.version}", "muted")),
+            (
+                (f"{glyph} ", ink),
+                (one_line(card.name), name),
+                (f" v{card.version}", "muted"),
+                (seldom, ink),
+            ),
             (runs, "muted"),
             width,
         )
@@ -180,6 +209,10 @@ class Library(ScrollView, can_focus=True):
         """Show the tool whole."""
         if self._cursor < len(self._cards):
             self.post_message(self.Chosen(self._cards[self._cursor].name))
+
+    def action_find(self) -> None:
+        """Ask for what to look for."""
+        self.post_message(self.FindAsked())
 
     def action_yank(self) -> None:
         """Copy name and digest."""

@@ -33,12 +33,13 @@ def _rows(view: SessionView) -> list[Row]:
     elif not status.available:
         rows += say(one_line(status.problem), "warn") + say(one_line(status.hint), "muted")
     else:
-        weak = [row.resource for row in status.enforcement if not row.strong]
+        held = [one_line(row.resource) for row in status.enforcement if row.strong]
+        weak = [one_line(row.resource) for row in status.enforcement if not row.strong]
         rows.append(Row(((one_line(status.engine), "muted"),)))
-        held = "network none · root read-only · no capabilities"
-        rows.append(Row(((held, "muted"),)))
+        if held:
+            rows.append(Row((("enforced ", "good"), (", ".join(held), "muted"))))
         if weak:
-            rows.append(Row(((f"approximate here: {', '.join(weak)}", "muted"),)))
+            rows.append(Row((("approximate ", "warn"), (", ".join(weak), "muted"))))
     live = view.live
     if live.output is not None:
         rows += [Row(), Row((("▸ ", "wait"), (live.output.title, "strong"), ("  running", "wait")))]

@@ -63,38 +63,60 @@ class StatusLine(Plain):
         self._draw()
 
     def _draw(self) -> None:
-        view = self._view
-        parts: list[tuple[str, str]] = []
-        if view.recorded:
-            parts.append((" RECORDED ", "bold $background on $alita-recorded"))
-        parts.append((str(view.model) or "no model", "$foreground"))
-        busy = view.phase not in ("idle", "parked", "closed")
-        spin = _FRAMES[self._frame % len(_FRAMES)] + " " if self._timer is not None else ""
-        tone = (
-            "$alita-wait"
-            if view.phase in ("waiting", "asking", "parked")
-            else "$primary"
-            if busy
-            else "$alita-good"
-        )
-        step = f" · step {view.step}" if busy and view.step else ""
-        parts.append((f"{spin}{_PHASES[view.phase]}{step}", tone))
-        spend = view.spend
-        limit = f" of ${spend.limit_usd:.2f}" if spend.limit_usd else ""
-        unpriced = " + unpriced" if spend.unpriced_calls else ""
-        parts.append((f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-muted"))
-        tokens = spend.input_tokens + spend.output_tokens
-        if tokens:
-            parts.append((f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
-        if view.sandbox is not None:
-            parts.append(
-                ("sandbox ok", "$alita-muted") if view.sandbox.available else ("no sandbox", "$alita-bad")
+        if not self.size.width:
+            return
+        left = Content("  ").join(Content.styled(text, style) for text, style in self._fitting())
+        hints = [("app.help", "help"), ("app.palette", "commands"), ("app.quit", "quit")]
+        while hints:
+            right = Content("  ").join(
+                Content.assemble((key_of(one, self._keys), "$foreground"), f" {word}") for one, word in hints
             )
+            room = self.size.width - 2 - left.cell_length - right.cell_length
+            if room > 1:
+                self.update(Content.assemble(left, " " * room, right))
+                return
+            hints.pop()
+        self.update(left)
+
+    def _fitting(self) -> list[tuple[str, str]]:
+        """The parts that have room, in their order; what matters least is left out first."""
+        parts = self._parts()
+        while sum(len(text) + 2 for _rank, text, _style in parts) > self.size.width and len(parts) > 1:
+            parts.remove(max(parts, key=lambda part: part[0]))
+        return [(text, style) for _rank, text, style in parts]
+
+    def _parts(self) -> list[tuple[int, str, str]]:
+        """Every part as (how little it matters, text, style)."""
+        view, spend = self._view, self._view.spend
+        parts: list[tuple[int, str, str]] = []
+        if view.recorded:
+            parts.append((1, " RECORDED ", "bold $background on $alita-recorded"))
+        if self._replay:
+            parts.append((1, " REPLAY ", "bold $background on $primary"))
+        spin = _FRAMES[self._frame % len(_FRAMES)] + " " if self._timer is not None else ""
+        tone = "$alita-good" if not view.busy else "$primary"
+        if view.phase in ("waiting", "asking", "parked"):
+            tone = "$alita-wait"
+        step = f" · step {view.step}" if view.busy and view.step else ""
+        parts.append((2, f"{spin}{_PHASES[view.phase]}{step}", tone))
         waiting = len(pending(view))
         if waiting and not self._replay:
-            parts.append((f"{waiting} to review {key_of('app.review', self._keys)}", "bold $alita-wait"))
-        left = Content("  ").join(Content.styled(text, style) for text, style in parts)
-        hints = [("app.help", "help"), ("app.palette", "commands"), ("app.quit", "quit")]
-        right = Content("  ".join(f"{key_of(one, self._keys)} {word}" for one, word in hints))
-        room = self.size.width - 2 - left.cell_length - right.cell_length
-        self.update(Content.assemble(left, " " * room, right) if room > 1 else left)
+            key = key_of("app.review", self._keys)
+            parts.append((3, f"◈ {waiting} to review {key}", "bold $alita-wait"))
+        if view.sandbox is not None and not view.sandbox.available:
+            parts.append((3, "no sandbox", "bold $alita-bad"))
+        limit = f" of ${spend.limit_usd:.2f}" if spend.limit_usd else ""
+        unpriced = " + unpriced" if spend.unpriced_calls else ""
+        near = spend.limit_usd is not None and spend.total_usd >= 0.8 * spend.limit_usd
+        parts.append(
+            (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
+        )
+        parts.append((5, str(view.model) or "no model", "$foreground"))
+        if tokens := spend.input_tokens + spend.output_tokens:
+            parts.append((6, f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
+        if view.sandbox is not None and view.sandbox.available:
+            parts.append((7, "sandbox ready", "$alita-muted"))
+        if view.seq and not self._replay:
+            # Whatever a reader hears was recorded before (see `Bus.emit`); a failing store ends the session.
+            parts.append((8, f"{view.seq} events saved", "$alita-muted"))
+        return parts

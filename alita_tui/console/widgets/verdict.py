@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -34,31 +34,24 @@ TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 
 
 class Button(Plain):
-    """A choice for the mouse. It never has the focus, so Enter and Space cannot press it."""
+    """A choice for the mouse, which the screen presses (see `GuardedScreen.pressed`).
+
+    It never has the focus, so Enter and Space cannot press it.
+    """
 
     ALLOW_SELECT = False
-
-    class Pressed(Message):
-        """The mouse was clicked on a choice."""
-
-        def __init__(self, choice: Choice, at: float) -> None:
-            super().__init__()
-            self.choice = choice
-            self.at = at
-            """When the click was made, on the monotonic clock of events."""
 
     def __init__(self, choice: Choice) -> None:
         super().__init__(id=f"choice-{choice}", classes="-verdict" if choice in VERDICTS else "")
         self.choice = choice
+        self._key: str | None = None
 
     def draw(self, key: str) -> None:
         """Show the key that does it now."""
+        if key == self._key:
+            return
+        self._key = key
         self.update(Content.assemble((key, "bold"), " ", LABELS[self.choice]))
-
-    def on_click(self, event: events.Click) -> None:
-        """See `Pressed`."""
-        event.stop()
-        self.post_message(self.Pressed(self.choice, event.time))
 
 
 class VerdictBar(Vertical):
@@ -104,6 +97,7 @@ class VerdictBar(Vertical):
         super().__init__(id=id)
         self.mode: Literal["idle", "reject", "name"] = "idle"
         self._name = ""
+        self._said = ("", "")
 
     def compose(self) -> ComposeResult:
         """Message, the two fields, tags, choices."""
@@ -125,6 +119,9 @@ class VerdictBar(Vertical):
 
     def say(self, text: str, tone: str = "") -> None:
         """The line above the choices; `good`, `warn`, `bad` or `muted`."""
+        if (text, tone) == self._said:
+            return
+        self._said = (text, tone)
         said = self.query_one("#said", Plain)
         said.update(text)
         said.set_classes(f"-{tone}" if tone else "")

@@ -1,0 +1,69 @@
+"""What was sent and is not taken up yet: words for the running task, and tasks behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.text import one_line
+from alita_tui.view.model import SessionView
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    text: str
+    task: bool
+    seen: int
+    """How many tasks, or rows, there were when it was sent."""
+
+    def taken(self, view: SessionView) -> bool:
+        if self.task:
+            return any(one_line(task.text) == self.text for task in view.tasks[self.seen :])
+        return any(
+            row.meta == "steered" and one_line(row.detail) == self.text for row in view.trace.since(self.seen)
+        )
+
+
+class Queued(Plain):
+    """One line for each; hidden while there is none."""
+
+    DEFAULT_CSS = """
+    Queued {
+        height: auto; max-height: 4; padding: 0 1; background: $surface; color: $alita-muted;
+        display: none; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # Textual's own name for it
+        super().__init__(id=id)
+        self._waiting: tuple[_Waiting, ...] = ()
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The texts that are not taken up yet, oldest first."""
+        return tuple(one.text for one in self._waiting)
+
+    def add(self, text: str, view: SessionView, *, task: bool) -> None:
+        """Something was sent while a task runs."""
+        seen = len(view.tasks) if task else len(view.trace)
+        self._waiting = (*self._waiting, _Waiting(one_line(text), task, seen))
+        self._draw()
+
+    def advance(self, view: SessionView) -> None:
+        """Let go of what was taken up, and of words for a task that is over."""
+        if not self._waiting:
+            return
+        left = tuple(one for one in self._waiting if not one.taken(view) and (one.task or view.busy))
+        if left != self._waiting:
+            self._waiting = left
+            self._draw()
+
+    def _draw(self) -> None:
+        self.display = bool(self._waiting)
+        lines = (
+            Content.assemble(("next task  " if one.task else "before the next step  ", "$alita-wait"), one.text)
+            for one in self._waiting
+        )
+        self.update(Content("\n").join(lines))

@@ -1,0 +1,108 @@
+"""The real engine behind the real console, driven by keys; then the same session from its file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from textual.pilot import Pilot
+
+from alita_tui.cli.console import HouseCatalog
+from alita_tui.config.paths import shipped
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.ports import ConsoleOptions
+from alita_tui.console.screens.approval import ApprovalScreen
+from alita_tui.console.widgets.code import CodeView
+from alita_tui.console.widgets.trace import Trace
+from alita_tui.spine.laws import check
+from alita_tui.view.fold import fold, fold_all
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+from alita_tui.wiring import House, close, live, recording
+
+pytestmark = pytest.mark.podman
+
+
+async def until(pilot: Pilot, holds: Callable[[], object], seconds: float = 60) -> None:
+    """Let the app work until something holds."""
+    async with asyncio.timeout(seconds):
+        while not holds():
+            await pilot.pause(0.02)
+
+
+def lines(trace: Trace) -> list[str]:
+    height = trace.virtual_size.height
+    return [trace.render_line(y - trace.scroll_offset.y).text.rstrip() for y in range(height)]
+
+
+async def test_type_review_approve_and_replay(shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in shell.environ.items():
+        if name.startswith("ALITA_"):
+            monkeypatch.setenv(name, value)
+    house = House.open(shell.home, {"model": "demo:recorded"})
+    build, reuse, _ = house.suggestions
+    opened = await live(house, parks=False)
+    engine = asyncio.create_task(opened.run())
+    app = AlitaApp(
+        opened.source,
+        opened,
+        catalog=HouseCatalog(house),
+        options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
+    )
+    seen: list[SessionView] = []
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: app.main.view.sandbox)
+        await pilot.press(*build, "enter")
+        await until(pilot, lambda: pending(app.main.view))
+        assert not isinstance(app.screen, ApprovalScreen), "a build that arrives never takes the screen"
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
+        review = app.screen
+        assert isinstance(review, ApprovalScreen)
+        await until(pilot, lambda: review.armed)
+        code = review.query_one(CodeView)
+        code.focus()
+        while code.unread:
+            await pilot.press("pagedown")
+            await pilot.pause(0.02)
+        await until(pilot, lambda: review.armed)
+        await pilot.press("a")
+        await until(pilot, lambda: any(task.outcome == "answered" for task in app.main.view.tasks))
+        await until(pilot, lambda: not isinstance(app.screen, ApprovalScreen))
+        assert [card.name for card in app.main.view.library] == ["validate_email_addresses"]
+        app.main.home_focus()
+        await pilot.press(*reuse, "enter")
+        await until(pilot, lambda: len(app.main.view.tasks) == 2 and app.main.view.tasks[1].outcome)
+        assert app.main.view.tasks[1].outcome == "answered"
+        assert len(app.main.view.builds) == 1, "the second task builds nothing"
+        await until(pilot, lambda: app.main.view.seq == opened.bus.last_seq)
+        shown = app.main.view
+        drawn = lines(app.main.query_one(Trace))
+        await close(opened, engine)
+
+    stored = recording(house, opened.session_id)
+    assert check(stored, complete=True) == []
+    view = SessionView()
+    for envelope in stored:
+        view = fold(view, envelope)
+        if envelope.seq == shown.seq:
+            assert view == shown, "live and reloaded are the same"
+        seen.append(view)
+    assert fold_all(stored) == seen[-1]
+
+    class Stored:
+        async def __aiter__(self):
+            for envelope in stored:
+                if envelope.seq is not None and envelope.seq <= shown.seq:
+                    yield envelope
+
+    again = AlitaApp(
+        Stored(),
+        None,
+        catalog=HouseCatalog(house),
+        options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
+    )
+    async with again.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: again.main.view.seq == shown.seq)
+        assert lines(again.main.query_one(Trace)) == drawn, "the trace renders the same"

@@ -1,0 +1,90 @@
+"""The console in a real pseudo-terminal: it paints, and it gives the terminal back."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+pytestmark = pytest.mark.pty
+
+
+class Terminal:
+    """A child of ours on the other side of a pseudo-terminal."""
+
+    def __init__(self, environ: dict[str, str], *arguments: str) -> None:
+        self._main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "alita_tui", *arguments],
+            env={**environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            start_new_session=True,
+        )
+        os.close(side)
+        self.said = b""
+
+    def wait(self, pattern: bytes, seconds: float = 20) -> None:
+        """Read until a pattern has been written."""
+        end = time.monotonic() + seconds
+        while not re.search(pattern, self.said):
+            assert time.monotonic() < end, self.said[-2000:]
+            if not self._read(0.2) and self.process.poll() is not None:
+                raise AssertionError((self.process.returncode, self.said[-2000:]))
+
+    def end(self, seconds: float = 15) -> int:
+        """Read to the end; the exit code."""
+        limit = time.monotonic() + seconds
+        while self.process.poll() is None:
+            assert time.monotonic() < limit, "it does not end"
+            self._read(0.05)
+        while self._read(0.1):
+            pass
+        os.close(self._main)
+        return self.process.returncode
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self._main], [], [], seconds)[0]:
+            return False
+        try:
+            data = os.read(self._main, 65536)
+        except OSError:
+            return False
+        self.said += data
+        return bool(data)
+
+
+RESTORED = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?2004l", b"\x1b[?25h")
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
+)
+def test_a_signal_gives_the_terminal_back(shell, number: signal.Signals, code: int) -> None:
+    terminal = Terminal(shell.environ, "--model", "demo:recorded")
+    terminal.wait(rb"Library")
+    assert b"\x1b[?1049h" in terminal.said
+    terminal.process.send_signal(number)
+    assert terminal.end() == code
+    tail = terminal.said[terminal.said.rindex(b"\x1b[?1049h") :]
+    for sequence in RESTORED:
+        assert sequence in tail, sequence
+
+
+def test_the_first_start_offers_the_recorded_demo(shell) -> None:
+    terminal = Terminal(shell.environ)
+    terminal.wait(rb"Recorded demo")
+    terminal.process.send_signal(signal.SIGTERM)
+    terminal.end()

@@ -1,0 +1,83 @@
+"""Frames, locks, targets and the create body: no container needed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_tui.sandbox.channel import frame, parse, take
+from alita_tui.sandbox.environment import parse_lock, target
+from alita_tui.sandbox.policy import Place, spec
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports import Limits
+
+
+@given(
+    st.lists(st.tuples(st.binary(min_size=1, max_size=1), st.binary(max_size=300)), max_size=8),
+    st.integers(1, 50),
+)
+def test_frames_come_out_as_they_went_in_however_they_are_cut(frames, size: int) -> None:
+    wire = b"".join(frame(kind, payload) for kind, payload in frames)
+    buffer, found = bytearray(), []
+    for start in range(0, len(wire), size):
+        buffer += wire[start : start + size]
+        while (one := take(buffer)) is not None:
+            found.append(one)
+    assert found == frames
+    assert not buffer
+
+
+def test_an_impossible_frame_is_refused() -> None:
+    with pytest.raises(SandboxUnavailable):
+        take(bytearray(b"\xff\xff\xff\xffA"))
+
+
+def test_json_that_is_too_deep_is_refused_before_it_is_parsed() -> None:
+    with pytest.raises(ValueError, match="deep"):
+        parse("[" * 100_000)
+    assert parse('{"a": "[[[[\\"["}') == {"a": '[[[["['}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=4)
+    )
+)
+def test_shallow_json_is_itself(value) -> None:
+    assert parse(json.dumps(value)) == value
+
+
+def test_a_lock_is_read_from_what_uv_writes() -> None:
+    one, two = "a" * 64, "b" * 64
+    text = f"dnspython==2.8.0 \\\n    --hash=sha256:{one} \\\n    --hash=sha256:{two}\nemail-validator==2.3.0 \\\n    --hash=sha256:{two}\n"
+    packages = parse_lock(text, {"email-validator"})
+    assert [(p.name, p.version, len(p.hashes), p.direct) for p in packages] == [
+        ("dnspython", "2.8.0", 2, False),
+        ("email-validator", "2.3.0", 1, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("machine", "libc", "platform"),
+    [
+        ("x86_64", "glibc 2.36", "x86_64-manylinux_2_36"),
+        ("aarch64", "glibc 2.41", "aarch64-manylinux_2_40"),
+        ("x86_64", "glibc 2.30", "x86_64-manylinux_2_28"),
+        ("x86_64", "", "x86_64-manylinux_2_17"),
+    ],
+)
+def test_packages_fit_the_image(machine: str, libc: str, platform: str) -> None:
+    found = target({"python": [3, 12, 1], "machine": machine, "libc": libc})
+    assert (found.python, found.platform) == ("3.12", platform)
+
+
+def test_the_body_grants_nothing() -> None:
+    body = spec(Place(image="i", warden="/w", seccomp="/s", uid=20_007), Limits())
+    assert body["netns"] == {"nsmode": "none"}
+    assert body["cap_drop"] == ["all"]
+    assert body["read_only_filesystem"] and body["no_new_privileges"]
+    assert not any("rw" in mount["options"] for mount in body["mounts"])
+    assert not body["httpproxy"] and body["unsetenvall"]

@@ -1,0 +1,306 @@
+"""Real containers: what goes in, what comes out, and what cannot get out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.sandbox.setup import diagnose, repair
+from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
+from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.values import Lock, RunReport
+
+pytestmark = pytest.mark.podman
+
+QUICK = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=128 << 20, processes=24)
+
+
+def nothing(*_: object) -> None:
+    return
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> SandboxSettings:
+    folder = tmp_path_factory.mktemp("sandbox")
+    found = default_settings(folder / "data", folder / "cache")
+    asyncio.run(repair(found, nothing))
+    return found
+
+
+@pytest.fixture
+async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+    made = PodmanSandbox(settings, "tests")
+    yield made
+    await made.close()
+
+
+async def run(sandbox: PodmanSandbox, body: str, limits: Limits = QUICK, **arguments: Any) -> RunReport:
+    code = "import os, sys, time, json\n" + body
+    job = Job(run_id="t", module="tool_under_test", code=code, arguments=arguments, limits=limits)
+    return await sandbox.run(job, nothing, nothing)
+
+
+async def containers(sandbox: PodmanSandbox, label: str) -> list[Any]:
+    filters = quote(json.dumps({"label": [label]}))
+    return await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
+
+
+async def test_a_result_and_what_was_printed(sandbox: PodmanSandbox) -> None:
+    pieces: list[tuple[str, str]] = []
+    job = Job(
+        run_id="t",
+        module="tool_under_test",
+        code="import sys\ndef run(x, y=2):\n    print('hé', x)\n    print('no', file=sys.stderr)\n    return {'sum': x + y}\n",
+        arguments={"x": 40},
+    )
+    report = await sandbox.run(job, lambda stream, text: pieces.append((stream, text)), nothing)
+    assert (report.status, report.result, report.exit_code) == ("ok", {"sum": 42}, 0)
+    assert (report.stdout, report.stderr) == ("hé 40\n", "no\n")
+    assert "".join(text for stream, text in pieces if stream == "stdout") == report.stdout
+
+
+async def test_prints_cannot_look_like_a_result(sandbox: PodmanSandbox) -> None:
+    report = await run(
+        sandbox,
+        "def run():\n"
+        "    frame = b'\\x00\\x00\\x00\\x02D{}'\n"
+        "    for fd in range(0, 64):\n"
+        "        if fd != 3:\n"
+        "            try: os.write(fd, frame)\n"
+        "            except OSError: pass\n"
+        "    print(json.dumps({'result': 'forged'}))\n"
+        "    return 'real'\n",
+    )
+    assert (report.status, report.result) == ("ok", "real")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ("def run(): sys.exit(3)\n", "exit", "exit code 3"),
+        ("def run(): os._exit(0)\n", "exit", "without a result"),
+        ("def run(): raise ValueError('that is wrong')\n", "error", "that is wrong"),
+        ("def run(): return {1, 2}\n", "error", "JSON"),
+        ("def run(): return float('nan')\n", "error", "JSON"),
+        ("def run(:\n", "error", "SyntaxError"),
+        ("def run():\n    while True: pass\n", "timeout", "longer than"),
+        ("def run():\n    while True: print('x' * 4000)\n", "limit", "output"),
+        ("def run(): return 'x' * 3_000_000\n", "limit", "result"),
+        (
+            "def run():\n    blocks = []\n    while True: blocks.append(bytearray(8 << 20))\n",
+            "limit",
+            "memory",
+        ),
+        ("def run():\n    open('/tmp/f', 'wb').write(b'x' * (40 << 20))\n", "exit", ""),
+    ],
+    ids=["exit", "os-exit", "raise", "set", "nan", "syntax", "loop", "flood", "result", "memory", "file"],
+)
+async def test_every_way_to_fail_is_reported(
+    sandbox: PodmanSandbox, body: str, status: str, said: str
+) -> None:
+    limits = Limits(wall_seconds=2.5, cpu_seconds=5, memory_bytes=128 << 20, output_bytes=16_384)
+    report = await run(sandbox, body, limits)
+    if said == "":
+        assert report.status in ("error", "exit", "limit")
+    else:
+        assert report.status == status
+        assert said in f"{report.error} {report.limits_hit} exit code {report.exit_code}"
+    assert report.result is None
+    assert len(report.stdout) <= 16_384
+
+
+async def test_a_fork_bomb_is_contained(sandbox: PodmanSandbox) -> None:
+    body = "def run():\n    made = 0\n    try:\n        while True:\n            if os.fork() == 0: time.sleep(60)\n            made += 1\n    except OSError: pass\n    return made\n"  # noqa: E501
+    report = await run(sandbox, body)
+    assert report.status in ("ok", "limit", "killed", "exit")
+    assert report.result is None or report.result < QUICK.processes
+
+
+PROBES = {
+    "network": "import socket\ndef run():\n    s = socket.socket(); s.settimeout(2)\n    s.connect(('1.1.1.1', 53))\n",
+    "names": "import socket\ndef run(): return socket.gethostbyname('example.org')\n",
+    "vsock": "import socket\ndef run(): socket.socket(40, socket.SOCK_STREAM)\n",
+    "root": "def run(): open('/usr/x', 'w')\n",
+    "etc": "def run(): open('/etc/passwd', 'a')\n",
+    "warden": "def run(): open('/proc/1/mem', 'rb')\n",
+    "channel": "def run(): os.write(os.open('/proc/1/fd/1', os.O_WRONLY), b'x')\n",
+    "userns": "import ctypes\ndef run():\n    if ctypes.CDLL(None).unshare(0x10000000): raise PermissionError\n",
+    "mount": "import ctypes\ndef run():\n    if ctypes.CDLL(None).mount(b'x', b'/tmp', b'tmpfs', 0, 0): raise PermissionError\n",
+    "execute": "def run():\n    open('/tmp/x', 'w').write('#!/bin/sh\\n'); os.chmod('/tmp/x', 0o755); os.execv('/tmp/x', ['x'])\n",
+    "setuid": "def run(): os.setuid(0)\n",
+}
+
+
+@pytest.mark.parametrize("name", PROBES)
+async def test_the_wall_holds(sandbox: PodmanSandbox, name: str) -> None:
+    report = await run(sandbox, PROBES[name])
+    assert report.status == "error", report
+    assert any(word in report.error for word in ("Error", "gaierror", "denied"))
+
+
+async def test_nothing_of_the_host_is_inside(sandbox: PodmanSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "do-not-leak")
+    body = "def run(): return [dict(os.environ), os.listdir('/'), os.listdir('/tmp'), open('/proc/mounts').read()]\n"
+    report = await run(sandbox, body)
+    text = json.dumps(report.result)
+    assert "do-not-leak" not in text
+    assert str(Path.cwd()) not in text
+    assert set(report.result[2]) <= {"tool"}
+
+
+async def test_two_runs_share_nothing(sandbox: PodmanSandbox) -> None:
+    body = "def run():\n    old = os.path.exists('/tmp/left')\n    open('/tmp/left', 'w').close()\n    return [old, os.getuid()]\n"
+    first, second = await run(sandbox, body), await run(sandbox, body)
+    assert (first.result[0], second.result[0]) == (False, False)
+    assert first.result[1] != second.result[1]
+
+
+async def test_cancelling_ends_everything_inside(sandbox: PodmanSandbox) -> None:
+    started = asyncio.Event()
+    job = Job(
+        run_id="cancelled",
+        module="t_t",
+        code="import time\ndef run():\n    print('on', flush=True)\n    time.sleep(60)\n",
+    )
+    task = asyncio.create_task(sandbox.run(job, lambda *_: started.set(), nothing))
+    await asyncio.wait_for(started.wait(), 20)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await containers(sandbox, "alita.run=cancelled") == []
+
+
+async def test_self_tests_are_counted_one_by_one(sandbox: PodmanSandbox) -> None:
+    tests = (
+        "from tool_under_test import run\n"
+        "def test_good():\n    assert run(1) == 2\n"
+        "def test_bad():\n    assert run(1) == 3, 'off by one'\n"
+        "def test_leaves():\n    raise SystemExit(0)\n"
+        "def helper():\n    assert False\n"
+    )
+    job = Job(
+        run_id="t",
+        module="tool_under_test",
+        code="def run(x):\n    return x + 1\n",
+        tests=tests,
+        what="test",
+        limits=QUICK,
+    )
+    report = await sandbox.run(job, nothing, nothing)
+    assert [(case.name, case.passed) for case in report.cases] == [
+        ("test_good", True),
+        ("test_bad", False),
+        ("test_leaves", False),
+    ]
+    assert "off by one" in report.cases[1].message
+
+
+async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> None:
+    lock = await sandbox.lock(["email-validator>=2.2"], nothing)
+    assert {package.name for package in lock.packages} >= {"email-validator", "idna", "dnspython"}
+    assert all(package.hashes for package in lock.packages)
+    assert [package.name for package in lock.packages if package.direct] == ["email-validator"]
+    code = "import email_validator\ndef run(a):\n    return email_validator.validate_email(a, check_deliverability=False).normalized\n"
+    job = Job(run_id="t", module="tool_under_test", code=code, arguments={"a": "a@EXAMPLE.org"}, lock=lock)
+    report = await sandbox.run(job, nothing, nothing)
+    assert report.result == "a@example.org"
+    changed = Lock(
+        requirements=lock.requirements, packages=lock.packages, text=lock.text + "\n", digest=lock.digest
+    )
+    with pytest.raises(RequirementsError, match="changed"):
+        await sandbox.run(
+            Job(run_id="t", module="tool_under_test", code=code, lock=changed), nothing, nothing
+        )
+
+
+async def test_a_package_that_does_not_exist_is_named(sandbox: PodmanSandbox) -> None:
+    with pytest.raises(RequirementsError, match="surely-no-such-package-anywhere-0"):
+        await sandbox.lock(["surely-no-such-package-anywhere-0"], nothing)
+
+
+def without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda body: {key: value for key, value in body.items() if key != name}
+
+
+def loose_tmp(body: dict[str, Any]) -> dict[str, Any]:
+    mounts = [{**one, "options": ["mode=1777"]} if one["type"] == "tmpfs" else one for one in body["mounts"]]
+    return {**body, "mounts": mounts}
+
+
+WEAKER = {
+    "read_only_filesystem": without("read_only_filesystem"),
+    "cap_drop": without("cap_drop"),
+    "no_new_privileges": without("no_new_privileges"),
+    "user": without("user"),
+    "netns": lambda body: {**body, "netns": {"nsmode": "host"}},
+    "ipcns": without("ipcns"),
+    "seccomp": without("seccomp_profile_path"),
+    "seccomp_off": lambda body: {**body, "seccomp_profile_path": "unconfined"},
+    "r_limits": without("r_limits"),
+    "tmp": loose_tmp,
+    "mount": lambda body: {
+        **body,
+        "mounts": [
+            *body["mounts"],
+            {"type": "bind", "source": "/etc", "destination": "/host", "options": ["rbind"]},
+        ],
+    },
+    "environment": lambda body: {**body, "env": {**body["env"], "TOKEN": "x"}},
+}
+
+
+@pytest.mark.parametrize("name", WEAKER)
+async def test_a_weaker_container_is_refused(settings: SandboxSettings, name: str) -> None:
+    sandbox = PodmanSandbox(settings, "weaker", harden=WEAKER[name])
+    try:
+        with pytest.raises(SandboxUnavailable):
+            await run(sandbox, "def run(): return 1\n")
+        assert await containers(sandbox, "alita.session=weaker") == []
+    finally:
+        await sandbox.close()
+
+
+async def test_leftovers_of_a_dead_process_are_reaped(settings: SandboxSettings) -> None:
+    def orphan(body: dict[str, Any]) -> dict[str, Any]:
+        return {**body, "labels": {**body["labels"], "alita.owner": "999999.1", "alita.session": "dead"}}
+
+    old = PodmanSandbox(settings, "dead", harden=orphan)
+    await old.prepare(nothing)
+    _, channel, _ = await old._box(Job(run_id="x", module="x_x", code=""), "")
+    assert len(await containers(old, "alita.session=dead")) == 1
+    new = PodmanSandbox(settings, "tests")
+    await new.prepare(nothing)
+    assert await containers(new, "alita.session=dead") == []
+    channel.close()
+    await new.close()
+    await old.close()
+
+
+async def test_without_podman_nothing_runs(
+    settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from alita_tui.sandbox.host import Host
+
+    monkeypatch.setattr(
+        Host, "environ", property(lambda _: {"PATH": "/nowhere", "HOME": "/", "XDG_RUNTIME_DIR": "/tmp"})
+    )
+    sandbox = PodmanSandbox(settings, "tests")
+    status = await sandbox.status()
+    assert not status.available
+    assert "not installed" in status.problem
+    await sandbox.close()
+
+
+async def test_the_doctor_says_what_enforces_what(settings: SandboxSettings) -> None:
+    checks = {check.name: check for check in await diagnose(settings)}
+    assert checks["trial run"].state == "ok"
+    assert {"network", "memory", "privileges", "base image"} <= set(checks)
+    assert not [check for check in checks.values() if check.state == "problem"]

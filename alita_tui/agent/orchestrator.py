@@ -213,10 +213,13 @@ class Orchestrator:
     async def _task(self, text: str) -> None:
         task_id = self._new_id()
         self._bus.step = 0
+        await self._guarded(task_id, self._take_on(task_id, text))
+
+    async def _take_on(self, task_id: str, text: str) -> e.TaskFinished:
         await self._bus.emit(e.TaskSubmitted(task_id=task_id, text=text), span=task_id)
         recalled = await asyncio.to_thread(self._memory.recall, text)
         await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=recalled), span=task_id)
-        await self._guarded(task_id, self._pursue())
+        return await self._pursue()
 
     async def _again(self, task_id: str) -> None:
         await self._guarded(task_id, self._take_up())

@@ -109,7 +109,7 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "session.interrupt",
-        "ctrl+x",
+        "f10",
         "interrupt",
         "Interrupt",
         "Stop the running task and keep what there is",

@@ -5,25 +5,22 @@ It holds no domain logic: no sink means that a recording plays, and then nothing
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 from time import monotonic
 from typing import ClassVar
 
 from textual import on, work
-from textual.app import SuspendNotSupported
 from textual.binding import BindingType
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import Provider
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
-from alita_tui.console.actions import ACTIONS, bindings
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.editing import NoEditor, edit
 from alita_tui.console.keymap import read_keymap
+from alita_tui.console.palette import Commands
+from alita_tui.console.player import Player
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
 from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.screens.help import HelpScreen
@@ -31,9 +28,8 @@ from alita_tui.console.screens.session import SessionScreen
 from alita_tui.console.screens.sessions import SessionsScreen
 from alita_tui.console.screens.theme_picker import ThemePicker
 from alita_tui.console.screens.tool import ToolScreen
-from alita_tui.console.signals import on_ending
+from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
-from alita_tui.console.player import Player
 from alita_tui.console.widgets.replay_bar import ReplayBar
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import CommandSink, EventSource
@@ -41,36 +37,6 @@ from alita_tui.spine.text import one_line
 from alita_tui.view.queries import pending
 
 _TWICE_SECONDS = 1.0
-
-
-class Commands(Provider):
-    """The table of actions as palette entries."""
-
-    @property
-    def _entries(self) -> Iterator[tuple[str, str, str]]:
-        replaying = isinstance(self.app, AlitaApp) and self.app.replaying
-        for one in ACTIONS:
-            if one.palette and (one.replay if replaying else one.live):
-                where = "app." if one.owner == "app" else "screen."
-                yield one.palette, one.tooltip, where + one.run
-
-    async def discover(self) -> Hits:
-        """Everything, before anything is typed."""
-        for name, tooltip, run in self._entries:
-            yield DiscoveryHit(name, self._call(run), help=tooltip)
-
-    async def search(self, query: str) -> Hits:
-        """What fits."""
-        matcher = self.matcher(query)
-        for name, tooltip, run in self._entries:
-            if (score := matcher.match(name)) > 0:
-                yield Hit(score, matcher.highlight(name), self._call(run), help=tooltip)
-
-    def _call(self, run: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # Textual's own callback type
-        async def call() -> None:
-            await self.app.run_action(run)
-
-        return call
 
 
 class AlitaApp(themes.Themed[Switch | None]):
@@ -100,8 +66,12 @@ class AlitaApp(themes.Themed[Switch | None]):
         self._pressed = 0.0
         self._rung: set[str] = set()
         loaded = themes.load(options.builtin_themes, options.user_themes)
-        self._theme_problems = loaded.problems
+        self._theme_problems = [str(problem) for problem in loaded.problems]
         self._theme_names = tuple(theme.name for theme in loaded.themes)
+        if options.theme not in ("auto", *self._theme_names):
+            self._theme_problems.append(
+                f"There is no theme {options.theme!r}; see {key_of('app.theme', self._keys)}."
+            )
         for theme in loaded.themes:
             self.register_theme(theme)
         self.theme = loaded.pick(options.theme, dark=options.dark)
@@ -124,8 +94,13 @@ class AlitaApp(themes.Themed[Switch | None]):
         self.push_screen(self.main)
         self._read()
         self.call_after_refresh(self._preload)
-        for problem in [*map(str, self._theme_problems), *self._key_problems]:
-            self.notify(problem, severity="warning", markup=False, timeout=12)
+        for problems in (self._theme_problems, self._key_problems):
+            if problems:
+                self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
+
+    def on_unmount(self) -> None:
+        """Give the signals back."""
+        release()
 
     def _leave(self, code: int) -> None:
         self.exit(return_code=code)
@@ -176,25 +151,16 @@ class AlitaApp(themes.Themed[Switch | None]):
 
     @on(ApprovalScreen.EditRequested)
     def _edit(self, message: ApprovalScreen.EditRequested) -> None:
-        screen = self.screen
-        edited = self._edited(message.draft.name, message.draft.code)
-        if isinstance(screen, ApprovalScreen) and edited is not None:
-            screen.edited(message.approval_id, edited, message.draft.tests)
+        screen, draft = self.screen, message.draft
+        try:
+            edited = edit(draft.name, draft.code, self.suspend)
+        except NoEditor as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if isinstance(screen, ApprovalScreen):
+            screen.edited(message.approval_id, edited, draft.tests)
 
-    def _edited(self, name: str, code: str) -> str | None:
-        """The code as the person's editor leaves it; None when there is no editor to run."""
-        editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-        with tempfile.TemporaryDirectory(prefix="alita-edit-") as folder:
-            path = Path(folder) / f"{name}.py"
-            path.write_text(code, "utf-8")
-            try:
-                with self.suspend():
-                    subprocess.run([*editor, str(path)], check=False)
-            except (SuspendNotSupported, OSError) as error:
-                self.notify(f"The editor could not be run: {error}", severity="error", markup=False)
-                return None
-            return path.read_text("utf-8", "replace")
-
+    @on(SessionScreen.ReviewAsked)
     def action_review(self) -> None:
         """Review the oldest build that waits."""
         if self.replaying or isinstance(self.screen, ApprovalScreen):
@@ -225,19 +191,41 @@ class AlitaApp(themes.Themed[Switch | None]):
     @on(SessionScreen.ToolAsked)
     @on(ToolScreen.VersionAsked)
     def _tool_asked(self, message: SessionScreen.ToolAsked | ToolScreen.VersionAsked) -> None:
-        self._show_tool(message.name, getattr(message, "version", None))
+        self._open_tool(message.name, getattr(message, "version", None))
 
     @work(name="tool", group="tool", exclusive=True, exit_on_error=False)
-    async def _show_tool(self, name: str, version: int | None) -> None:
+    async def _open_tool(self, name: str, version: int | None = None) -> None:
         try:
             record = await self._catalog.tool(name, version)
         except AlitaError as error:
-            self.notify(str(error), severity="warning", markup=False)
+            self.notify(one_line(str(error)), severity="warning", markup=False)
             return
         if isinstance(self.screen, ToolScreen):
             self.screen.show(record)
         else:
             self.push_screen(ToolScreen(record))
+
+    # --- what the palette offers ------------------------------------------------------------
+
+    def tool_names(self) -> tuple[str, ...]:
+        """See `Commanded`."""
+        return tuple(card.name for card in self.main.view.library)
+
+    def theme_names(self) -> tuple[str, ...]:
+        """See `Commanded`."""
+        return self._theme_names
+
+    async def show_tool(self, name: str) -> None:
+        """See `Commanded`."""
+        self._open_tool(name)
+
+    async def use_theme(self, name: str) -> None:
+        """Put a theme on and keep it in the settings."""
+        self.theme = name
+        try:
+            await self._catalog.save_theme(name)
+        except AlitaError as error:
+            self.notify(one_line(str(error)), severity="warning", markup=False)
 
     @on(SessionScreen.CopyAsked)
     @on(ToolScreen.CopyAsked)
@@ -247,7 +235,9 @@ class AlitaApp(themes.Themed[Switch | None]):
     def _to_clipboard(self, text: str) -> None:
         self.copy_to_clipboard(text)
         self.notify(
-            f"Sent {len(text)} characters to the terminal's clipboard (OSC 52)", markup=False, timeout=3
+            f"Sent {len(text)} characters to the terminal's clipboard (OSC 52, not confirmed).",
+            markup=False,
+            timeout=3,
         )
 
     @work(name="theme", group="screen", exclusive=True, exit_on_error=False)
@@ -255,11 +245,7 @@ class AlitaApp(themes.Themed[Switch | None]):
         """Choose a theme."""
         chosen = await self.push_screen_wait(ThemePicker(self._theme_names, self.theme))
         if chosen is not None:
-            self.theme = chosen
-            try:
-                await self._catalog.save_theme(chosen)
-            except AlitaError as error:
-                self.notify(one_line(str(error)), severity="warning", markup=False)
+            await self.use_theme(chosen)
 
     @on(ThemePicker.Previewed)
     def _preview(self, message: ThemePicker.Previewed) -> None:
@@ -272,7 +258,10 @@ class AlitaApp(themes.Themed[Switch | None]):
 
     def action_ladder(self) -> None:
         """Copy, else interrupt, else clear, else quit on the second press."""
+        focused = self.focused
         selected = self.screen.get_selected_text()
+        if not selected and isinstance(focused, Input | TextArea):
+            selected = focused.selected_text
         if selected:
             self._to_clipboard(selected)
             self.screen.clear_selection()

@@ -9,8 +9,11 @@ from typing import Literal
 
 from alita_tui.console.arming import Arming
 from alita_tui.console.risk import risks
-from alita_tui.view.model import Attempt, BuildView
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.text import one_line
+from alita_tui.view.model import Attempt, BuildView, SessionView
 
+Verdict = Literal["approved", "rejected", "edited"]
 Outcome = Literal["mismatch", "name", "unread", "approved"]
 
 
@@ -18,6 +21,12 @@ def presented(build: BuildView) -> Attempt | None:
     """The draft whose bytes are asked for; the newest where none has that digest."""
     asked = (one for one in reversed(build.attempts) if one.draft.digest == build.digest)
     return next(asked, build.current)
+
+
+def settled(view: SessionView, build: BuildView) -> tuple[str, str]:
+    """What became of a build that waits no more, and its tone."""
+    now = next((one for one in view.builds if one.approval_id == build.approval_id), build)
+    return f"Nothing to decide here: {now.state}{f' by {one_line(now.by)}' if now.by else ''}.", "muted"
 
 
 class Review:
@@ -83,9 +92,20 @@ class Review:
         self.named, self.unread_known, self._again = False, False, None
         return began
 
-    def seen_ms(self, at: float) -> float:
-        """Milliseconds for which the build has been on screen."""
-        return max(0.0, (at - self._shown_at) * 1000)
+    def command(
+        self, verdict: Verdict, at: float, *, read: bool, reason: str = "", code: str = "", tests: str = ""
+    ) -> ResolveApproval:
+        """The verdict on exactly the bytes that were on screen; `read` when all of the code was."""
+        return ResolveApproval(
+            approval_id=self.build.approval_id,
+            digest=self.attempt.draft.digest,
+            verdict=verdict,
+            reason=reason,
+            code=code,
+            tests=tests,
+            seen_ms=max(0.0, (at - self._shown_at) * 1000),
+            scrolled_to_end=read,
+        )
 
     def line(self, unread: int, key: str, at: float) -> tuple[str, str]:
         """What the verdict bar says, and its tone; `key` is the one that approves."""

@@ -101,8 +101,13 @@ class Bus:
                 span=span,
                 event=event,
             )
-            # Shielded: a cancelled task must not leave a recorded event untold or unnumbered.
-            await asyncio.shield(self._record(envelope))
+            recording = asyncio.ensure_future(self._record(envelope))
+            try:
+                await asyncio.shield(recording)
+            except asyncio.CancelledError:
+                # What is being recorded is finished first: no event is left untold, no number given twice.
+                await asyncio.wait((recording,))
+                raise
             return envelope
 
     async def _record(self, envelope: Envelope) -> None:

@@ -46,15 +46,20 @@ class Gate:
 
     async def ask(self, request: e.ApprovalRequested) -> Decision:
         """Put the request on record and wait. Raises ApprovalPending where nobody is there to answer."""
-        await self._bus.emit(request, span=request.build_id)
-        return await self.wait(request)
+        return await self._answer(request, asked_before=False)
 
     async def wait(self, request: e.ApprovalRequested) -> Decision:
         """Wait for the verdict on a request that is already on record."""
+        return await self._answer(request, asked_before=True)
+
+    async def _answer(self, request: e.ApprovalRequested, *, asked_before: bool) -> Decision:
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        # Before the request is told: whoever answers at once is heard.
         self._waiting[request.approval_id] = (request.digest, future)
         try:
-            while True:
+            if not asked_before:
+                await self._bus.emit(request, span=request.build_id)
+            while not future.done():
                 left = await asyncio.to_thread(self._desk.verdict, request.approval_id)
                 if left is not None and not future.done():
                     command = msgspec.convert(left.command, ResolveApproval)
@@ -67,8 +72,7 @@ class Gate:
                             hint="`alita builds list` shows it; `alita resume` goes on once it is decided.",
                         )
                     await asyncio.wait((future,), timeout=_DESK_SECONDS)
-                if future.done():
-                    return await self._record(request, future.result())
+            return await self._record(request, future.result())
         finally:
             del self._waiting[request.approval_id]
 

@@ -83,6 +83,10 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path, index: str, sandbox_ready: None) -> Shell:
     """A shell whose research goes to loopback."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ALITA_", "OPENAI", "ANTHROPIC"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ALITA_", "OPENAI", "ANTHROPIC"))
+    }
     home = tmp_path / "home"
     return Shell(home, {**kept, "ALITA_HOME": str(home), "ALITA_WEB_PYPI_URL": index})

@@ -141,6 +141,10 @@ def test_quick_commands_import_neither_textual_nor_an_sdk(shell) -> None:
     )
     for arguments in (["--version"], ["--help"], ["sessions", "list"], ["tools", "list"], ["config"]):
         done = subprocess.run(
-            [sys.executable, "-c", probe, *arguments], env=shell.environ, capture_output=True, text=True, check=False
+            [sys.executable, "-c", probe, *arguments],
+            env=shell.environ,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert "HEAVY []" in done.stdout, (arguments, done.stdout[-300:], done.stderr)

@@ -40,11 +40,15 @@ def test_the_walk_through_over_the_wire(shell, provider: str) -> None:
     kinds = [event["kind"] for event in first]
     order = ["tool_searched", "web_searched", "build_started", "requirements_locked", "build_tested",
              "approval_requested", "approval_resolved", "tool_registered", "task_finished"]  # fmt: skip
-    places = [kinds.index(kind) for kind in order[:-1]] + [len(kinds) - kinds[::-1].index("task_finished") - 1]
+    places = [kinds.index(kind) for kind in order[:-1]] + [
+        len(kinds) - kinds[::-1].index("task_finished") - 1
+    ]
     assert places == sorted(places)
     lock = next(event["lock"] for event in first if event["kind"] == "requirements_locked")
     assert "email-validator" in {package["name"] for package in lock["packages"]}
-    assert all(event.get("usage", {}).get("input_tokens") for event in first if event["kind"] == "model_replied")
+    assert all(
+        event.get("usage", {}).get("input_tokens") for event in first if event["kind"] == "model_replied"
+    )
     assert "build_started" not in {event["kind"] for event in second}
     assert first[0]["model"] == f"{provider}:test-model"
     whole = json.dumps(first + second)

@@ -118,7 +118,7 @@ async def test_every_way_to_fail_is_reported(
 
 
 async def test_a_fork_bomb_is_contained(sandbox: PodmanSandbox) -> None:
-    body = "def run():\n    made = 0\n    try:\n        while True:\n            if os.fork() == 0: time.sleep(60)\n            made += 1\n    except OSError: pass\n    return made\n"  # noqa: E501
+    body = "def run():\n    made = 0\n    try:\n        while True:\n            if os.fork() == 0: time.sleep(60)\n            made += 1\n    except OSError: pass\n    return made\n"
     report = await run(sandbox, body)
     assert report.status in ("ok", "limit", "killed", "exit")
     assert report.result is None or report.result < QUICK.processes

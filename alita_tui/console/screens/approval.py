@@ -7,9 +7,9 @@ input is judged by when it was made (see `Review`), and early verdict keys never
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,12 +20,12 @@ from textual.widget import Widget
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.live_keys import shown_keys
-from alita_tui.console.review import Review, presented
+from alita_tui.console.review import Review, Verdict, presented, settled
 from alita_tui.console.screens.guarded import GuardedScreen
 from alita_tui.console.widgets.build_head import BuildHead
 from alita_tui.console.widgets.build_panes import BuildPanes, bases_of
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.console.widgets.verdict import LABELS, VERDICTS, Button, Choice, VerdictBar
+from alita_tui.console.widgets.verdict import VERDICTS, Button, Choice, VerdictBar
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.values import ToolDraft
 from alita_tui.view.model import BuildView, SessionView
@@ -77,13 +77,11 @@ class ApprovalScreen(GuardedScreen):
 
         `now` is the time that waiting is counted by; `clock` the one that `Message.time` is taken from.
         """
-        super().__init__()
+        super().__init__(clock)
         self._view = view
         self._wanted = approval_id
         self._now = now
-        self._clock = clock
         self._decided: set[str] = set()
-        self._review: Review | None = None
 
     def compose(self) -> ComposeResult:
         """Head, evidence and code, verdict."""
@@ -145,8 +143,18 @@ class ApprovalScreen(GuardedScreen):
             self.query_one(BuildHead).present(build, self._place, len(self.queue), self._now())
         self._bar.arm(self.armed)
         keys = shown_keys(self)
-        self._bar.draw_keys(keys, self._offered(keys))
-        self._bar.say(*self._line(keys.get("approve", "")))
+        useless: set[Choice] = set() if self._panes.code.bases else {"diff"}
+        useless |= {"next"} if len(self.queue) < 2 else set()
+        useless |= set() if self._place else {"approve", "reject", "edit"}
+        useless |= {"full"} if self.has_class("-narrow") else set()
+        self._bar.draw_keys(keys, useless)
+        if self._review is None:
+            self._bar.say("No build waits.", "muted")
+        elif self._place:
+            unread = self._panes.code.unread
+            self._bar.say_about(self._review, unread, keys.get("approve", ""), self._clock())
+        else:
+            self._bar.say(*settled(self._view, self._review.build))
 
     def _present(self, build: BuildView | None) -> None:
         attempt = presented(build) if build else None
@@ -156,30 +164,6 @@ class ApprovalScreen(GuardedScreen):
             self._panes.present(build, attempt, self._view.sandbox, bases_of(build, attempt))
             self._panes.focus_sheet()
         self.tick()
-
-    def _offered(self, keys: Mapping[str, str]) -> frozenset[Choice]:
-        useless: set[Choice] = set() if self._panes.code.bases else {"diff"}
-        useless |= {"next"} if len(self.queue) < 2 else set()
-        useless |= set() if self._place else {"approve", "reject", "edit"}
-        useless |= {"full"} if self.has_class("-narrow") else set()
-        return frozenset(choice for choice in LABELS if choice in keys and choice not in useless)
-
-    def _line(self, approve: str) -> tuple[str, str]:
-        """What the verdict bar says, and in which tone."""
-        review = self._review
-        if review is None:
-            return "No build waits.", "muted"
-        if not self._place:
-            same = (one for one in self._view.builds if one.approval_id == review.build.approval_id)
-            now = next(same, review.build)
-            return f"Nothing to decide here: {now.state}{f' by {now.by}' if now.by else ''}.", "muted"
-        match self._bar.mode:
-            case "name":
-                return f"{review.serious} serious: type {review.build.name} to go on. Esc goes back.", "warn"
-            case "reject":
-                return "Enter rejects with this reason. Tab and Space mark tags, Esc goes back.", ""
-            case _:
-                return review.line(self._panes.code.unread, approve, self._clock())
 
     @on(Sheet.Seen)
     def _read_on(self) -> None:
@@ -194,23 +178,10 @@ class ApprovalScreen(GuardedScreen):
 
     # --- verdicts -----------------------------------------------------------------------
 
-    def touched(self, at: float) -> bool:
-        """See `GuardedScreen.touched`."""
-        return self._review is not None and self._review.touch(at)
-
-    def stirred(self) -> None:
-        """See `GuardedScreen.stirred`."""
-        if self._review:
-            self._review.stir(self._clock())
-
-    def came_back(self) -> None:
-        """See `GuardedScreen.came_back`."""
-        if self._review:
-            self._review.disarm(self._clock())
-
     async def pressed(self, widget: Widget, at: float) -> None:
         """See `GuardedScreen.pressed`."""
-        if isinstance(widget, Button) and (self.touched(at) or widget.choice not in VERDICTS):
+        counts = self._review is not None and self._review.armed(at)
+        if isinstance(widget, Button) and (counts or widget.choice not in VERDICTS):
             await self.run_action(widget.choice)
 
     def _may(self) -> Review | None:
@@ -271,29 +242,14 @@ class ApprovalScreen(GuardedScreen):
         if self._place:
             self._decide("rejected", reason=message.reason)
 
-    def _decide(
-        self,
-        verdict: Literal["approved", "rejected", "edited"],
-        *,
-        reason: str = "",
-        code: str = "",
-        tests: str = "",
-    ) -> None:
+    def _decide(self, verdict: Verdict, *, reason: str = "", code: str = "", tests: str = "") -> None:
         """Send the verdict once, then go on to the next waiting build or leave."""
         review = self._review
         if review is None or review.build.approval_id in self._decided:
             return
         self._decided.add(review.build.approval_id)
-        command = ResolveApproval(
-            approval_id=review.build.approval_id,
-            digest=review.attempt.draft.digest,
-            verdict=verdict,
-            reason=reason,
-            code=code,
-            tests=tests,
-            seen_ms=review.seen_ms(self._clock()),
-            scrolled_to_end=self._panes.code.read,
-        )
+        read = self._panes.code.read
+        command = review.command(verdict, self._clock(), read=read, reason=reason, code=code, tests=tests)
         self.app.post_message(self.Decided(command))
         if self.queue:
             self._present(self.queue[0])

@@ -1,41 +1,45 @@
 """A screen over another whose weighty keys count only when `touched` says so.
 
-Every input is noted with the time at which it was made, which is when the terminal sent it and not when a
-busy event loop came to handle it. A key that does not count is taken away before the bindings see it.
+Every input is judged where the app hands it over: in the order and by the time at which it was made, not
+when a busy event loop came to handle it. A weighty key that does not count goes no further.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events, on
 from textual.errors import NoWidget
 from textual.screen import ModalScreen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from alita_tui.console.live_keys import actions_of
+from alita_tui.console.review import Review
 from alita_tui.console.widgets.sheet import Sheet
 
 
 class GuardedScreen(ModalScreen[None]):
-    """Notes keys, pastes, clicks and scrolling; what is below stays scrollable."""
+    """Judges keys, pastes, clicks and wheel turns; what is below stays scrollable."""
 
     GUARDED: ClassVar[frozenset[str]] = frozenset()
     """The actions whose keys are held back until input counts."""
 
-    _down: tuple[Widget | None, float] = (None, 0.0)
-    """What the mouse went down on, and when."""
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` is the one that `Message.time` is taken from."""
+        super().__init__()
+        self._clock = clock
+        self._review: Review | None = None
+        self._down: tuple[Widget | None, float] = (None, 0.0)
+        """What the mouse went down on, and when."""
 
     def touched(self, at: float) -> bool:
         """Note input made at a time (`Message.time`); True when it counts."""
-        raise NotImplementedError
+        return self._review is not None and self._review.touch(at)
 
-    def stirred(self) -> None:
-        """Something moved by the person's hand, now."""
-        raise NotImplementedError
-
-    def came_back(self) -> None:
-        """The terminal is in front again: the key or click that did it was meant for nothing here."""
+    async def pressed(self, widget: Widget, at: float) -> None:
+        """The mouse went down on a widget at a time, and up again on the same."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -43,27 +47,22 @@ class GuardedScreen(ModalScreen[None]):
         self.watch(self.app, "app_focus", self._terminal_focus, init=False)
 
     def _terminal_focus(self, focused: bool) -> None:
-        if focused:
-            self.came_back()
+        """The key or click that brings the terminal to the front was meant for nothing here."""
+        if focused and self._review:
+            self._review.disarm(self._clock())
 
-    def on_key(self, event: events.Key) -> None:
-        """Hold early keys back, and note every other."""
+    def judge(self, event: events.Event) -> bool:
+        """See `Judge.judge`. Letters typed into a field are text, not keys."""
         counts = self.touched(event.time)
-        if not counts and actions_of(self, event.key) & self.GUARDED:
-            event.stop()
-            event.prevent_default()
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Pasted text is input, and presses no key."""
-        self.touched(event.time)
-
-    async def pressed(self, widget: Widget, at: float) -> None:
-        """The mouse went down on a widget at a time, and up again on the same."""
-        raise NotImplementedError
+        if counts or not isinstance(event, events.Key) or isinstance(self.focused, Input):
+            return True
+        return not actions_of(self, event.key) & self.GUARDED
 
     def _forward_event(self, event: events.Event) -> None:
         """Judge the mouse here: what a widget is given is a copy, stamped when it was made."""
         if not event.is_forwarded:
+            if isinstance(event, events.Key | events.Paste) and not self.judge(event):
+                return
             if isinstance(event, events.MouseDown):
                 self.touched(event.time)
                 self._down = (self._under(event), event.time)
@@ -83,7 +82,8 @@ class GuardedScreen(ModalScreen[None]):
 
     @on(Sheet.Moved)
     def _scrolled(self) -> None:
-        self.stirred()
+        if self._review:
+            self._review.stir(self._clock())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll what shows through."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 
 from alita_tui.console.actions import ACTIONS, GROUPS, shown
@@ -34,7 +35,12 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """The sheet."""
         with Vertical(id="box"):
-            yield Plain("Keys   Esc closes · remap them in keymap.toml by the name at the right")
+            yield Plain(
+                Content.assemble(
+                    ("Keys", "bold $accent"),
+                    "   Esc closes · remap them in keymap.toml by the name at the right",
+                )
+            )
             yield Sheet(self._rows(), id="sheet")
 
     def on_mount(self) -> None:
@@ -53,5 +59,5 @@ class HelpScreen(ModalScreen[None]):
             for one in here:
                 keys = (self._keys.get(one.id) or one.key).split(",")
                 named = " ".join(dict.fromkeys(shown(key) for key in keys[:2]))
-                rows.append(Row(((one.tooltip, ""), (f"  {one.id}", "muted")), ((f"  {named:<18}", "name"),)))
+                rows.append(Row(((one.tooltip, ""), (f"  {one.id}", "muted")), ((f"  {named:<20}", "name"),)))
         return rows

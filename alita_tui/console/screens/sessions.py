@@ -34,7 +34,8 @@ class SessionsScreen(ModalScreen[Switch | None]):
     }
     #box Plain { color: $alita-muted; padding: 0 1; height: 1; }
     #box Input { border: none; background: $panel; height: 1; margin: 0 0 1 0; padding: 0 1; }
-    #box OptionList { height: 1fr; border: none; background: $surface; padding: 0; }
+    #box OptionList { height: 1fr; border: none; background: $surface; background-tint: transparent; padding: 0; }
+    #box OptionList:focus { background-tint: transparent; }
     #box OptionList > .option-list--option-highlighted {
         background: $alita-cursor; color: $foreground; text-style: none;
     }
@@ -48,7 +49,12 @@ class SessionsScreen(ModalScreen[Switch | None]):
     def compose(self) -> ComposeResult:
         """A filter over a list."""
         with Vertical(id="box"):
-            yield Plain(f"Sessions  {len(self._lines)}   Enter opens · Esc goes back")
+            yield Plain(
+                Content.assemble(
+                    ("Sessions", "bold $accent"),
+                    f"  {len(self._lines)}   Enter opens · / filters · Esc goes back",
+                )
+            )
             yield Input(placeholder="Filter by title", id="filter")
             yield OptionList(id="list", markup=False)
 

@@ -128,7 +128,8 @@ class SetupScreen(Screen[SetupResult]):
     @on(OptionList.OptionHighlighted)
     def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
         preset = self._presets[event.option_index]
-        if preset is not self._preset:
+        stale = event.option_index != event.option_list.highlighted
+        if preset is not self._preset and not stale:
             self._choose(preset)
 
     @on(OptionList.OptionSelected)

@@ -8,6 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import OptionList
@@ -28,6 +29,7 @@ class ThemePicker(ModalScreen[str | None]):
     }
     #box Plain { height: auto; color: $alita-muted; padding: 0 1; }
     #box OptionList { height: auto; border: none; background: $surface; padding: 0; }
+    #box OptionList:focus { background-tint: transparent; }
     #box OptionList > .option-list--option-highlighted { background: $alita-cursor; color: $foreground; }
     """
 
@@ -46,7 +48,7 @@ class ThemePicker(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """The list."""
         with Vertical(id="box"):
-            yield Plain("Theme   Enter keeps · Esc reverts")
+            yield Plain(Content.assemble(("Theme", "bold $accent"), "   Enter keeps · Esc reverts"))
             yield OptionList(*(Option(name, id=name) for name in self._names), markup=False)
 
     def on_mount(self) -> None:

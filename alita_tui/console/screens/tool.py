@@ -7,13 +7,15 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 
 from alita_tui.console.actions import bindings
+from alita_tui.console.widgets.code import code_rows
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet, fact
-from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import ToolRecord
 
 
@@ -25,7 +27,7 @@ class ToolScreen(ModalScreen[None]):
     ToolScreen { align: center middle; background: $background 60%; }
     #box { width: 92%; max-width: 120; height: 88%; background: $surface; border: round $alita-line; padding: 0 1; }
     #box Plain { height: 1; padding: 0 1; color: $alita-muted; }
-    #box Sheet { background: $surface; }
+    #box Sheet { background: $surface; margin: 1 0 0 0; padding: 0 1; }
     """
 
     class VersionAsked(Message):
@@ -50,7 +52,11 @@ class ToolScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """The sheet."""
         with Vertical(id="box"):
-            yield Plain("Tool   [ ] other versions · y copies the code · Esc goes back")
+            yield Plain(
+                Content.assemble(
+                    ("Tool", "bold $accent"), "   [ ] other versions · y copies the code · Esc goes back"
+                )
+            )
             yield Sheet(_rows(self._record), id="sheet")
 
     def on_mount(self) -> None:
@@ -101,12 +107,6 @@ def _rows(record: ToolRecord) -> list[Row]:
         )
     rows += [fact("source", one_line(source.url)) for source in record.sources]
     rows += [Row(), Row((("Code", "heading"),))]
-    rows += _numbered(draft.code) + [Row(), Row((("Tests", "heading"),))] + _numbered(draft.tests)
+    rows += code_rows(draft.code, sources=False)
+    rows += [Row(), Row((("Tests", "heading"),)), *code_rows(draft.tests, sources=False)]
     return rows
-
-
-def _numbered(code: str) -> list[Row]:
-    return [
-        Row(((line, ""),), ((f"{number:>4} ", "muted"),), hard=True)
-        for number, line in enumerate(reveal(code).rstrip("\n").split("\n"), 1)
-    ]

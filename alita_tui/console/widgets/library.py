@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
-from alita_tui.console.widgets.inked import Line, cut, spread, to_strip
+from alita_tui.console.widgets.inked import Line, cut, spread, to_strip, wrap
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import ToolCard
 from alita_tui.view.model import SessionView
@@ -121,12 +121,11 @@ class Library(ScrollView, can_focus=True):
             }
         index, part = divmod(y + self.scroll_offset.y, 2)
         if not self._cards:
-            text = "No tool fits." if self._all else "No tools yet. A task that needs one builds it."
-            return (
-                to_strip(((cut(text, width), "muted"),), self._styles, base, width)
-                if y == 0
-                else Strip.blank(width, base)
-            )
+            said = "No tool fits." if self._all else "No tools yet. A task that needs one builds it."
+            lines = wrap(said, max(width, 10))
+            if y >= len(lines):
+                return Strip.blank(width, base)
+            return to_strip(((lines[y], "muted"),), self._styles, base, width)
         if index >= len(self._cards):
             return Strip.blank(width, base)
         card = self._cards[index]
@@ -139,13 +138,9 @@ class Library(ScrollView, can_focus=True):
         if part:
             return (("  ", ""), (cut(one_line(card.description), width - 2), "muted"))
         name = "wait" if card.name == self._touched else "name"
-        runs = (
-            f"{card.runs}✓ {card.failures}✗"
-            if card.failures
-            else f"{card.runs}✓"
-            if card.runs
-            else card.state
-        )
+        runs = f"{card.runs} run{'' if card.runs == 1 else 's'}" if card.runs else "not run yet"
+        if card.failures:
+            runs += f", {card.failures} ✗"
         seldom = f" {card.state}" if card.state in ("stale", "archived", "revoked", "quarantined") else ""
         return spread(
             (

@@ -36,7 +36,7 @@ class Queued(Plain):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  # Textual's own name for it
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._waiting: tuple[_Waiting, ...] = ()
 
@@ -63,7 +63,9 @@ class Queued(Plain):
     def _draw(self) -> None:
         self.display = bool(self._waiting)
         lines = (
-            Content.assemble(("next task  " if one.task else "before the next step  ", "$alita-wait"), one.text)
+            Content.assemble(
+                ("next task  " if one.task else "before the next step  ", "$alita-wait"), one.text
+            )
             for one in self._waiting
         )
         self.update(Content("\n").join(lines))

@@ -42,7 +42,7 @@ def _rows(view: SessionView) -> list[Row]:
             rows.append(Row((("approximate ", "warn"), (", ".join(weak), "muted"))))
     live = view.live
     if live.output is not None:
-        rows += [Row(), Row((("▸ ", "wait"), (live.output.title, "strong"), ("  running", "wait")))]
+        rows += [Row(), Row(((live.output.title, "strong"), ("  running", "wait")), (("▸ ", "wait"),))]
         rows += [
             Row(((line, ""),), (("│ ", "muted"),)) for line in live.output.text.rstrip().split("\n")[-40:]
         ]
@@ -59,7 +59,7 @@ def _run(run: SandboxRun) -> list[Row]:
     memory = f" · {run.peak_memory_bytes / 1_000_000:.0f} MB" if run.peak_memory_bytes else ""
     code = f" · exit {run.exit_code}" if run.exit_code else ""
     rows = [
-        Row(((f"{glyph} ", ink), (run.title, "strong"))),
+        Row(((run.title, "strong"),), ((f"{glyph} ", ink),)),
         Row(((f"{run.status}{code} · {run.duration_ms:.0f} ms{memory}", "muted"),), (("  ", ""),)),
     ]
     if run.limits_hit:

@@ -16,6 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from alita_tui.console.widgets.entry import Entry
 from alita_tui.console.widgets.inked import Line, restyle, text_of, to_strip, width_of
 
 INKS = (
@@ -105,7 +106,7 @@ def _slices(line: Line, ends: Sequence[int]) -> Iterable[Line]:
         start = end
 
 
-class Sheet(ScrollView, can_focus=True):
+class Sheet(Entry, ScrollView, can_focus=True):
     """Rows of text. Everything is data; nothing is markup."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -15,7 +15,7 @@ from alita_tui.view.queries import pending
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _PHASES = {
     "idle": "ready", "thinking": "thinking", "acting": "acting", "building": "building a tool",
-    "running": "running a tool", "waiting": "waits for your verdict", "asking": "asks you",
+    "running": "running a tool", "waiting": "waiting", "asking": "asks you",
     "parked": "parked", "closed": "closed",
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ _MARGIN = 3
 _SHOWN = {"task": 6, "thought": 3, "question": 12, "answer": 400}
 """Lines that a kind gets while it is closed; every other kind gets one."""
 _OUTER = ("task", "answer")
+_UNNUMBERED = ("session", "memory", "notice", "unknown")
 _LIVE_LINES = 8
 _BAR = 16
 
@@ -46,9 +47,16 @@ def height(row: TraceRow, before: TraceRow | None, width: int, *, opened: bool) 
 
 
 def _fits(row: TraceRow, width: int) -> bool:
-    """True when the row's text takes one line for certain."""
-    text = row.detail if row.kind == "answer" and row.detail else row.title
+    """True when the row's closed text takes one line for certain."""
+    text = _said(row, opened=False)
     return len(text) * (1 if text.isascii() else 2) <= _room(row, width) and "\n" not in text
+
+
+def _said(row: TraceRow, *, opened: bool) -> str:
+    """The text of a row that is read: whole when it is opened, and of an answer always."""
+    if row.kind == "answer" and row.tone in ("warn", "bad", "wait"):
+        return f"{row.title}\n{row.detail}" if row.detail else row.title
+    return row.detail if row.detail and (opened or row.kind == "answer") else row.title
 
 
 def _room(row: TraceRow, width: int) -> int:
@@ -73,11 +81,11 @@ def fold(row: TraceRow, before: TraceRow | None, width: int, *, opened: bool) ->
 def _margins(row: TraceRow, before: TraceRow | None) -> tuple[Line, Line]:
     """What stands before the first line and before the others."""
     glyph = f"{_glyph(row)} "
-    ink = row.tone if row.tone in ("good", "warn", "bad", "wait") else row.kind
+    ink: str = row.tone if row.tone in ("good", "warn", "bad", "wait") else row.kind
     ink = {"session": "muted", "unknown": "muted", "error": "bad"}.get(ink, ink)
     if row.kind in _OUTER:
         return ((" ", ""), (glyph, ink)), ((" " * _MARGIN, ""),)
-    first = row.step and (before is None or before.step != row.step or before.kind in _OUTER)
+    first = row.step and row.kind not in _UNNUMBERED and (before is None or before.step != row.step)
     number = (f"{row.step if first else '':>3} ", "muted")
     if row.kind in ("build", "approval"):
         return (number, ("│ ", "line"), (glyph, ink)), (("    ", ""), ("│   ", "line"))
@@ -106,13 +114,11 @@ def _words(row: TraceRow) -> Line:
 
 def _read(row: TraceRow, head: Line, pad: Line, width: int, *, opened: bool) -> list[Line]:
     """A row that is read rather than skimmed: wrapped, and cut after some lines while it is closed."""
-    whole_text = row.detail if row.detail and (opened or row.kind == "answer") else row.title
     ink = {"task": "task", "thought": "thought", "question": "question"}.get(row.kind, "text")
     if row.kind == "answer" and row.tone in ("warn", "bad", "wait"):
-        whole_text = f"{row.title}\n{row.detail}" if row.detail else row.title
         ink = row.tone
     room = _room(row, width)
-    whole = wrap(str(whole_text), room)
+    whole = wrap(_said(row, opened=opened), room)
     shown = whole if opened else whole[: _SHOWN[row.kind]]
     if len(shown) < len(whole):
         shown[-1] = (
@@ -166,7 +172,7 @@ def growing(live: Live, width: int) -> list[Line]:
         found += _end(live.output.text, room, "▸", "run")
     if live.work:
         found.append(_work(live, width))
-    return found
+    return [clip(line, width) for line in found]
 
 
 def unfinished(arguments: str) -> tuple[str, str]:

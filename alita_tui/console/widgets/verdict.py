@@ -5,7 +5,7 @@ Nothing in it has the focus until the person asked for a text field, and no butt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar, Literal
 
 from textual import on
@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
+from alita_tui.console.review import Review
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.verdict_fields import NameInput, ReasonInput, Tag
 
@@ -111,11 +112,11 @@ class VerdictBar(Vertical):
             for choice in LABELS:
                 yield Button(choice)
 
-    def draw_keys(self, keys: Mapping[str, str], shown: frozenset[Choice]) -> None:
+    def draw_keys(self, keys: Mapping[str, str], useless: Collection[Choice]) -> None:
         """Label the choices with the keys that are live, and hide those that do nothing here."""
         for button in self.query(Button):
             button.draw(keys.get(button.choice, ""))
-            button.display = button.choice in shown
+            button.display = button.choice in keys and button.choice not in useless
 
     def say(self, text: str, tone: str = "") -> None:
         """The line above the choices; `good`, `warn`, `bad` or `muted`."""
@@ -125,6 +126,16 @@ class VerdictBar(Vertical):
         said = self.query_one("#said", Plain)
         said.update(text)
         said.set_classes(f"-{tone}" if tone else "")
+
+    def say_about(self, review: Review, unread: int, approve: str, at: float) -> None:
+        """What can be done about a build now; `approve` is the key for it."""
+        match self.mode:
+            case "name":
+                self.say(f"{review.serious} serious: type {self._name} to go on. Esc goes back.", "warn")
+            case "reject":
+                self.say("Enter rejects with this reason. Tab and Space mark tags, Esc goes back.")
+            case "idle":
+                self.say(*review.line(unread, approve, at))
 
     def arm(self, armed: bool) -> None:
         """Show whether a verdict would count."""
@@ -176,4 +187,6 @@ class VerdictBar(Vertical):
         if reason:
             self.post_message(self.Rejected(reason))
         else:
-            self.say("The agent learns from the reason: write one, or mark a tag with Tab and Space.", "warn")
+            self.screen.notify(
+                "The agent learns from the reason: write one, or mark a tag with Tab and Space.", markup=False
+            )

@@ -9,10 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from alita_tui.console.arming import QUIET
+from alita_tui.console.widgets.entry import Entry
 from alita_tui.console.widgets.plain import Plain
 
 
-class Tag(Plain, can_focus=True):
+class Tag(Entry, Plain, can_focus=True):
     """A word for a common reason, marked with Space or a click. Enter does nothing here."""
 
     ALLOW_SELECT = False
@@ -42,7 +43,7 @@ class Tag(Plain, can_focus=True):
         self.action_mark()
 
 
-class NameInput(Input):
+class NameInput(Entry, Input):
     """Takes a name letter by letter: pasting one is no proof that it was read."""
 
     def _on_paste(self, event: events.Paste) -> None:
@@ -53,7 +54,7 @@ class NameInput(Input):
         """Nothing is pasted here."""
 
 
-class ReasonInput(Input):
+class ReasonInput(Entry, Input):
     """One line for the agent. An Enter from a burst that began before the field was there does not send it."""
 
     opened = 0.0

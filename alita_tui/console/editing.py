@@ -1,0 +1,33 @@
+"""The person's own editor, run while the console stands back."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from textual.app import SuspendNotSupported
+
+
+class NoEditor(Exception):
+    """The editor could not be run; the text says why."""
+
+
+def edit(name: str, code: str, suspend: Callable[[], AbstractContextManager[None]]) -> str:
+    """The code as $VISUAL or $EDITOR (else vi) leaves it. Raises NoEditor."""
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    with tempfile.TemporaryDirectory(prefix="alita-edit-") as folder:
+        path = Path(folder) / f"{Path(name).name}.py"
+        path.write_text(code, "utf-8")
+        try:
+            with suspend():
+                ended = subprocess.run([*editor, str(path)], check=False)
+        except (SuspendNotSupported, OSError) as error:
+            raise NoEditor(f"The editor could not be run: {error}") from error
+        if ended.returncode:
+            raise NoEditor(f"The editor ended with {ended.returncode}, so nothing was changed.")
+        return path.read_text("utf-8", "replace")

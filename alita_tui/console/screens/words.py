@@ -1,0 +1,63 @@
+"""What the session screen says in words: the welcome, titles, banner and the composer's placeholder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from alita_tui.console.actions import key_of
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+
+SUGGESTED = "Recorded tasks: Tab and Enter choose one, or write your own"
+
+
+def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
+    """The lines of an empty trace; the first one is its heading."""
+    if replay:
+        return "The recording begins here.", "Space plays it, → goes one event on."
+    help_key, palette, sessions = (key_of(one, keys) for one in ("app.help", "app.palette", "app.sessions"))
+    return (
+        "alita",
+        "An agent that builds the tools it lacks, and runs none that you did not approve.",
+        "",
+        "Write a task below and press Enter.",
+        f"{help_key} keys   {palette} commands   {sessions} earlier sessions",
+    )
+
+
+def titles(view: SessionView) -> dict[str, tuple[str, str]]:
+    """For each pane what stands behind its name: in its title, and in its tab."""
+    tools = len(view.library)
+    running = view.live.output is not None
+    runs = f"{len(view.runs)} run{'' if len(view.runs) == 1 else 's'}" if view.runs else ""
+    return {
+        "trace": (str(view.title) or "New session", "◈" if pending(view) else ""),
+        "library": (f"{tools} tool{'' if tools == 1 else 's'}" if tools else "", str(tools or "")),
+        "sandbox": ("running" if running else runs, "▸" if running else ""),
+    }
+
+
+def banner(view: SessionView, keys: Mapping[str, str]) -> str:
+    """Which build waits, and the key that opens its review; empty while none does."""
+    waiting = pending(view)
+    if not waiting:
+        return ""
+    named = f"{waiting[0].name} v{waiting[0].version}"
+    key = key_of("app.review", keys)
+    if len(waiting) == 1:
+        return f"◈ {named} waits for your verdict — {key} to review"
+    return f"◈ {named} and {len(waiting) - 1} more wait for your verdict — {key} to review"
+
+
+def question(view: SessionView) -> str:
+    """What the agent asks; empty while it asks nothing."""
+    return f"? {view.question.text}" if view.question is not None else ""
+
+
+def placeholder(view: SessionView, keys: Mapping[str, str]) -> str:
+    """What Enter would do with what is written."""
+    if view.question is not None:
+        return "Answer the question"
+    if view.busy:
+        return f"Add to the running task; {key_of('composer.next', keys)} queues it as the next one"
+    return "What is to be done?"

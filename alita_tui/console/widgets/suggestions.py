@@ -1,0 +1,69 @@
+"""Tasks that an empty session offers: Tab or an arrow goes there, Enter or a click sends one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+
+from alita_tui.console.widgets.plain import Plain
+
+
+class Suggestion(Plain, can_focus=True):
+    """One task."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Choose", show=False),
+        Binding("down,j", "app.focus_next", "Next", show=False),
+        Binding("up,k", "app.focus_previous", "Previous", show=False),
+    ]
+
+    class Chosen(Message):
+        """This task is to be sent."""
+
+        def __init__(self, task: str) -> None:
+            super().__init__()
+            self.task = task
+
+    def __init__(self, task: str) -> None:
+        super().__init__(Content(f"❯ {task}"))
+        self.suggested = task
+
+    def action_choose(self) -> None:
+        """Send this task."""
+        self.post_message(self.Chosen(self.suggested))
+
+    @on(Click)
+    def _clicked(self) -> None:
+        self.action_choose()
+
+
+class Suggestions(Vertical):
+    """The list, with a heading; hidden while there is nothing to offer."""
+
+    DEFAULT_CSS = """
+    Suggestions { height: auto; max-height: 60%; padding: 0 1 1 2; background: $background; overflow-y: auto; }
+    Suggestions > .heading { height: 1; padding: 0 1; color: $alita-muted; }
+    Suggestions > Suggestion {
+        height: 1; padding: 0 1; color: $primary; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    Suggestions > Suggestion:hover { background: $panel; }
+    Suggestions > Suggestion:focus { background: $alita-cursor; text-style: bold; }
+    """
+
+    def __init__(self, tasks: tuple[str, ...], heading: str, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._tasks = tasks
+        self._heading = heading
+
+    def compose(self) -> ComposeResult:
+        """Heading and tasks."""
+        yield Plain(self._heading, classes="heading")
+        for task in self._tasks:
+            yield Suggestion(task)

@@ -1,0 +1,195 @@
+"""A whole engine on a desk: real stream, stores and gate, a scripted model, a sandbox that plays back reports."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from alita_tui.agent.calling import Budget, ModelCalls
+from alita_tui.agent.orchestrator import Orchestrator, Policy
+from alita_tui.llm.retrying import wait_before_retry
+from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
+from alita_tui.memory.recall import Recollection, episode, recipe
+from alita_tui.registry.shelf import Shelf
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import Command
+from alita_tui.spine.errors import WebError
+from alita_tui.spine.laws import check
+from alita_tui.spine.ports import Job, Limits, Page, SearchPage
+from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, Usage
+from alita_tui.store.desk import Desk
+from alita_tui.store.documents import DocumentTable
+from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.toolsmith.gate import Gate
+from alita_tui.toolsmith.smith import Smith
+from alita_tui.view.fold import fold_all
+from alita_tui.view.model import SessionView
+
+PASS = RunReport(
+    status="ok",
+    exit_code=0,
+    cases=(TestCase(name="test_a", passed=True), TestCase(name="test_b", passed=True)),
+)
+
+
+def failing(message: str) -> RunReport:
+    return RunReport(
+        status="ok", exit_code=0, cases=(TestCase(name="test_a", passed=False, message=message),)
+    )
+
+
+def say(action: str = "", words: str = "", **arguments: Any) -> ScriptReply:
+    calls = (ScriptRequest(name=action, arguments=arguments),) if action else ()
+    return ScriptReply(text=words, requests=calls)
+
+
+def draft(name: str = "double_it", marker: str = "") -> ScriptReply:
+    code = f'"""Double a number. {marker}"""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
+    tests = f"from {name} import run\n\n\ndef test_a():\n    assert run(1) == 2\n\n\ndef test_b():\n    assert run(0) == 0\n"
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    return say("submit_tool", name=name, description="Double a whole number.", code=code, tests=tests, requirements=[],
+               input_schema=schema, output_schema={"type": "integer"})  # fmt: skip
+
+
+class PlayedSandbox:
+    """Meets `Sandbox` without running anything: reports come off a list."""
+
+    def __init__(self) -> None:
+        self.tests: list[RunReport] = []
+        self.runs: list[RunReport | Exception | asyncio.Event] = []
+        self.jobs: list[Job] = []
+
+    async def status(self) -> SandboxStatus:
+        return SandboxStatus(available=True)
+
+    async def prepare(self, progress: Any) -> None:
+        return
+
+    async def lock(self, requirements: Any, progress: Any) -> Lock:
+        return Lock()
+
+    async def run(self, job: Job, on_output: Any, progress: Any) -> RunReport:
+        self.jobs.append(job)
+        on_output("stdout", "printed\n")
+        if job.what == "test":
+            return self.tests.pop(0) if self.tests else PASS
+        played = self.runs.pop(0) if self.runs else RunReport(status="ok", exit_code=0, result=4)
+        if isinstance(played, asyncio.Event):
+            await played.wait()
+        if isinstance(played, Exception):
+            raise played
+        assert isinstance(played, RunReport)
+        return played
+
+    async def close(self) -> None:
+        return
+
+
+class NoWeb:
+    async def search(self, query: str, *, provider: str = "") -> SearchPage:
+        raise WebError("The search did not answer.", hint="Check the network.")
+
+    async def read(self, url: str) -> Page:
+        raise WebError("The page did not answer.")
+
+    async def close(self) -> None:
+        return
+
+
+class Priced(ScriptedModel):
+    def price(self, usage: Usage) -> float | None:
+        return 0.01
+
+
+class Lab:
+    """One session; `reopen` begins a new process's worth of engine on the same file."""
+
+    def __init__(self, folder: Path, *, rules: list[Rule], parks: bool = False, **policy: Any) -> None:
+        self.folder = folder
+        self.rules = rules
+        self.parks = parks
+        self.policy = policy
+        self.budget = Budget()
+        self.sandbox = PlayedSandbox()
+        self.sessions = SessionShelf(folder / "sessions")
+        self.desk = Desk(folder / "desk", self.sessions)
+        self.shelf = Shelf(DocumentTable(folder / "registry.json", "tools"), folder / "box")
+        self.memory = Recollection(DocumentTable(folder / "memory.json", "items"))
+        self.settled: list[str] = []
+        self._ticks = itertools.count()
+        self._ids = itertools.count(1)
+        self.file = SessionFile.create(self.sessions.path("20261121-000000-lab0"), "20261121-000000-lab0")
+        self._build()
+
+    def _build(self) -> None:
+        now = lambda: datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=next(self._ticks))  # noqa: E731
+        new_id = lambda: f"id{next(self._ids)}"  # noqa: E731
+        self.bus = Bus(self.file.session_id, self.file, now, history=self.file.envelopes())
+        model = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
+        asker = ModelCalls(
+            self.bus,
+            {"orchestrator": model},
+            self.budget,
+            lambda *a: 0.0 if wait_before_retry(*a) else None,
+            new_id,
+        )
+        gate = Gate(
+            self.bus,
+            self.desk,
+            me="tester",
+            parks=self.parks,
+            settled=lambda r, _: self.settled.append(r.digest),
+        )
+        smith = Smith(self.bus, asker, self.sandbox, self.shelf, gate, limits=Limits(), max_repairs=4,
+                      model_name=model.name, new_id=new_id, progress=lambda *_: None)  # fmt: skip
+        self.engine = Orchestrator(
+            self.bus, asker, smith, gate, self.shelf, self.sandbox, self.memory, NoWeb(),
+            policy=Policy(parks=self.parks, **self.policy), new_id=new_id, progress=lambda *_: None,
+            learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
+        )  # fmt: skip
+
+    def reopen(self) -> None:
+        self.file.close()
+        self.file = SessionFile.open(self.file.path)
+        self._build()
+
+    @property
+    def view(self) -> SessionView:
+        return fold_all(self.bus.history)
+
+    def events(self, kind: type) -> list[Any]:
+        return [envelope.event for envelope in self.bus.history if isinstance(envelope.event, kind)]
+
+    async def begin(self) -> None:
+        if not self.bus.history:
+            await self.bus.emit(e.SessionOpened(model="demo:lab"))
+        await self.bus.emit(e.LibraryLoaded(tools=self.shelf.cards()))
+
+    async def do(
+        self, *commands: Command, when: Callable[[e.SessionEvent], Command | None] = lambda _: None
+    ) -> e.TaskFinished | None:
+        """Send commands, answer events with `when`, until nothing is left to do; the last ending."""
+        await self.begin()
+        news = self.bus.subscribe()
+        for command in commands:
+            self.engine.send(command)
+
+        async def answer() -> None:
+            async for envelope in news:
+                reply = when(envelope.event)
+                if reply is not None:
+                    self.engine.send(reply)
+
+        answering = asyncio.create_task(answer())
+        async with asyncio.timeout(20):
+            await self.engine.run(until_idle=True)
+        news.close()
+        await answering
+        assert check(self.bus.history, complete=True) == []
+        ended = self.events(e.TaskFinished)
+        return ended[-1] if ended else None

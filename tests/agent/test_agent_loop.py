@@ -1,0 +1,343 @@
+"""The loop, the build and the gate together: every way a task can go ends in a clear, lawful state."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+import pytest
+from lab import PASS, Lab, draft, failing, say
+
+from alita_tui.agent.calling import Budget
+from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
+from alita_tui.spine import events as e
+from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, ResolveApproval, Steer, SubmitTask
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.values import RunReport
+
+TASK = SubmitTask(text="double four")
+BUILD = say("build_tool", "build it", name="double_it", goal="Double any whole number.")
+RUN = say("run_tool", name="double_it", arguments={"x": 4})
+DONE = say("answer", text="eight")
+
+
+def rules(*replies: ScriptReply, smith: tuple[ScriptReply, ...] = (draft(),)) -> list[Rule]:
+    return [
+        Rule(role="orchestrator", match="TASK: ", replies=replies),
+        Rule(role="toolsmith", match="Tool name: double_it", replies=smith),
+    ]
+
+
+def verdict(event: e.SessionEvent, *verdicts: str, **more: str) -> Command | None:
+    if isinstance(event, e.ApprovalRequested):
+        which = verdicts[min(int(event.version) - 1, len(verdicts) - 1)]
+        return ResolveApproval(approval_id=event.approval_id, digest=event.digest, verdict=which, **more)  # type: ignore[arg-type]
+    return None
+
+
+def approve(event: e.SessionEvent) -> Command | None:
+    return verdict(event, "approved")
+
+
+async def test_build_approve_run_answer_remember(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(say("find_tool", query="double"), BUILD, RUN, DONE))
+    ended = await lab.do(TASK, when=approve)
+    assert ended.outcome == "answered" and ended.answer == "eight"
+    assert [card.name for card in lab.shelf.cards()] == ["double_it"]
+    assert lab.shelf.get("double_it").runs == 1
+    assert lab.settled == [lab.events(e.ApprovalRequested)[0].digest]
+    assert len([job for job in lab.sandbox.jobs if job.what == "test"]) == 3
+    assert lab.memory.recall("double four")
+
+
+async def test_a_known_tool_is_run_without_a_build(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE))
+    await lab.do(TASK, when=approve)
+    lab.rules[:] = rules(say("find_tool", query="double a whole number"), RUN, DONE)
+    lab.reopen()
+    await lab.do(SubmitTask(text="double four again"), when=approve)
+    assert lab.events(e.ToolSearched)[-1].hits[0].card.name == "double_it"
+    assert len(lab.events(e.BuildStarted)) == 1
+
+
+async def test_two_failures_then_a_pass(tmp_path: Path) -> None:
+    lab = Lab(
+        tmp_path, rules=rules(BUILD, DONE, smith=(draft(marker="1"), draft(marker="2"), draft(marker="3")))
+    )
+    lab.sandbox.tests = [failing("first"), failing("quite another"), PASS, PASS, PASS]
+    ended = await lab.do(TASK, when=approve)
+    assert ended.outcome == "answered"
+    assert [event.passed for event in lab.events(e.BuildTested)] == [False, False, True]
+    assert [event.attempt for event in lab.events(e.BuildDrafted)] == [1, 2, 3]
+
+
+async def test_a_flaky_draft_does_not_pass(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE, smith=(draft(), draft(marker="2"))))
+    lab.sandbox.tests = [PASS, failing("now and then")]
+    await lab.do(TASK, when=approve)
+    assert [event.passed for event in lab.events(e.BuildTested)] == [False, True]
+
+
+async def test_the_same_error_again_and_again_ends_the_build(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE, smith=tuple(draft(marker=str(n)) for n in range(9))))
+    lab.sandbox.tests = [failing("always this")] * 9
+    await lab.do(TASK)
+    assert len(lab.events(e.BuildDrafted)) <= 5
+    assert "always this" in lab.events(e.BuildFailed)[0].reason or lab.events(e.BuildFailed)[0].reason
+    assert not lab.shelf.cards()
+
+
+async def test_a_rejection_teaches_and_the_rebuild_is_approved(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, BUILD, DONE))
+    verdicts = iter(["rejected", "approved"])
+
+    def decide(event: e.SessionEvent) -> Command | None:
+        if isinstance(event, e.ApprovalRequested):
+            return ResolveApproval(
+                approval_id=event.approval_id,
+                digest=event.digest,
+                verdict=next(verdicts),
+                reason="use a shift",
+            )  # type: ignore[arg-type]
+        return None
+
+    ended = await lab.do(TASK, when=decide)
+    assert ended.outcome == "answered"
+    assert [event.verdict for event in lab.events(e.ApprovalResolved)] == ["rejected", "approved"]
+    assert any("use a shift" in item.text for item in lab.memory.items())
+
+
+async def test_a_rejection_without_a_successor_says_so(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE))
+    ended = await lab.do(TASK, when=lambda event: verdict(event, "rejected", reason="no"))
+    assert (ended.outcome, ended.reason) == ("rejected", "no")
+
+
+async def test_an_edit_is_tested_and_asked_again(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE))
+    asked: list[str] = []
+
+    def decide(event: e.SessionEvent) -> Command | None:
+        if not isinstance(event, e.ApprovalRequested):
+            return None
+        asked.append(event.digest)
+        if len(asked) == 2:
+            return ResolveApproval(approval_id=event.approval_id, digest=event.digest, verdict="approved")
+        code = lab.events(e.BuildDrafted)[-1].draft.code.replace("2 * x", "x + x")
+        return ResolveApproval(
+            approval_id=event.approval_id, digest=event.digest, verdict="edited", code=code
+        )
+
+    ended = await lab.do(TASK, when=decide)
+    assert ended.outcome == "answered"
+    assert len(set(asked)) == 2
+    assert [event.author for event in lab.events(e.BuildDrafted)] == ["model", "person"]
+    assert "x + x" in lab.shelf.get("double_it").draft.code
+
+
+@pytest.mark.parametrize("wrong", ["digest", "id", "twice"])
+async def test_a_wrong_late_or_doubled_verdict_changes_nothing(tmp_path: Path, wrong: str) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE))
+
+    def decide(event: e.SessionEvent) -> Command | None:
+        if not isinstance(event, e.ApprovalRequested):
+            return None
+        good = ResolveApproval(
+            approval_id=event.approval_id, digest=event.digest, verdict="rejected", reason="no"
+        )
+        other = {
+            "digest": {"digest": "0" * 64},
+            "id": {"approval_id": "nope"},
+            "twice": {"verdict": "approved"},
+        }[wrong]
+        bad = msgspec.structs.replace(good, **{"verdict": "approved", **other})
+        for command in (good, bad) if wrong == "twice" else (bad, good):
+            lab.engine.send(command)
+        return None
+
+    await lab.do(TASK, when=decide)
+    assert [event.verdict for event in lab.events(e.ApprovalResolved)] == ["rejected"]
+    assert not lab.shelf.cards()
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        (RunReport(status="exit", exit_code=3, stdout="\x1b[31m[garbage]"), "exit"),
+        (RunReport(status="timeout", error="It ran longer than 20 s.", limits_hit=("wall",)), "timeout"),
+        (RunReport(status="bad_result", error="no JSON"), "bad_result"),
+    ],
+)
+async def test_a_tool_that_fails_is_an_observation(tmp_path: Path, report: RunReport, reason: str) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
+    lab.sandbox.runs = [report]
+    ended = await lab.do(TASK, when=approve)
+    assert lab.events(e.ToolFailed)[0].reason == reason
+    assert ended.outcome == "answered"
+    assert lab.shelf.get("double_it").failures == 1
+
+
+async def test_one_malformed_action_is_repaired_two_end_the_task(tmp_path: Path) -> None:
+    bad = ScriptReply(requests=(ScriptRequest(name="find_tool", raw_arguments='{"query": '),))
+    lab = Lab(tmp_path / "one", rules=rules(bad, DONE))
+    assert (await lab.do(TASK)).outcome == "answered"
+    lab = Lab(tmp_path / "two", rules=rules(bad, say("fly", to="the moon"), DONE))
+    ended = await lab.do(TASK)
+    assert ended.outcome == "failed" and "fly" in ended.reason
+
+
+async def test_errors_of_the_world_are_said_and_survived(tmp_path: Path) -> None:
+    lab = Lab(
+        tmp_path,
+        rules=rules(say("search_web", query="x"), say("run_tool", name="nobody", arguments={}), DONE),
+    )
+    ended = await lab.do(TASK)
+    assert ended.outcome == "answered"
+    assert [event.action for event in lab.events(e.ActionFailed)] == ["search_web", "run_tool"]
+
+
+async def test_a_refused_key_fails_clearly_and_a_hiccup_is_retried(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(ScriptReply(error=ScriptError(kind="auth", text="The key is wrong."))))
+    ended = await lab.do(TASK)
+    assert (ended.outcome, ended.reason) == ("failed", "The key is wrong.")
+    lab = Lab(tmp_path / "2", rules=rules(ScriptReply(error=ScriptError(kind="overloaded", text="Busy."))))
+    await lab.do(TASK)
+    assert [event.retry_in is not None for event in lab.events(e.ModelFailed)] == [True, True, False]
+
+
+async def test_the_budget_stops_before_the_call(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(say("find_tool", query="a"), say("find_tool", query="b"), DONE))
+    lab.budget = Budget(usd=0.015)
+    lab._build()
+    ended = await lab.do(TASK)
+    assert ended.outcome == "budget"
+    assert len(lab.events(e.ModelReplied)) == 1
+
+
+async def test_step_limit_and_going_in_circles(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(*(say("find_tool", query=str(n)) for n in range(9))), max_steps=3)
+    assert (await lab.do(TASK)).outcome == "step_limit"
+    lab = Lab(tmp_path / "2", rules=rules(*[say("find_tool", query="same")] * 9))
+    assert (await lab.do(TASK)).outcome == "stuck"
+
+
+async def test_no_sandbox_no_run(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
+    lab.sandbox.runs = [SandboxUnavailable("Podman is gone.", hint="Fix it.")]
+    ended = await lab.do(TASK, when=approve)
+    assert (ended.outcome, ended.hint) == ("sandbox", "Fix it.")
+
+
+async def test_a_question_is_asked_and_its_answer_read(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(say("ask_user", question="Which four?"), DONE))
+
+    def reply(event: e.SessionEvent) -> Command | None:
+        return (
+            AnswerQuestion(question_id=event.question_id, text="the first")
+            if isinstance(event, e.QuestionAsked)
+            else None
+        )
+
+    assert (await lab.do(TASK, when=reply)).outcome == "answered"
+    assert lab.events(e.QuestionAnswered)[0].text == "the first"
+
+
+async def test_steering_is_read_before_the_next_step(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(say("find_tool", query="x"), DONE))
+    sent: list[bool] = []
+
+    def steer(event: e.SessionEvent) -> Command | None:
+        if isinstance(event, e.TaskSubmitted) and not sent:
+            sent.append(True)
+            return Steer(text="in Latin, please")
+        return None
+
+    assert (await lab.do(TASK, when=steer)).outcome == "answered"
+    assert lab.events(e.Steered)
+
+
+KINDS = [
+    e.TaskSubmitted,
+    e.ModelReplied,
+    e.ActionChosen,
+    e.BuildStarted,
+    e.BuildDrafted,
+    e.BuildTested,
+    e.ApprovalRequested,
+    e.ToolCalled,
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+async def test_an_interrupt_anywhere_keeps_the_record_lawful(tmp_path: Path, kind: type) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
+    lab.sandbox.runs = [asyncio.Event()]
+
+    def stop(event: e.SessionEvent) -> Command | None:
+        return Interrupt() if isinstance(event, kind) else approve(event)
+
+    ended = await lab.do(TASK, when=stop)
+    assert ended.outcome == "interrupted"
+    assert lab.view.phase == "idle"
+    assert not [build for build in lab.view.builds if build.state == "pending"]
+
+
+async def test_a_parked_build_is_decided_elsewhere_and_taken_up(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE), parks=True)
+    ended = await lab.do(TASK)
+    assert ended.outcome == "parked"
+    lab.file.close()
+    (parked,) = lab.desk.pending()
+    lab.desk.leave(
+        parked.approval_id,
+        ResolveApproval(
+            approval_id=parked.approval_id, digest=parked.digest[:12], verdict="approved", via="cli"
+        ),
+        "somebody",
+    )
+    lab.reopen()
+    ended = await lab.do()
+    assert ended.outcome == "answered"
+    assert lab.events(e.ApprovalResolved)[0].by == "somebody"
+    assert len(lab.events(e.ApprovalRequested)) == 1
+
+
+async def test_a_crash_after_any_event_resumes_to_the_same_end(tmp_path: Path) -> None:
+    whole = Lab(tmp_path / "whole", rules=rules(say("find_tool", query="double"), BUILD, RUN, DONE))
+    await whole.do(TASK, when=approve)
+    history = list(whole.bus.history)
+    first = next(n for n, one in enumerate(history) if isinstance(one.event, e.TaskSubmitted)) + 1
+    last = next(n for n, one in enumerate(history) if isinstance(one.event, e.TaskFinished))
+    for cut in range(first, last + 1):
+        lab = Lab(tmp_path / f"cut{cut}", rules=list(whole.rules))
+        for envelope in history[:cut]:
+            await lab.file.record(envelope, barrier=False)
+            if isinstance(envelope.event, e.ToolRegistered):
+                made = next(one.event for one in history if isinstance(one.event, e.BuildDrafted))
+                lab.shelf.register(
+                    made.draft,
+                    made_lock(),
+                    approval_id=envelope.event.approval_id,
+                    digest=made.digest,
+                    sources=(),
+                )
+        lab.file.close()
+        for parked in lab.desk.pending():
+            command = ResolveApproval(
+                approval_id=parked.approval_id, digest=parked.digest, verdict="approved"
+            )
+            lab.desk.leave(parked.approval_id, command, "somebody")
+        lab.reopen()
+        ended = await lab.do(when=approve)
+        assert ended.outcome in ("answered", "failed"), (cut, ended)
+        if ended.outcome == "failed":
+            assert "recording" in ended.reason, (cut, ended)  # an interrupted action shifts the script
+        called = [one.event.call_id for one in lab.bus.history if isinstance(one.event, e.ToolCalled)]
+        assert len(called) == len(set(called))
+
+
+def made_lock():
+    from alita_tui.spine.values import Lock
+
+    return Lock()

@@ -1,0 +1,120 @@
+"""The keymap file, and the table that it changes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from textual.widget import Widget
+
+from alita_tui.console.actions import ACTIONS, GROUPS, bindings, key_of, shown
+from alita_tui.console.keymap import _keys, _meet, read_keymap
+from alita_tui.console.screens.session import SessionScreen
+from alita_tui.console.themes import Themed
+from alita_tui.console.widgets.composer import Composer
+from alita_tui.console.widgets.library import Library
+from alita_tui.console.widgets.trace import Trace
+
+
+def keymap(folder: Path, text: str) -> tuple[dict[str, str], list[str]]:
+    path = folder / "keymap.toml"
+    path.write_text(text, "utf-8")
+    return read_keymap(path)
+
+
+def test_the_table_has_no_two_actions_on_one_key() -> None:
+    clashes = [
+        (one.id, other.id)
+        for one, other in combinations(ACTIONS, 2)
+        if _meet(one, other) and _keys(one, {}) & _keys(other, {})
+    ]
+    assert clashes == []
+    assert len({one.id for one in ACTIONS}) == len(ACTIONS)
+    assert {one.owner for one in ACTIONS} <= set(GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("owner", "widget"),
+    [("session", SessionScreen), ("composer", Composer), ("pane", Trace)],
+)
+def test_every_action_is_there_to_be_run(owner: str, widget: type[Widget]) -> None:
+    for one in ACTIONS:
+        name = one.run.partition("(")[0]
+        if one.owner == owner and "." not in name:
+            assert hasattr(widget, f"action_{name}"), one.id
+
+
+def test_bindings_carry_id_and_tooltip() -> None:
+    for binding in bindings("app", "session"):
+        assert binding.id and binding.tooltip
+
+
+def test_keys_are_written_as_people_do() -> None:
+    assert shown("ctrl+p,f3") == "Ctrl+P"
+    assert shown("question_mark") == "?"
+    assert shown("f8") == "F8"
+    assert key_of("app.review", {"app.review": "ctrl+r"}) == "Ctrl+R"
+
+
+def test_a_good_file_is_taken(tmp_path: Path) -> None:
+    keys, problems = keymap(tmp_path, '[keys]\n"app.review" = "ctrl+r, f12"\n"pane.yank" = "c"\n')
+    assert keys == {"app.review": "ctrl+r,f12", "pane.yank": "c"}
+    assert problems == []
+
+
+def test_two_actions_may_change_places(tmp_path: Path) -> None:
+    keys, problems = keymap(tmp_path, '[keys]\n"pane.find_next" = "y"\n"pane.yank" = "n"\n')
+    assert problems == []
+    assert keys == {"pane.find_next": "y", "pane.yank": "n"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('"app.nothing" = "f3"', "no action 'app.nothing'"),
+        ('"app.review" = 3', "have to be text"),
+        ('"app.review" = " "', "have to be text"),
+        ('"app.review" = "ctrl+rr"', "no key 'ctrl+rr'"),
+        ('"app.review" = "hold+r"', "no key 'hold+r'"),
+        ('"app.review" = "f1"', "f1 would be both app.review and app.help"),
+        ('"pane.yank" = "f2"', "f2 would be both pane.yank and session.trace"),
+        ('"pane.yank" = "ctrl+q"', "ctrl+q would be both pane.yank and app.quit"),
+    ],
+)
+def test_what_is_wrong_is_told_and_keeps_its_default(tmp_path: Path, line: str, said: str) -> None:
+    keys, problems = keymap(tmp_path, f'[keys]\n{line}\n"session.side" = "f12"\n')
+    assert keys == {"session.side": "f12"}
+    assert len(problems) == 1
+    assert said in problems[0]
+    assert problems[0].startswith("keymap.toml: ")
+
+
+def test_a_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
+    keys, problems = keymap(tmp_path, "[keys")
+    assert keys == {}
+    assert len(problems) == 1
+    assert read_keymap(tmp_path / "none.toml") == ({}, [])
+
+
+async def test_a_remapped_key_runs_the_action_and_the_old_one_does_not() -> None:
+    class Bare(Themed[None]):
+        moved: list[str]
+
+        def compose(self):
+            yield Library()
+
+        def on_mount(self) -> None:
+            self.moved = []
+            self.set_keymap({"pane.find": "f3"})
+
+        def on_library_find_asked(self) -> None:
+            self.moved.append("find")
+
+    app = Bare()
+    async with app.run_test() as pilot:
+        app.query_one(Library).focus()
+        await pilot.press("slash")
+        assert app.moved == []
+        await pilot.press("f3")
+        assert app.moved == ["find"]

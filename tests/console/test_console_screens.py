@@ -1,0 +1,218 @@
+"""Every screen of the frame as a picture, at three sizes, dark and light, fed by a lawful stream."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+import streams
+
+from alita_tui.config.paths import shipped
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.ports import ConsoleOptions, SessionLine
+from alita_tui.spine.commands import Command, Interrupt, Steer, SubmitTask
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.values import ToolRecord
+from alita_tui.view.queries import pending
+
+SIZES = [(80, 24), (120, 36), (200, 55)]
+THEMES = ["alita-dark", "alita-light"]
+
+
+class Source:
+    """A stream that stays open once it has been told."""
+
+    def __init__(self, envelopes: list[Envelope]) -> None:
+        self._envelopes = envelopes
+
+    async def __aiter__(self):
+        for envelope in self._envelopes:
+            yield envelope
+        await asyncio.Event().wait()
+
+
+class Sink:
+    """Remembers what was asked for."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+
+    def send(self, command: Command) -> None:
+        self.commands.append(command)
+
+
+class Catalog:
+    """A few sessions and one tool."""
+
+    async def sessions(self) -> tuple[SessionLine, ...]:
+        return tuple(
+            SessionLine(f"2026112{n}-093000-ab{n}", title, streams.START - timedelta(days=n), 40 * n + 46, state, 0.03 * n, n % 2)
+            for n, (title, state) in enumerate(
+                [("Create a tool to validate email addresses.", "waiting"), ("Join [red]two[/red] lists", "closed"),
+                 ("日本語の住所を検証する", "stopped"), ("A" * 150, "damaged")]
+            )
+        )  # fmt: skip
+
+    async def tool(self, name: str, version: int | None = None) -> ToolRecord:
+        return ToolRecord(
+            draft=streams.DRAFT, version=1, digest=streams.DRAFT.digest, state="provisional", lock=streams.LOCK,
+            approval_id="p1", created_at="2026-11-20T09:31:00+00:00", runs=3,
+        )  # fmt: skip
+
+    async def save_theme(self, name: str) -> None:
+        return
+
+    async def preload(self) -> None:
+        return
+
+
+def console(
+    envelopes: list[Envelope], theme: str = "alita-dark", sink: Sink | None = None, **more
+) -> AlitaApp:
+    options = ConsoleOptions(builtin_themes=shipped("themes"), theme=theme, reduced_motion=True, **more)
+    return AlitaApp(Source(envelopes), sink or Sink(), catalog=Catalog(), options=options)
+
+
+async def drawn(pilot, seq: int) -> None:
+    async with asyncio.timeout(20):
+        while pilot.app.main.view.seq < seq:
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+SCREENS = {
+    "session": (streams.walkthrough, ()),
+    "waiting": (streams.waiting, ()),
+    "sessions": (streams.walkthrough, ("f5",)),
+    "help": (streams.walkthrough, ("f1",)),
+    "theme": (streams.walkthrough, ("f6",)),
+    "tool": (streams.walkthrough, ("f3", "enter")),
+}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen(snap_compare, name: str, size: tuple[int, int], theme: str) -> None:
+    stream, keys = SCREENS[name]
+    envelopes = stream()
+
+    async def before(pilot) -> None:
+        await drawn(pilot, envelopes[-1].seq)
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+        await pilot.pause()
+
+    assert snap_compare(console(envelopes, theme), terminal_size=size, run_before=before)
+
+
+# --- behaviour ----------------------------------------------------------------------------
+
+
+async def test_a_task_steering_and_an_interrupt_reach_the_engine() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    sink = Sink()
+    app = console(tape.envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 3)
+        await pilot.press(*"roll dice", "enter")
+        assert sink.commands == [SubmitTask(text="roll dice")]
+    sink = Sink()
+    app = console(streams.waiting(), sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, streams.waiting()[-1].seq)
+        await pilot.press(*"hurry", "enter", *"another task", "ctrl+t", "escape")
+        assert sink.commands == [Steer(text="hurry"), SubmitTask(text="another task"), Interrupt()]
+
+
+async def test_enter_on_an_empty_line_and_letters_outside_it_send_nothing() -> None:
+    sink = Sink()
+    app = console(streams.waiting(), sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, streams.waiting()[-1].seq)
+        await pilot.press("enter", "space", "enter", "f2", "a", "r", "enter", "y", "f3", "a", "r", "f4", "a")
+        assert sink.commands == []
+        assert pending(app.main.view)
+
+
+async def test_scrolling_up_leaves_the_end_and_end_comes_back() -> None:
+    envelopes = streams.walkthrough()
+    app = console(envelopes)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        trace = app.main.query_one("#trace")
+        await pilot.press("f2")
+        assert trace.follow and trace.scroll_y == trace.max_scroll_y
+        await pilot.press("home")
+        await pilot.pause()
+        assert not trace.follow and trace.scroll_y == 0
+        await pilot.press("end")
+        await pilot.pause()
+        assert trace.follow and trace.scroll_y == trace.max_scroll_y
+
+
+HOSTILE = [
+    "[red]x[/blue]",
+    "[/]",
+    "\x1b[31mred\x1b[2J",
+    "\x1b]52;c;aGk=\x07",
+    "名前" * 80,
+    "👩‍👩‍👧‍👦" * 30,
+    "w" * 500,
+    "a\tb\r\nc\x00d",
+    "\u202egnp.exe",
+]
+
+
+@pytest.mark.parametrize("width", [20, 33, 80, 300])
+async def test_no_text_breaks_a_pane(width: int) -> None:
+    from alita_tui.spine import events as e
+    from alita_tui.spine.values import RunReport, ToolCard
+
+    tape = streams.Tape()
+    cards = tuple(
+        ToolCard(name=f"t{n}", version=1, description=text, digest="0" * 64, state="trusted")
+        for n, text in enumerate(HOSTILE)
+    )
+    streams.opened(tape, library=cards)
+    for n, text in enumerate(HOSTILE):
+        tape.add(e.TaskSubmitted(task_id=f"x{n}", text=text))
+        tape.add(e.NoticeRaised(level="error", text=text, hint=text))
+        tape.add(e.ModelDelta(call_id="m", role="orchestrator", channel="text", text=text))
+        tape.add(e.OutputChunk(run_id="r", title=text, stream="stdout", text=text))
+        tape.add(
+            e.ToolCalled(
+                call_id=f"c{n}",
+                action_id="a",
+                name=text[:20],
+                version=1,
+                digest="0" * 64,
+                arguments={"x": text},
+            )
+        )
+        report = RunReport(status="exit", stdout=text, stderr=text, error=text)
+        tape.add(e.ToolFailed(call_id=f"c{n}", reason="exit", text=text, report=report))
+        tape.add(e.TaskFinished(task_id=f"x{n}", outcome="answered", answer=text))
+    app = console(tape.envelopes)
+    async with app.run_test(size=(width, 30)) as pilot:
+        await drawn(pilot, tape.envelopes[-1].seq)
+        for key in ("f2", "home", *(["enter", "down"] * 12), "f3", "down", "f4", "end"):
+            await pilot.press(key)
+        await pilot.resize_terminal(max(width // 2, 20), 24)
+        await pilot.pause()
+        picture = app.export_screenshot()
+    assert "\x1b" not in picture
+    assert app.return_code in (None, 0)

@@ -1,0 +1,106 @@
+"""Themes: every built-in is legible, a bad file says why, no colour stands anywhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import alita_tui
+from alita_tui.config.paths import shipped
+from alita_tui.console.themes import PALETTE, TOKENS, BadTheme, Themed, contrast, load, read_theme
+
+BUILT_IN = sorted(shipped("themes").glob("*.toml"))
+GOOD = (shipped("themes") / "alita-dark.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)
+def test_every_text_is_legible_on_every_surface(path: Path) -> None:
+    theme = read_theme(path)
+    least = 7.0 if theme.name.startswith("high-contrast") else 4.5
+    poor = {pair: round(ratio, 2) for pair, ratio in contrast(theme).items() if ratio < least}
+    assert poor == {}
+
+
+def test_there_are_dark_and_light_ones() -> None:
+    loaded = load(shipped("themes"))
+    assert loaded.problems == ()
+    assert {"alita-dark", "alita-light", "high-contrast", "high-contrast-light"} <= {
+        theme.name for theme in loaded.themes
+    }
+    assert loaded.pick("auto", dark=True) == "alita-dark"
+    assert loaded.pick("auto", dark=False) == "alita-light"
+    assert loaded.pick("ember", dark=False) == "ember"
+    assert loaded.pick("no such theme", dark=False) == "alita-light"
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "value", "reason"),
+    [
+        (("primary    =", "primary    = 3 #"), "palette.primary", "3", "not a solid colour"),
+        (('"#7fb4f5"', '"bluish"'), "palette.primary", "bluish", "not a solid colour"),
+        (('"#7fb4f5"', '"#7fb4f580"'), "palette.primary", "#7fb4f580", "not a solid colour"),
+        (('"#7fb4f5"', '"ansi_red"'), "palette.primary", "ansi_red", "not a solid colour"),
+        (("dark       = true", 'dark = "yes"'), "palette.dark", "yes", "true or false"),
+        (("[alita]", "[alita]\nbuilds = 'red'"), "alita.builds", "red", "unknown"),
+        (("accent     =", "# accent ="), "palette.accent", "", "is missing"),
+        (("[palette]", "[colours]"), "[palette]", "", "needs a table"),
+    ],
+)
+def test_a_bad_file_says_file_key_value_and_reason(
+    tmp_path: Path, change: tuple[str, str], key: str, value: str, reason: str
+) -> None:
+    assert change[0] in GOOD
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace(*change), "utf-8")
+    with pytest.raises(BadTheme) as caught:
+        read_theme(path)
+    problem = caught.value.problem
+    assert (problem.file, problem.key, problem.value) == ("mine.toml", key, value)
+    assert reason in problem.reason
+    assert all(part in str(problem) for part in ("mine.toml", key, value))
+
+
+def test_a_bad_file_does_not_keep_the_others_out(tmp_path: Path) -> None:
+    (tmp_path / "broken.toml").write_text("[palette", "utf-8")
+    (tmp_path / "mine.toml").write_text(GOOD, "utf-8")
+    (tmp_path / "alita-light.toml").write_text(GOOD, "utf-8")
+    loaded = load(shipped("themes"), tmp_path, None, tmp_path / "nowhere")
+    assert [problem.file for problem in loaded.problems] == ["broken.toml"]
+    names = [theme.name for theme in loaded.themes]
+    assert "mine" in names
+    assert names.count("alita-light") == 1
+    assert next(theme for theme in loaded.themes if theme.name == "alita-light").dark
+
+
+def test_tokens_default_from_the_palette(tmp_path: Path) -> None:
+    path = tmp_path / "plain.toml"
+    path.write_text(GOOD.partition("[alita]")[0], "utf-8")
+    theme = read_theme(path)
+    assert theme.variables["alita-hostile"] == theme.error
+    assert set(TOKENS.values()) <= {*PALETTE}
+
+
+async def test_every_theme_works_on_the_bare_app_and_so_do_textuals_own() -> None:
+    app = Themed()
+    async with app.run_test() as pilot:
+        for theme in load(shipped("themes")).themes:
+            app.register_theme(theme)
+        for name in app.available_themes:
+            app.theme = name
+            await pilot.pause()
+            assert app.theme_variables["alita-thought"]
+
+
+def test_no_colour_stands_outside_the_theme_files() -> None:
+    package = Path(alita_tui.__file__).parent
+    hex_colour = re.compile(r"""["':\s]#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})\b""")
+    found = [
+        f"{path.relative_to(package)}: {match[0].strip()}"
+        for path in [*package.rglob("*.py"), *package.rglob("*.tcss")]
+        for match in hex_colour.finditer(path.read_text("utf-8"))
+        if "_shipped" not in path.parts
+        and "such as #" not in path.read_text("utf-8")[match.start() - 8 : match.end()]
+    ]
+    assert found == []

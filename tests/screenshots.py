@@ -13,7 +13,11 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "console
 import streams  # noqa: E402
 from test_console_screens import SIZES, THEMES, console, drawn  # noqa: E402
 
-PICTURES = {"session": (streams.walkthrough, ()), "review": (streams.waiting, ("f8",)), "help": (streams.waiting, ("f1",))}
+PICTURES = {
+    "session": (streams.walkthrough, ()),
+    "review": (streams.waiting, ("f8",)),
+    "help": (streams.waiting, ("f1",)),
+}
 
 
 async def picture(name: str, size: tuple[int, int], theme: str) -> str:

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
+import json
 import keyword
 import re
 import sys
+import warnings
+from collections.abc import Mapping
 
 import msgspec
 
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import ToolSpec
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, Json, ToolDraft
 
-_LARGEST = 200_000
-"""Characters of code or tests."""
-_PEP508 = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._,\s-]*\])?\s*([<>=!~]=?=?[^;@/]*)?(;.*)?$")
-_HEADER = re.compile(r"(?m)^# /// script\n(?:#.*\n)*?# ///\n?")
+LARGEST_TEXT = 200_000
+"""Bytes (UTF-8) of the code, and of the tests."""
+_LARGEST_SCHEMA = 50_000
+_LARGEST_DESCRIPTION = 1000
+_MOST_ENTRIES = 20
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_VERSION = r"(?:===|[<>=!~]=|[<>])[ \t]*[\w.*+!-]+"
+# The grammar of PEP 508 without `name @ URL`; the resolver checks versions and markers for good.
+_REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)[ \t]*"
+    r"(?:\[[A-Za-z0-9._, \t-]*\])?[ \t]*"
+    rf"(?:{_VERSION}(?:[ \t]*,[ \t]*{_VERSION})*)?[ \t]*"
+    r"(?:;[\w\s.'\"<>=!~()+*-]+)?",
+    re.ASCII,
+)
+_HEADER = re.compile(r"(?m)^# /// script[ \t]*\n(?P<toml>(?:#.*\n)*?)# ///[ \t]*(?:\n|\Z)")
 _MAIN = """
 
 if __name__ == "__main__":
@@ -35,114 +52,247 @@ class ContractError(AlitaError):
         self.problems = problems
 
 
+def _strings(description: str) -> Json:
+    entries = {"items": {"type": "string"}, "maxItems": _MOST_ENTRIES}
+    return {"type": "array", **entries, "description": description}
+
+
 SUBMIT_TOOL = ToolSpec(
     name="submit_tool",
     description="Hand in the whole tool: code, tests, requirements and schemas.",
     parameters={
         "type": "object",
         "properties": {
-            "name": {"type": "string", "description": "snake_case, as ordered"},
-            "description": {
+            "name": {"type": "string", "description": "snake_case, exactly as ordered; the module's name"},
+            "description": {"type": "string", "description": "one sentence, for people and search"},
+            "code": {
                 "type": "string",
-                "description": "one sentence: what it does, for people and search",
+                "description": "the whole module: a docstring and one annotated run(...); JSON in, JSON out",
             },
-            "code": {"type": "string", "description": "the module with run(...)"},
-            "tests": {"type": "string", "description": "a module of test_* functions with asserts"},
-            "requirements": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "PEP 508, may be empty",
+            "tests": {
+                "type": "string",
+                "description": "a module that imports the tool by name: test_* functions with plain asserts, "
+                "no pytest, no parameters",
             },
-            "input_schema": {"type": "object", "description": "JSON Schema of run's parameters"},
-            "output_schema": {"type": "object", "description": "JSON Schema of what run returns"},
+            "requirements": _strings(
+                "PEP 508 requirements from PyPI, such as `httpx>=0.27`; no URLs; [] if none"
+            ),
+            "input_schema": {
+                "type": "object",
+                "description": "JSON Schema (2020-12) of type object: one property per parameter of run; "
+                "`required` lists those without a default",
+            },
+            "output_schema": {"type": "object", "description": "JSON Schema (2020-12) of what run returns"},
             "capabilities": {
                 "type": "object",
                 "description": "leave out unless the goal cannot be reached without",
                 "properties": {
-                    "network": {"type": "array", "items": {"type": "string"}},
+                    "network": _strings("hosts as name:port, such as `api.example.org:443`"),
                     "workspace": {"type": "string", "enum": ["none", "read", "write"]},
-                    "secrets": {"type": "array", "items": {"type": "string"}},
-                    "model_calls": {"type": "integer"},
+                    "secrets": _strings("names of secrets, never their values"),
+                    "model_calls": {"type": "integer", "minimum": 0, "description": "at most, per run"},
                 },
+                "additionalProperties": False,
             },
         },
         "required": ["name", "description", "code", "tests", "requirements", "input_schema", "output_schema"],
+        "additionalProperties": False,
     },
 )
 
 
-class _Form(msgspec.Struct, frozen=True):
-    name: str
-    description: str
-    code: str
-    tests: str
-    requirements: tuple[str, ...] = ()
-    input_schema: dict[str, Json] = {}
-    output_schema: dict[str, Json] = {}
-    capabilities: Capabilities = Capabilities()
-
-
 def draft_from(arguments: Json) -> ToolDraft:
-    """The draft behind the arguments of a `submit_tool` call. Raises ContractError."""
-    try:
-        form = msgspec.convert(arguments, _Form)
-    except msgspec.ValidationError as error:
-        raise ContractError((str(error),)) from error
-    problems = [*_name(form.name), *_texts(form), *_requirements(form.requirements)]
+    """The draft behind the arguments of a `submit_tool` call. Raises ContractError with every problem."""
+    if not isinstance(arguments, Mapping):
+        raise ContractError((f"the arguments have to be one JSON object, not {_kind(arguments)}",))
+    problems: list[str] = []
+    texts = {field: _text(problems, arguments, field) for field in ("name", "description", "code", "tests")}
+    schemas = {field: _schema(problems, arguments, field) for field in ("input_schema", "output_schema")}
+    requirements = _list(problems, arguments, "requirements")
+    problems += [
+        f"requirements: {one_line(one, 80)!r} is no plain PEP 508 requirement (no URL, path or option)"
+        for one in requirements
+        if requirement_name(one) is None
+    ]
+    capabilities = _capabilities(problems, arguments.get("capabilities"))
     if problems:
         raise ContractError(tuple(problems))
     return ToolDraft(
-        name=form.name,
-        description=" ".join(form.description.split()),
-        code=form.code.replace("\r\n", "\n"),
-        tests=form.tests.replace("\r\n", "\n"),
-        requirements=tuple(sorted({" ".join(one.split()) for one in form.requirements})),
-        input_schema=form.input_schema,
-        output_schema=form.output_schema,
-        capabilities=form.capabilities,
+        name=texts["name"],
+        description=" ".join(texts["description"].split()),
+        code=_newlines(texts["code"]),
+        tests=_newlines(texts["tests"]),
+        requirements=tuple(sorted({" ".join(one.split()) for one in requirements})),
+        input_schema=schemas["input_schema"],
+        output_schema=schemas["output_schema"],
+        capabilities=capabilities,
     )
 
 
+def requirement_name(requirement: str) -> str | None:
+    """The normalised distribution name (PEP 503), or None where it is no plain PEP 508 requirement."""
+    found = _REQUIREMENT.fullmatch(" ".join(requirement.split())) if len(requirement) <= 300 else None
+    return re.sub(r"[-_.]+", "-", found["name"]).lower() if found else None
+
+
+def header_requirements(code: str) -> tuple[str, ...] | None:
+    """The dependencies of a PEP 723 header, sorted; None without a header. Raises ContractError."""
+    import tomllib
+
+    found = _HEADER.search(code)
+    if found is None:
+        return None
+    lines = (line.removeprefix("#").removeprefix(" ") for line in found["toml"].split("\n"))
+    try:
+        listed = tomllib.loads("\n".join(lines)).get("dependencies", [])
+    except (ValueError, RecursionError) as error:
+        raise ContractError((f"the PEP 723 header is no TOML: {one_line(str(error))}",)) from error
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise ContractError(("the PEP 723 header's dependencies are no list of strings",))
+    return tuple(sorted({" ".join(one.split()) for one in listed}))
+
+
 def normalise(draft: ToolDraft) -> ToolDraft:
-    """The draft with its PEP 723 header true to its requirements and a `__main__`; idempotent."""
-    listed = ", ".join(f'"{one}"' for one in draft.requirements)
+    """The draft with a PEP 723 header true to its requirements and a `__main__`; idempotent."""
+    body = _newlines(draft.code).strip("\n") + "\n"
+    tree = _tree(body)
+    body = _without_header(body, tree).strip("\n") + "\n"
+    if tree is not None and not any(is_main_guard(node) for node in tree.body):
+        body = (body + _MAIN).lstrip("\n")
+    # A JSON string is a TOML basic string as well; markers hold quotes of their own.
+    listed = ", ".join(json.dumps(one) for one in draft.requirements)
     header = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{listed}]\n# ///\n'
-    body = _HEADER.sub("", draft.code).strip("\n")
-    if not re.search(r"(?m)^if __name__ == ", body):
-        body += _MAIN
-    code = header + body.rstrip("\n") + "\n"
-    return msgspec.structs.replace(draft, code=code, tests=draft.tests.strip("\n") + "\n")
+    tests = _newlines(draft.tests).strip("\n") + "\n"
+    return msgspec.structs.replace(draft, code=header + body, tests=tests)
 
 
-def _name(name: str) -> list[str]:
-    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
-        return [f"name: {name[:80]!r} is not snake_case of at most 64 characters"]
-    if keyword.iskeyword(name) or name in sys.stdlib_module_names or hasattr(builtins, name):
-        return [f"name: {name} is a name of Python's own"]
+def is_main_guard(node: ast.stmt) -> bool:
+    """True for `if __name__ == "__main__":`, either way round."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = (node.test.left, *node.test.comparators)
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    values = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return names == ["__name__"] and values == ["__main__"] and isinstance(node.test.ops[0], ast.Eq)
+
+
+def _without_header(body: str, tree: ast.Module | None) -> str:
+    """Without the headers that are comments; the same lines in a string belong to the tool."""
+    if tree is None:
+        found = _HEADER.match(body)
+        return body[found.end() :] if found else body
+    quoted: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None:
+            quoted.update(range(node.lineno + 1, node.end_lineno + 1))
+    return _HEADER.sub(
+        lambda found: found[0] if body.count("\n", 0, found.start()) + 1 in quoted else "", body
+    )
+
+
+def _tree(code: str) -> ast.Module | None:
+    with warnings.catch_warnings():  # an invalid escape would be printed over the screen
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None  # the review says why
+
+
+def _newlines(text: str) -> str:
+    """Line ends as Python reads them: a lone carriage return ends a line too."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _kind(value: Json) -> str:
+    kinds = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _text(problems: list[str], arguments: Mapping[str, Json], field: str) -> str:
+    value = arguments.get(field)
+    if value is None:
+        problems.append(f"{field}: it is missing")
+    elif not isinstance(value, str):
+        problems.append(f"{field}: it has to be a string, not {_kind(value)}")
+    elif not value.strip():
+        problems.append(f"{field}: it is empty")
+    elif fault := _text_fault(field, value):
+        problems.append(f"{field}: {fault}")
+    else:
+        return value
+    return ""
+
+
+def _text_fault(field: str, value: str) -> str:
+    if field == "name":
+        if not _NAME.fullmatch(value):
+            return f"{one_line(value, 80)!r} is not snake_case of at most 64 characters, a letter first"
+        taken = keyword.iskeyword(value) or value in sys.stdlib_module_names or hasattr(builtins, value)
+        return f"{value} is a name of Python's own" if taken else ""
+    largest = _LARGEST_DESCRIPTION if field == "description" else LARGEST_TEXT
+    try:
+        return f"it is longer than {largest} bytes" if len(value.encode()) > largest else ""
+    except UnicodeEncodeError:
+        return "it holds half a surrogate pair, which no file can hold"
+
+
+def _schema(problems: list[str], arguments: Mapping[str, Json], field: str) -> dict[str, Json]:
+    value = arguments.get(field)
+    if value is None:
+        problems.append(f"{field}: it is missing")
+    elif not isinstance(value, dict):
+        problems.append(f"{field}: it has to be an object, not {_kind(value)}")
+    else:
+        try:
+            if len(msgspec.json.encode(value)) <= _LARGEST_SCHEMA:
+                return value
+            problems.append(f"{field}: it is longer than {_LARGEST_SCHEMA} bytes")
+        except RecursionError:
+            problems.append(f"{field}: it is nested too deeply")
+        except (TypeError, ValueError) as error:
+            problems.append(f"{field}: it cannot be written as JSON ({one_line(str(error), 80)})")
+    return {}
+
+
+def _list(problems: list[str], arguments: Mapping[str, Json], field: str, prefix: str = "") -> list[str]:
+    value = arguments.get(field) or []
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        problems.append(f"{prefix}{field}: it has to be an array of strings")
+    elif len(value) > _MOST_ENTRIES:
+        problems.append(f"{prefix}{field}: there are more than {_MOST_ENTRIES}")
+    else:
+        return value
     return []
 
 
-def _texts(form: _Form) -> list[str]:
-    found = [
-        f"{field}: it is empty"
-        for field in ("description", "code", "tests")
-        if not getattr(form, field).strip()
+def _capabilities(problems: list[str], value: Json) -> Capabilities:
+    value = {} if value is None else value
+    if not isinstance(value, dict):
+        problems.append(f"capabilities: it has to be an object, not {_kind(value)}")
+        return Capabilities()
+    known = Capabilities.__struct_fields__
+    problems += [f"capabilities: there is no {one_line(str(one), 40)!r}" for one in value if one not in known]
+    network = _list(problems, value, "network", "capabilities.")
+    secrets = _list(problems, value, "secrets", "capabilities.")
+    workspace: Json = value.get("workspace") or "none"
+    calls: Json = value.get("model_calls") or 0
+    for host in network:
+        port = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*:(\d{1,5})", host, re.ASCII)
+        if port is None or not 0 < int(port[1]) < 65536:
+            problems.append(f"capabilities.network: {one_line(host, 80)!r} is not host:port")
+    problems += [
+        f"capabilities.secrets: {one_line(one, 80)!r} is not the name of a secret"
+        for one in secrets
+        if not re.fullmatch(r"[A-Za-z_]\w{0,63}", one, re.ASCII)
     ]
-    found += [
-        f"{field}: it has more than {_LARGEST} characters"
-        for field in ("code", "tests")
-        if len(getattr(form, field)) > _LARGEST
-    ]
-    if len(form.description) > 1000:
-        found.append("description: it has more than 1000 characters")
-    return found
-
-
-def _requirements(requirements: tuple[str, ...]) -> list[str]:
-    if len(requirements) > 20:
-        return ["requirements: there are more than 20"]
-    return [
-        f"requirements: {one[:80]!r} is no plain PEP 508 requirement (no URLs, no paths)"
-        for one in requirements
-        if not _PEP508.match(one.strip()) or "\n" in one
-    ]
+    if workspace not in ("none", "read", "write"):
+        problems.append("capabilities.workspace: it has to be none, read or write")
+    if not isinstance(calls, int) or isinstance(calls, bool) or not 0 <= calls <= 1000:
+        problems.append("capabilities.model_calls: it has to be a whole number from 0 to 1000")
+    return Capabilities(
+        network=tuple(sorted({host.lower() for host in network})),
+        workspace=workspace,
+        secrets=tuple(sorted(set(secrets))),
+        model_calls=calls,
+    )

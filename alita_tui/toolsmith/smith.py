@@ -37,7 +37,13 @@ from alita_tui.spine.values import (
     ToolRequest,
     Value,
 )
-from alita_tui.toolsmith.contract import SUBMIT_TOOL, ContractError, draft_from, normalise
+from alita_tui.toolsmith.contract import (
+    SUBMIT_TOOL,
+    ContractError,
+    draft_from,
+    header_requirements,
+    normalise,
+)
 from alita_tui.toolsmith.gate import Decision, Gate
 from alita_tui.toolsmith.review import review
 from alita_tui.view.model import BuildView
@@ -271,7 +277,12 @@ class Smith:
                 return BuildOutcome(result="rejected", reason=command.reason)
             case "edited":
                 edited = normalise(
-                    msgspec.structs.replace(draft, code=command.code, tests=command.tests or draft.tests)
+                    msgspec.structs.replace(
+                        draft,
+                        code=command.code,
+                        tests=command.tests or draft.tests,
+                        requirements=_edited_requirements(command.code, draft.requirements),
+                    )
                 )
                 # A person's edit is asked about again even where it fails: the evidence says so.
                 _, relocked = await self._prove(build, attempt + 1, edited, author="person")
@@ -317,6 +328,15 @@ def _brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
     for source in order.sources[:3]:
         parts.append(f'<untrusted source="{source.url}">\n{source.title}\n{source.excerpt}\n</untrusted>')
     return "\n\n".join(parts)
+
+
+def _edited_requirements(code: str, before: tuple[str, ...]) -> tuple[str, ...]:
+    """The requirements of an edited header; those of before where it has none that can be read."""
+    try:
+        listed = header_requirements(code)
+    except ContractError:
+        return before
+    return before if listed is None else tuple(sorted(listed))
 
 
 def _submitted(requests: tuple[ToolRequest, ...]) -> object:

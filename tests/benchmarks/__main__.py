@@ -1,0 +1,263 @@
+"""`make bench`: figures as ratios against a baseline of the same run, as a table and as build/bench.json."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+ROUNDS = 7
+TYPER = "import typer\napp = typer.Typer()\n@app.command()\ndef run() -> None: ...\n"
+EMPTY = "from textual.app import App\nfrom textual.widgets import Static\nclass A(App):\n    def compose(self):\n        yield Static('Library')\nA().run()\n"
+Row = dict[str, float | str | None]
+
+
+def row(value: float, unit: str, baseline: float | None = None) -> Row:
+    """One figure; the ratio where there is a baseline."""
+    ratio = round(value / baseline, 3) if baseline else None
+    return {
+        "value": round(value, 3),
+        "unit": unit,
+        "baseline": round(baseline, 3) if baseline else None,
+        "ratio": ratio,
+    }
+
+
+def spent(arguments: list[str], environ: dict[str, str]) -> float:
+    """Milliseconds of a process from start to end."""
+    started = time.perf_counter()
+    subprocess.run(arguments, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return (time.perf_counter() - started) * 1000
+
+
+def interleaved(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple[float, float]:
+    """Medians of two measurements that take turns, the first round thrown away."""
+    ours(), theirs()
+    pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+class Screen:
+    """A program in a pseudo-terminal."""
+
+    def __init__(self, arguments: list[str], environ: dict[str, str]) -> None:
+        self.main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
+        self.started = time.perf_counter()
+        self.process = subprocess.Popen(
+            arguments,
+            env={**environ, "TERM": "xterm-256color"},
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            start_new_session=True,
+        )
+        os.close(side)
+
+    def painted(self, text: bytes = b"Library") -> float:
+        """Milliseconds until a text was painted. Answers what a terminal is asked."""
+        said = b""
+        while text not in said:
+            if not select.select([self.main], [], [], 20)[0]:
+                raise RuntimeError(said[-500:])
+            piece = os.read(self.main, 65536)
+            said += piece
+            if b"\x1b[c" in piece:
+                os.write(self.main, b"\x1b[?62;22c")
+        return (time.perf_counter() - self.started) * 1000
+
+    def drain(self, seconds: float) -> None:
+        """Let it write for a while."""
+        end = time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            if select.select([self.main], [], [], left)[0]:
+                os.read(self.main, 65536)
+
+    def cpu(self) -> float:
+        """Seconds of processor time so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss(self) -> float:
+        """Megabytes in memory."""
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
+        return int(found[1]) / 1024 if found else 0.0
+
+    def end(self) -> None:
+        """Stop it."""
+        self.process.send_signal(signal.SIGTERM)
+        end = time.perf_counter() + 10
+        while self.process.poll() is None and time.perf_counter() < end:
+            if select.select([self.main], [], [], 0.1)[0]:
+                try:
+                    os.read(self.main, 65536)
+                except OSError:
+                    break
+        self.process.kill()
+        self.process.wait()
+        os.close(self.main)
+
+
+def furnish(home: Path) -> None:
+    """A library of 50 tools and 20 sessions."""
+    import msgspec
+    import streams
+
+    from alita_tui.registry.shelf import Shelf
+    from alita_tui.store.documents import DocumentTable
+    from alita_tui.store.sessions import SessionFile, SessionShelf
+
+    data = home / "data"
+    table = DocumentTable(data / "registry.json", "tools")
+    shelf = Shelf(table, data / "mcp_box")
+    for n in range(50):
+        draft = msgspec.structs.replace(streams.DRAFT, name=f"tool_number_{n}", tests=streams.TESTS)
+        shelf.register(draft, streams.LOCK, approval_id=f"p{n}", digest=draft.digest, sources=())
+    table.close()
+    sessions = SessionShelf(data / "sessions")
+    for _ in range(20):
+        session_id = sessions.new_id()
+        file = SessionFile.create(sessions.path(session_id), session_id)
+
+        async def fill(file: SessionFile = file) -> None:
+            for envelope in streams.walkthrough():
+                if envelope.durable:
+                    await file.record(envelope, barrier=False)
+
+        asyncio.run(fill())
+        file.close()
+
+
+def console(results: dict[str, Row], environ: dict[str, str]) -> None:
+    """First paint, idle processor time and memory of the console against an empty Textual app."""
+    ours = [sys.executable, "-m", "alita_tui", "--model", "demo:recorded"]
+    theirs = [sys.executable, "-c", EMPTY]
+
+    def paint(arguments: list[str]) -> float:
+        screen = Screen(arguments, environ)
+        try:
+            return screen.painted()
+        finally:
+            screen.end()
+
+    a, b = interleaved(lambda: paint(ours), lambda: paint(theirs))
+    results["console.first_paint_vs_empty"] = row(a, "ms", b)
+    memory = []
+    for arguments in (ours, theirs):
+        screen = Screen(arguments, environ)
+        screen.painted()
+        screen.drain(4)
+        before = screen.cpu()
+        screen.drain(10)
+        memory.append(screen.rss())
+        if arguments is ours:
+            results["console.idle_cpu_percent"] = row((screen.cpu() - before) * 10, "%")
+        screen.end()
+    results["console.rss_mb_over_empty"] = row(memory[0] - memory[1], "MB", None)
+
+
+def store(results: dict[str, Row]) -> None:
+    """The median append at event 50,000 against event 100."""
+    import streams
+
+    from alita_tui.store.sessions import SessionFile
+
+    tape = streams.Tape()
+    streams.opened(tape)
+
+    async def measure(file: SessionFile) -> tuple[float, float]:
+        from alita_tui.spine import events as e
+
+        def next_one(seq: int) -> object:
+            import msgspec
+
+            event = e.NoticeRaised(level="info", text=f"event {seq} " * 10)
+            return msgspec.structs.replace(tape.envelopes[0], seq=seq, event=event, at=datetime.now(UTC))
+
+        early, late = [], []
+        for seq in range(1, 50_201):
+            started = time.perf_counter()
+            await file.record(next_one(seq), barrier=False)  # type: ignore[arg-type]
+            took = (time.perf_counter() - started) * 1e6
+            if seq <= 200:
+                early.append(took)
+            elif seq > 50_000:
+                late.append(took)
+        return statistics.median(late), statistics.median(early)
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = SessionFile.create(Path(folder) / "s.json", "s")
+        late, early = asyncio.run(measure(file))
+        file.close()
+    results["store.append_at_50000_vs_100"] = row(late, "us", early)
+
+
+def sandbox(results: dict[str, Row], home: Path) -> None:
+    """One isolated run, container and all, against starting Python on the host."""
+    from alita_tui.sandbox.engine import PodmanSandbox
+    from alita_tui.sandbox.policy import default_settings
+    from alita_tui.spine.ports import Job
+
+    async def measure() -> float:
+        made = PodmanSandbox(default_settings(home / "data", home / "cache"), "bench")
+        job = Job(run_id="bench", module="bench_tool", code="def run() -> int:\n    return 1\n")
+        taken = []
+        try:
+            for _ in range(ROUNDS + 1):
+                started = time.perf_counter()
+                report = await made.run(job, lambda *_: None, lambda *_: None)
+                assert report.status == "ok", report
+                taken.append((time.perf_counter() - started) * 1000)
+        finally:
+            await made.close()
+        return statistics.median(taken[1:])
+
+    native = statistics.median(
+        spent([sys.executable, "-c", "print(1)"], dict(os.environ)) for _ in range(ROUNDS)
+    )
+    results["sandbox.run_vs_python_spawn"] = row(asyncio.run(measure()), "ms", native)
+
+
+def main() -> None:
+    """Measure, print, write."""
+    results: dict[str, Row] = {}
+    with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
+        home = Path(folder)
+        environ = {**os.environ, "ALITA_HOME": folder}
+        furnish(home)
+        version, typer = interleaved(
+            lambda: spent([sys.executable, "-m", "alita_tui", "--version"], environ),
+            lambda: spent([sys.executable, "-c", TYPER], environ),
+        )
+        results["cli.version_vs_typer"] = row(version, "ms", typer)
+        console(results, environ)
+        store(results)
+        sandbox(results, home)
+    Path("build").mkdir(exist_ok=True)
+    Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")
+    print(f"{'NAME':34} {'VALUE':>10} {'UNIT':>5} {'BASELINE':>10} {'RATIO':>8}")
+    for name, one in results.items():
+        shown = [
+            str(one[key]) if one[key] is not None else "" for key in ("value", "unit", "baseline", "ratio")
+        ]
+        print(f"{name:34} {shown[0]:>10} {shown[1]:>5} {shown[2]:>10} {shown[3]:>8}")
+
+
+if __name__ == "__main__":
+    main()

@@ -69,7 +69,15 @@ ACTIONS: tuple[Action, ...] = (
         "Leave this session saved and begin another",
         "session: new",
     ),
-    Action("app.theme", "f6", "theme", "Theme", "Choose a theme, with live preview", "theme: choose…"),
+    Action(
+        "app.theme",
+        "f6",
+        "theme",
+        "Theme",
+        "Choose a theme, with live preview",
+        "theme: choose…",
+        priority=True,  # a text area would take the key
+    ),
     Action(
         "app.review",
         "f8",
@@ -96,7 +104,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("session.library", "f3", "pane('library')", "Library", "Go to the tools", "view: library"),
     Action("session.sandbox", "f4", "pane('sandbox')", "Sandbox", "Go to the sandbox", "view: sandbox"),
     Action("session.side", "f9", "side", "Side panes", "Show or hide the side panes", "view: side panes"),
-    Action("session.plan", "f7", "plan", "Plan", "Open or fold the plan", "view: plan"),
+    Action(
+        "session.plan",
+        "f7",
+        "plan",
+        "Plan",
+        "Open or fold the plan",
+        "view: plan",
+        priority=True,  # as above
+    ),
     Action(
         "session.find", "ctrl+f", "find", "Find", "Search the trace", "view: search the trace", priority=True
     ),

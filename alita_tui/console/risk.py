@@ -75,7 +75,11 @@ def _names(code: str) -> list[Risk]:
         for field in ("id", "attr", "arg", "name", "asname", "module")
         if isinstance(text := getattr(node, field, None), str) and not text.isascii()
     }
-    return [Risk(f"names with letters outside ASCII: {', '.join(sorted(strange))}")] if strange else []
+    spelled = [
+        "".join(char if char.isascii() else f"⟨U+{ord(char):04X}⟩" for char in name)
+        for name in sorted(strange)
+    ]
+    return [Risk(f"names with letters outside ASCII: {', '.join(spelled)}")] if spelled else []
 
 
 def _tests(attempt: Attempt) -> list[Risk]:

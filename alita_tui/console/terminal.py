@@ -1,4 +1,4 @@
-"""What the terminal says of itself before the console takes it over."""
+"""The terminal around the console: what it says of itself before, and what must not be written on it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import sys
 import termios
 import time
 import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 _SECONDS = 0.1
 
@@ -48,3 +51,26 @@ def _ask_background() -> bool | None:
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in found.groups())
     dark: bool = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
     return dark
+
+
+@contextmanager
+def guarded_screen(log: Path | None = None) -> Iterator[None]:
+    """Keep what libraries write to file descriptor 2 off the screen; it goes to `log`, or nowhere.
+
+    Textual draws through `sys.__stderr__`, which gets a descriptor of its own here; the app is to be run
+    inside. Raises OSError when the log cannot be opened.
+    """
+    sys.stderr.flush()
+    target = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    before, screen = sys.__stderr__, os.dup(2)
+    os.dup2(target, 2)
+    os.close(target)
+    drawn = os.fdopen(screen, "w", encoding="utf-8", errors="replace")
+    sys.__stderr__ = drawn  # type: ignore[misc]  # the one place that Textual's driver looks at
+    try:
+        yield
+    finally:
+        drawn.flush()
+        sys.__stderr__ = before  # type: ignore[misc]
+        os.dup2(drawn.fileno(), 2)
+        drawn.close()

@@ -26,6 +26,7 @@ class Host(Themed):
 
     def __init__(self, view: SessionView, *, shift: float = LONG_AGO, theme: str = "alita-dark") -> None:
         super().__init__()
+        self.animation_level = "none"
         self.view = view
         self.shift = shift
         self.wanted_theme = theme

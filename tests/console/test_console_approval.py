@@ -117,11 +117,14 @@ async def test_reading_to_the_end_takes_the_second_key_away() -> None:
         assert [c.scrolled_to_end for c in app.decided] == [True]
 
 
-async def test_jumping_over_the_middle_is_not_reading_it() -> None:
+@pytest.mark.parametrize("animated", [False, True])
+async def test_jumping_over_the_middle_is_not_reading_it(animated: bool) -> None:
     app = Host(waiting_for(LONG))
+    app.animation_level = "full" if animated else "none"
     async with app.run_test(size=SMALL) as pilot:
         await settled(pilot)
         await pilot.press("end")
+        await pilot.wait_for_animation()
         await settled(pilot)
         code = app.review.query_one(CodeView)
         assert code.seen(code.lines)

@@ -65,6 +65,13 @@ def test_hidden_and_foreign_letters_are_loud_wherever_they_stand() -> None:
     assert ("···", "warn") in inked
 
 
+def test_they_are_as_loud_in_a_diff() -> None:
+    for new, old in ((NEW.code, OLD.code), (OLD.code, NEW.code)):
+        loud = [text for row in diff_rows(new, Base("v1", old)) for text, ink in row.body if ink == "hostile"]
+        assert "n\u0430me" in loud
+        assert "⟨U+202E⟩" in loud
+
+
 def test_words_wrap_under_the_label_and_long_ones_break() -> None:
     lines = [text_of(line) for line in fold_row(fact("goal", "one two three " + "x" * 40), 32)]
     assert lines[0].startswith("  goal")
@@ -175,7 +182,7 @@ def test_each_risk_is_named(changed: dict[str, object], said: str, serious: bool
     ("changed", "said"),
     [
         ({"code": "x = 'a\u202eb'\n"}, "1 hidden character"),
-        ({"code": "n\u0430me = 1\n"}, "n\u0430me"),
+        ({"code": "n\u0430me = 1\n"}, "n⟨U+0430⟩me"),
         ({"code": "def run(:\n"}, "no valid Python"),
         ({"code": "(" * 5000}, "no valid Python"),
         ({"capabilities": Capabilities(network=("a.example:443",))}, "the network host a.example:443"),

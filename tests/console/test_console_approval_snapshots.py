@@ -25,13 +25,9 @@ SMALL, MIDDLE, LARGE = (80, 24), (120, 36), (200, 55)
 Snap = Callable[..., bool]
 
 
-@pytest.fixture(autouse=True)
-def still(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
-
-
 def keys(*pressed: str) -> Callable[[Pilot[Any]], Any]:
     async def run(pilot: Pilot[Any]) -> None:
+        pilot.app.animation_level = "none"
         for field in pilot.app.screen.query(Input):
             field.cursor_blink = False
         await pilot.pause()

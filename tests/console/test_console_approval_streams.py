@@ -79,7 +79,7 @@ async def test_nothing_made_before_it_is_armed_decides() -> None:
     app.stopped = 1000.0
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        for turn in range(250):
+        for turn in range(160):
             screen = await anew(app, pilot, turn)
             assert app.stopped is not None
             opened = app.stopped
@@ -118,7 +118,7 @@ async def test_enter_space_and_escape_never_decide() -> None:
     app.stopped = 1000.0
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        for turn in range(120):
+        for turn in range(60):
             screen = await anew(app, pilot, turn)
             assert app.stopped is not None
             stream = Stream(app, rng, app.stopped)

@@ -45,6 +45,16 @@ def test_every_action_is_there_to_be_run(owner: str, widget: type[Widget]) -> No
             assert hasattr(widget, f"action_{name}"), one.id
 
 
+def test_no_key_of_app_or_session_is_lost_on_the_composer() -> None:
+    taken = set(Composer._merged_bindings.key_to_bindings)
+    lost = [
+        one.id
+        for one in ACTIONS
+        if one.owner in ("app", "session") and not one.priority and _keys(one, {}) & taken
+    ]
+    assert lost == []
+
+
 def test_bindings_carry_id_and_tooltip() -> None:
     for binding in bindings("app", "session"):
         assert binding.id and binding.tooltip

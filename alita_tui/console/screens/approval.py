@@ -93,9 +93,8 @@ class ApprovalScreen(GuardedScreen):
     def on_mount(self) -> None:
         """Show the build; from here on a person can see it."""
         self.on_resize()
-        queue = self.queue
-        first = queue[0] if queue else None
-        self._present(next((one for one in queue if one.approval_id == self._wanted), first))
+        first = next(iter(self.queue), None)
+        self._present(next((one for one in self.queue if one.approval_id == self._wanted), first))
         self.set_interval(0.1, self.tick)
 
     # --- what is shown ------------------------------------------------------------------
@@ -222,9 +221,8 @@ class ApprovalScreen(GuardedScreen):
         if review is None or review.build.approval_id != approval_id or not self._place:
             return
         review.disarm(self._clock())
-        draft = review.attempt.draft
-        changed = "" if tests == draft.tests else tests
-        if code == draft.code and not changed:
+        changed = "" if tests == review.attempt.draft.tests else tests
+        if code == review.attempt.draft.code and not changed:
             self.notify("Nothing was changed; the build keeps waiting.", markup=False)
         else:
             self._decide("edited", code=code, tests=changed)

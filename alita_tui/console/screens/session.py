@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.css.query import QueryType
 from textual.events import Click
 from textual.message import Message
 from textual.screen import Screen
@@ -23,6 +24,7 @@ from alita_tui.console.widgets.library import Library
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.queued import Queued
 from alita_tui.console.widgets.sandbox_pane import SandboxPane
+from alita_tui.console.widgets.side import Side
 from alita_tui.console.widgets.status import StatusLine
 from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
 from alita_tui.console.widgets.trace import Trace
@@ -96,14 +98,7 @@ class SessionScreen(Screen[None]):
                 yield Input(placeholder="Find in the trace", id="find", classes="line-input")
                 if self._suggestions:
                     yield Suggestions(self._suggestions, words.SUGGESTED, id="suggestions")
-            with Vertical(id="side"):
-                with Vertical(id="library-pane"):
-                    yield Plain("Library", classes="pane-title", id="title-library")
-                    yield Library(id="library")
-                    yield Input(placeholder="Filter the tools", id="filter", classes="line-input")
-                with Vertical(id="sandbox-pane"):
-                    yield Plain("Sandbox", classes="pane-title", id="title-sandbox")
-                    yield SandboxPane(id="sandbox")
+            yield Side(id="side")
         yield Plain(id="banner")
         yield Plain(id="question")
         yield Queued(id="queued")
@@ -125,6 +120,14 @@ class SessionScreen(Screen[None]):
     def home_focus(self) -> None:
         """Where the keys go when nothing else was chosen."""
         (self._player or self.query_one(Composer)).focus()
+
+    def focus_next(self, selector: str | type[QueryType] = "*") -> Widget | None:
+        """From the composer to what is offered, where something is; else as always."""
+        offers = self.query(Suggestion)
+        if offers and offers.first().display and offers.first().size and isinstance(self.focused, Composer):
+            self.set_focus(offers.first())
+            return self.focused
+        return super().focus_next(selector)
 
     def on_resize(self) -> None:
         """Side by side where there is room, one at a time where there is not."""
@@ -179,6 +182,7 @@ class SessionScreen(Screen[None]):
             line.update(text)
         asked = words.placeholder(view, self._keys)
         composer = self.query_one(Composer)
+        composer.remember(tuple(task.text for task in view.tasks))
         if composer.placeholder != asked:
             composer.placeholder = asked
 
@@ -234,14 +238,7 @@ class SessionScreen(Screen[None]):
     @on(Trace.FindAsked)
     def action_find(self) -> None:
         """Search the trace."""
-        self._ask("#find")
-
-    @on(Library.FindAsked)
-    def _filter_asked(self) -> None:
-        self._ask("#filter")
-
-    def _ask(self, where: str) -> None:
-        line = self.query_one(where, Input)
+        line = self.query_one("#find", Input)
         line.display = True
         line.focus()
 
@@ -254,15 +251,6 @@ class SessionScreen(Screen[None]):
         if event.value:
             said = f"{hits} rows; n and N go through them" if hits else "Nothing found"
             self.notify(said, markup=False, timeout=3)
-
-    @on(Input.Changed, "#filter")
-    def _filter(self, event: Input.Changed) -> None:
-        self.query_one(Library).filter(event.value)
-
-    @on(Input.Submitted, "#filter")
-    def _filtered(self, event: Input.Submitted) -> None:
-        event.input.display = bool(event.value)
-        self.query_one(Library).focus()
 
     def action_pane(self, name: str) -> None:
         """Go to a pane."""

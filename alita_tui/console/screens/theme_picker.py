@@ -24,7 +24,7 @@ class ThemePicker(ModalScreen[str | None]):
     CSS = """
     ThemePicker { align: right top; background: transparent; }
     #box {
-        width: 34; height: auto; max-height: 90%; margin: 2 2; background: $surface;
+        width: 40; height: auto; max-height: 90%; margin: 2 2; background: $surface;
         border: round $primary; padding: 0 1;
     }
     #box Plain { height: auto; color: $alita-muted; padding: 0 1; }

@@ -10,6 +10,7 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 
+from alita_tui.console.live_keys import shown_keys
 from alita_tui.console.review import presented
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
@@ -96,7 +97,9 @@ class PartTabs(Plain):
             pieces += [(text, ink), " "]
             self._spans.append((at, at + len(text), one))
             at += len(text) + 1
-        self.update(Content.assemble(*pieces))
+        keys = shown_keys(self.screen)
+        turn = " ".join(keys[one] for one in ("tab(-1)", "tab(1)") if one in keys)
+        self.update(Content.assemble(*pieces, (f"  {turn}" if turn else "", "$alita-muted")))
 
     def on_click(self, event: events.Click) -> None:
         """See `Chosen`."""

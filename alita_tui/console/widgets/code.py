@@ -99,7 +99,7 @@ def code_rows(code: str, *, sources: bool = True) -> list[Row]:
 def diff_rows(code: str, base: Base) -> list[Row]:
     """A unified diff from a base to the code, three lines of context, with the code's line numbers."""
     before, after = _plain(base.code), _plain(code)
-    inked = highlight(code)
+    was, inked = highlight(base.code), highlight(code)
     rows = [Row(((f" from {base.label} to this draft", "heading"),))]
     wide = max(len(str(len(after))), 3)
     groups = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3))
@@ -112,8 +112,12 @@ def diff_rows(code: str, base: Base) -> list[Row]:
             if tag == "equal":
                 rows += [_diff_row(" ", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
                 continue
-            rows += [_diff_row("-", 0, wide, ((before[n], "removed"),)) for n in range(i1, i2)]
-            rows += [_diff_row("+", n + 1, wide, ((after[n], "added"),)) for n in range(j1, j2)]
+            rows += [
+                _diff_row("-", 0, wide, _tinted(_line(was, n, before), "removed")) for n in range(i1, i2)
+            ]
+            rows += [
+                _diff_row("+", n + 1, wide, _tinted(_line(inked, n, after), "added")) for n in range(j1, j2)
+            ]
     return rows
 
 
@@ -124,6 +128,11 @@ def _plain(code: str) -> list[str]:
 
 def _line(inked: tuple[Line, ...], number: int, plain: list[str]) -> Line:
     return inked[number] if number < len(inked) else ((plain[number], ""),)
+
+
+def _tinted(line: Line, ink: str) -> Line:
+    """A line in one ink, but for what is loud."""
+    return tuple((text, own if own in ("hostile", "warn") else ink) for text, own in line)
 
 
 def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:

@@ -10,6 +10,9 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from alita_tui.console.actions import bindings
+from alita_tui.console.live_keys import actions_of
+
+_MINE = frozenset(("send", "send_next", "newline"))
 
 
 class Composer(TextArea):
@@ -39,16 +42,22 @@ class Composer(TextArea):
         self.cursor_blink = blink
         self._history: list[str] = []
         self._place = 0
+        self._unsent = ""
+        """What was being written when an earlier entry was brought back."""
+
+    def remember(self, tasks: tuple[str, ...]) -> None:
+        """Take the tasks of a session that is resumed as earlier entries, unless there are some."""
+        if tasks and not self._history:
+            self._history = list(tasks)
+            self._place = len(self._history)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Enter belongs to sending, not to the text area."""
-        if event.key in ("enter", "shift+enter", "ctrl+j"):
+        """Keys of ours that a text area would write."""
+        mine = actions_of(self, event.key) & _MINE
+        if mine:
             event.stop()
             event.prevent_default()
-            if event.key == "enter":
-                self.action_send()
-            else:
-                self.action_newline()
+            await self.run_action(min(mine))
             return
         await super()._on_key(event)
 
@@ -66,19 +75,21 @@ class Composer(TextArea):
 
     def action_earlier(self) -> None:
         """The entry before, when the cursor is in the first line."""
-        if self.cursor_location[0] > 0:
+        if not self.navigator.is_first_wrapped_line(self.cursor_location):
             self.action_cursor_up()
         elif self._place > 0:
+            if self._place == len(self._history):
+                self._unsent = self.text
             self._place -= 1
             self._bring(self._history[self._place])
 
     def action_later(self) -> None:
         """The entry after, when the cursor is in the last line."""
-        if self.cursor_location[0] < self.document.line_count - 1:
+        if not self.navigator.is_last_wrapped_line(self.cursor_location):
             self.action_cursor_down()
         elif self._place < len(self._history):
             self._place += 1
-            self._bring(self._history[self._place] if self._place < len(self._history) else "")
+            self._bring(self._history[self._place] if self._place < len(self._history) else self._unsent)
 
     def _bring(self, text: str) -> None:
         self.text = text

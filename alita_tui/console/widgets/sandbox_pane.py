@@ -65,7 +65,7 @@ def _run(run: SandboxRun) -> list[Row]:
     if run.limits_hit:
         rows.append(Row(((f"limit hit: {', '.join(run.limits_hit)}", "bad"),), (("  ", ""),)))
     rows += [
-        Row((("✓ " if passed else "✗ ", "good" if passed else "bad"), (name, "muted")), (("  ", ""),))
+        Row(((name, "muted"),), (("  ", ""), ("✓ " if passed else "✗ ", "good" if passed else "bad")))
         for name, passed in run.cases
     ]
     for text, quiet in ((run.stdout, ""), (run.stderr, "warn")):

@@ -245,7 +245,9 @@ class Sheet(Entry, ScrollView, can_focus=True):
         return strip.apply_offsets(0, number)
 
     def _note(self, number: int) -> None:
-        """A line is on screen; at the last one of its row, the row was seen."""
+        """A line is on screen; at the last one of its row, the row was seen. Rushing past is not seeing."""
+        if round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y)):
+            return
         owner = self._owner[number]
         source = self._rows[owner].source
         last = number + 1 == len(self._owner) or self._owner[number + 1] != owner

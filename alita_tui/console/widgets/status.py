@@ -91,8 +91,6 @@ class StatusLine(Plain):
         parts: list[tuple[int, str, str]] = []
         if view.recorded:
             parts.append((1, " RECORDED ", "bold $background on $alita-recorded"))
-        if self._replay:
-            parts.append((1, " REPLAY ", "bold $background on $primary"))
         spin = _FRAMES[self._frame % len(_FRAMES)] + " " if self._timer is not None else ""
         tone = "$alita-good" if not view.busy else "$primary"
         if view.phase in ("waiting", "asking", "parked"):

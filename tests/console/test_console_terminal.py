@@ -1,0 +1,97 @@
+"""The terminal around the console, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GUARD = """
+import os, sys
+from pathlib import Path
+from alita_tui.console.terminal import guarded_screen
+with guarded_screen(Path(sys.argv[1])):
+    os.write(2, b"native noise\\n")
+    print("drawn", file=sys.__stderr__)
+os.write(2, b"after\\n")
+print("and after", file=sys.stderr)
+"""
+
+
+def test_native_writes_stay_off_the_screen(tmp_path: Path) -> None:
+    log = tmp_path / "noise.log"
+    ended = subprocess.run(
+        [sys.executable, "-c", GUARD, str(log)], capture_output=True, text=True, check=True
+    )
+    assert ended.stderr == "drawn\nafter\nand after\n"
+    assert log.read_text() == "native noise\n"
+
+
+ASK = """
+import os, sys
+os.environ["COLORFGBG"] = sys.argv[1]
+from alita_tui.console.terminal import dark_background
+print("dark" if dark_background() else "light")
+"""
+
+
+def ask(answer: bytes, colours: str = "") -> str:
+    """What the question makes of a terminal that answers so."""
+    main, side = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", ASK, colours], stdin=side, stdout=side, stderr=subprocess.PIPE
+    )
+    os.close(side)
+    said = b""
+    try:
+        while select.select([main], [], [], 20)[0]:
+            try:
+                data = os.read(main, 1024)
+            except OSError:
+                break
+            said += data
+            if b"\x1b]11;?" in data and answer:
+                os.write(main, answer)
+            if b"dark" in said or b"light" in said:
+                break
+    finally:
+        child.wait(20)
+        os.close(main)
+    assert child.stderr is not None
+    assert child.stderr.read() == b""
+    child.stderr.close()
+    return "dark" if b"dark" in said else "light" if b"light" in said else repr(said)
+
+
+@pytest.mark.parametrize(
+    ("answer", "colours", "found"),
+    [
+        (b"\x1b]11;rgb:fbfb/fafa/f7f7\x07\x1b[?62c", "", "light"),
+        (b"\x1b]11;rgb:1111/1515/1c1c\x1b\\\x1b[?62c", "0;15", "dark"),
+        (b"\x1b]11;rgb:ff/ff/ff\x07\x1b[?62c", "", "light"),
+        (b"\x1b[?62c", "0;15", "light"),
+        (b"\x1b[?62c", "15;0", "dark"),
+        (b"", "0;default;15", "light"),
+        (b"", "", "dark"),
+    ],
+)
+def test_the_background_is_asked_for_and_a_dumb_terminal_is_not_waited_for(
+    answer: bytes, colours: str, found: str
+) -> None:
+    assert ask(answer, colours) == found
+
+
+def test_no_terminal_is_not_asked(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", ASK, "0;15"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "light\n"

@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -315,14 +316,14 @@ class Live:
         await self.bus.emit(e.SandboxChecked(status=await self._sandbox.status()))
 
     async def _close(self) -> None:
-        try:
+        """Let everything go, each part even where another fails."""
+        async with AsyncExitStack() as parts:
+            parts.push_async_callback(asyncio.to_thread, self._file.close)
+            parts.push_async_callback(self._model.aclose)
+            parts.push_async_callback(self._web.close)
+            parts.push_async_callback(self._sandbox.close)
+            parts.callback(self.bus.close)
             await self.bus.emit(e.SessionClosed())
-        finally:
-            self.bus.close()
-            await self._sandbox.close()
-            await self._web.close()
-            await self._model.aclose()
-            await asyncio.to_thread(self._file.close)
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)

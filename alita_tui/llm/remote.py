@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -20,6 +21,8 @@ from alita_tui.spine.values import Usage
 
 _CONNECT = 10.0
 """Seconds until a server has to take a connection."""
+_SENDABLE = re.compile(r"[\x21-\x7e]*")
+_UNUSABLE = "Check the base URL, and HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment."
 
 
 class RemoteModel(ABC):
@@ -32,7 +35,7 @@ class RemoteModel(ABC):
 
     def __init__(self, provider: str, model: str, *, api_key: str, base_url: str, timeout: float) -> None:
         """`timeout` is the longest silence in seconds."""
-        self._at = Endpoint(provider, model, base_url, api_key)
+        self._at = Endpoint(provider, model, base_url, api_key.strip())
         self._timeout = timeout
         self._sdk: Any = None
         self._client: Any = None
@@ -65,17 +68,31 @@ class RemoteModel(ABC):
     async def warm(self) -> None:
         """Import the SDK and make the client, in a thread; sends nothing.
 
-        Raises ModelError when the SDK is missing.
+        Raises ModelError when the SDK is missing, or when the key, the base URL or what the
+        environment says about proxies and certificates cannot be used.
         """
         async with self._opening:
-            if self._client is not None:
-                return
-            try:
-                self._sdk = await self.preload()
-                self._client = await asyncio.to_thread(self._connect)
-            except ImportError as error:
-                hint = "Install alita again, with all it needs."
-                raise self._at.fault("unavailable", f"{error}.", hint=hint) from None
+            if self._client is None:
+                await self._open()
+
+    async def _open(self) -> None:
+        if not _SENDABLE.fullmatch(self._at.key):
+            # Refused here: the HTTP library's own words would show the key, escaped.
+            raise self._at.fault("auth", "The key has characters that no key has.")
+        try:
+            self._sdk = await self.preload()
+        except ImportError as error:
+            hint = "Install alita again, with all it needs."
+            raise self._at.fault("unavailable", f"{error}.", hint=hint) from None
+        import httpx2
+
+        try:
+            self._client = await asyncio.to_thread(self._connect)
+        except httpx2.InvalidURL:  # whose words may show a proxy's password
+            raise self._at.fault("unavailable", "A URL cannot be read.", hint=_UNUSABLE) from None
+        except (ImportError, OSError, ValueError) as error:
+            what = f"No connection can be set up: {error}"
+            raise self._at.fault("unavailable", what, hint=_UNUSABLE) from None
 
     async def aclose(self) -> None:
         """Close the connections. The model can be asked again afterwards."""
@@ -123,7 +140,7 @@ class RemoteModel(ABC):
             "http_client": self._sdk.DefaultAsyncHttpxClient(
                 # A redirect would carry the key to another host; a proxy cannot reach this machine.
                 follow_redirects=False,
-                mounts={f"all://{host}": None} if _is_loopback(host) else {},
+                mounts={f"all://{_bracketed(host)}": None} if _is_loopback(host) else {},
             ),
         }
 
@@ -163,3 +180,8 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _bracketed(host: str) -> str:
+    """A host as it stands in a URL (RFC 3986, 3.2.2)."""
+    return f"[{host}]" if ":" in host else host

@@ -13,8 +13,10 @@ from servers.wire import ModelServer
 from alita_tui.llm.anthropic_model import AnthropicModel
 from alita_tui.llm.openai_model import OpenAIModel
 from alita_tui.llm.remote import RemoteModel
+from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports import Delta, Message, ModelRequest, Reply, ToolSpec
+from alita_tui.spine.values import Usage
 
 KEY = "sk-test-4f7a9c2e"
 FIND = ToolSpec(
@@ -29,6 +31,10 @@ REQUEST = ModelRequest(
     tools=(FIND,),
     must_call="*",
     max_tokens=900,
+)
+TEXT = ScriptReply(text="Die Größe ist 3 – gut 👍.", usage=Usage(input_tokens=120, output_tokens=9))
+CALL = ScriptReply(
+    text="I look.", requests=(ScriptRequest(name="find_tool", arguments={"query": "mail — ✉ größe"}),)
 )
 ADAPTERS: dict[str, tuple[type[ModelServer], type[RemoteModel]]] = {
     "anthropic": (AnthropicServer, AnthropicModel),

@@ -46,9 +46,10 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     after: int = 0
     """Events of the stream that are sent before `then`."""
-    then: Literal["go_on", "end", "cut", "reset", "stall", "send"] = "go_on"
+    then: Literal["go_on", "end", "cut", "reset", "stall", "hold", "send"] = "go_on"
     """`end`: the body ends in good order. `cut`: the connection closes in the middle of it. `reset`: it
-    is reset. `stall`: nothing more comes until the client goes. `send`: `junk` is sent, then the rest."""
+    is reset. `stall`: nothing more comes until the client goes. `hold`: the rest comes after `release`.
+    `send`: `junk` is sent, then the rest."""
     junk: bytes = b""
     piece: int = 0
     """The body is sent in chunks of so many bytes, each in its own write; 0: one chunk per event."""
@@ -69,10 +70,14 @@ class ModelServer(ABC):
         self.requests: list[Received] = []
         self.left = threading.Event()
         """Set when a client went before its answer was complete."""
-        self._faults: deque[Fault] = deque()
+        self.all_left = threading.Event()
+        """Set while no connection is open, once there was one."""
+        self.faults: deque[Fault] = deque()
+        """What the next requests meet, in order."""
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._stop: asyncio.Event
+        self._released: asyncio.Event
         self._port = 0
         self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
 
@@ -95,7 +100,11 @@ class ModelServer(ABC):
 
     def plan(self, *faults: Fault) -> None:
         """Each of the next requests meets one of these, in order."""
-        self._faults.extend(faults)
+        self.faults.extend(faults)
+
+    def release(self) -> None:
+        """Let the answers that are held go on."""
+        self._loop.call_soon_threadsafe(self._released.set)
 
     async def client_left(self, timeout: float = 10.0) -> bool:
         """Wait until a client went before its answer was complete."""
@@ -138,23 +147,24 @@ class ModelServer(ABC):
         self._loop.close()
 
     async def _serve(self) -> None:
-        self._stop = asyncio.Event()
+        self._stop, self._released = asyncio.Event(), asyncio.Event()
         talks: set[asyncio.Task[None]] = set()
 
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
             talks.add(task)
+            self.all_left.clear()
             try:
                 while await self._exchange(reader, writer):
                     pass
-            except (ConnectionError, asyncio.IncompleteReadError):
-                pass
-            except asyncio.CancelledError:
+            except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 pass
             finally:
                 talks.discard(task)
                 writer.close()
+                if not talks:
+                    self.all_left.set()
 
         server = await asyncio.start_server(talk, "127.0.0.1", 0, limit=16 << 20)
         self._port = server.sockets[0].getsockname()[1]
@@ -177,7 +187,7 @@ class ModelServer(ABC):
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
         body = json.loads(raw) if raw else None
         self.requests.append(Received(method, path, headers, body))
-        fault = self._faults.popleft() if self._faults else Fault()
+        fault = self.faults.popleft() if self.faults else Fault()
         if fault.status:
             text = f"refused with {fault.status}"
             answer = fault.body if fault.body is not None else self._json(self.error_body(fault.status, text))
@@ -226,16 +236,20 @@ class ModelServer(ABC):
                 if gone.done():
                     self.left.set()
                     return False
-            if fault.then == "stall":
-                await gone
-                self.left.set()
-                return False
+            if fault.then in ("stall", "hold"):
+                released = asyncio.ensure_future(self._released.wait())
+                waited = [gone, released] if fault.then == "hold" else [gone]
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                released.cancel()
+                if gone.done():
+                    self.left.set()
+                    return False
             if fault.then == "reset":
                 writer.transport.abort()
                 return False
             if fault.then == "cut":
                 return False
-            if fault.then == "send":
+            if fault.then in ("hold", "send"):
                 await self._send(writer, fault.junk, fault.piece)
                 for event in events[fault.after :]:
                     await self._send(writer, event, fault.piece)
@@ -250,7 +264,7 @@ class ModelServer(ABC):
         return not over
 
     async def _send(self, writer: asyncio.StreamWriter, data: bytes, piece: int) -> None:
-        size = piece or max(len(data), 1)
+        size = piece or max(len(data), 1)  # no data is no chunk: an empty one would end the body
         for start in range(0, len(data), size):
             part = data[start : start + size]
             writer.write(b"%x\r\n%b\r\n" % (len(part), part))

@@ -56,8 +56,9 @@ def open_setup(home: Path | None) -> None:
 class HouseCatalog:
     """Meets the console's `Catalog` from the house's stores."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: House, painted: asyncio.Event | None = None) -> None:
         self._house = house
+        self._painted = painted
 
     async def sessions(self) -> tuple[SessionLine, ...]:
         """See `Catalog.sessions`."""
@@ -92,6 +93,8 @@ class HouseCatalog:
         """See `Catalog.preload`."""
         from alita_tui.llm.factory import preload
 
+        if self._painted is not None:
+            self._painted.set()
         if not self._house.demo:
             await preload(self._house.loaded.settings.model.provider)
 
@@ -122,15 +125,23 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
     from alita_tui.wiring import close, live
 
     opened = await live(house, session, parks=False)
-    engine = asyncio.create_task(opened.run(), name="alita engine")
+    painted = asyncio.Event()
+
+    async def serve() -> None:
+        # The engine's own imports would share the interpreter with the first paint.
+        await painted.wait()
+        await opened.run()
+
+    engine = asyncio.create_task(serve(), name="alita engine")
     app = AlitaApp(
         opened.source,
         opened,
-        catalog=HouseCatalog(house),
+        catalog=HouseCatalog(house, painted),
         options=_options(house, suggestions=house.suggestions),
     )
     engine.add_done_callback(lambda done: app.exit() if not done.cancelled() and done.exception() else None)
     switch = await app.run_async(mouse=house.loaded.settings.console.mouse)
+    painted.set()
     if not engine.done():
         await close(opened, engine)
     else:

@@ -122,6 +122,7 @@ def _options(house: House, *, suggestions: tuple[str, ...] = ()) -> ConsoleOptio
 async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
     """One session on screen until it is left; its engine runs beside it on the same loop."""
     from alita_tui.console.app import AlitaApp
+    from alita_tui.console.terminal import guarded_screen
     from alita_tui.wiring import close, live
 
     opened = await live(house, session, parks=False)
@@ -140,7 +141,8 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
         options=_options(house, suggestions=house.suggestions),
     )
     engine.add_done_callback(lambda done: app.exit() if not done.cancelled() and done.exception() else None)
-    switch = await app.run_async(mouse=house.loaded.settings.console.mouse)
+    with guarded_screen(house.paths.log):
+        switch = await app.run_async(mouse=house.loaded.settings.console.mouse)
     painted.set()
     if not engine.done():
         await close(opened, engine)
@@ -151,6 +153,7 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
 
 async def _replay(house: House, session: str | None) -> int:
     from alita_tui.console.app import AlitaApp
+    from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import Playback
     from alita_tui.replay.recording import Recording
     from alita_tui.wiring import recording
@@ -158,7 +161,8 @@ async def _replay(house: House, session: str | None) -> int:
     envelopes = await asyncio.to_thread(recording, house, session)
     playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
     app = AlitaApp(playback, None, catalog=HouseCatalog(house), options=_options(house), playback=playback)
-    await app.run_async(mouse=house.loaded.settings.console.mouse)
+    with guarded_screen(house.paths.log):
+        await app.run_async(mouse=house.loaded.settings.console.mouse)
     return app.return_code or 0
 
 

@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 Ink = tuple[str, str]
-"""A piece of text and the name of its ink (see `LineView.INKS`)."""
+"""A piece of text and the name of its ink (a component class of the widget that draws it)."""
 Line = tuple[Ink, ...]
 """One line on screen, left to right."""
 
@@ -103,3 +103,21 @@ def restyle(strip: Strip, start: int, end: int, style: Style) -> Strip:
     before, middle, after = strip.crop(0, start), strip.crop(start, end), strip.crop(end)
     over = Strip([Segment(s.text, (s.style or Style()) + style, s.control) for s in middle])
     return Strip.join([before, over, after])
+
+
+def marked(strip: Strip, needle: str, style: Style) -> Strip:
+    """A strip with every place of a text (in lower case) marked."""
+    text = strip.text.lower()
+    start = text.find(needle) if len(text) == len(strip.text) else -1  # a few letters grow in lower case
+    while start >= 0:
+        end = start + len(needle)
+        cells = strip.index_to_cell_position(start), strip.index_to_cell_position(end)
+        strip = restyle(strip, *cells, style)
+        start = text.find(needle, end)
+    return strip
+
+
+def ink_styles(owner: str, inks: Sequence[str]) -> str:
+    """The rules of a widget's component classes `OWNER--INK`: each ink in its token's colour."""
+    plain = {"text": "color: $foreground;", "strong": "color: $foreground; text-style: bold;"}
+    return "".join(f".{owner}--{ink} {{ {plain.get(ink, f'color: $alita-{ink};')} }}\n" for ink in inks)

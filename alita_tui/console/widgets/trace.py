@@ -7,13 +7,11 @@ wrapped and coloured. At its end it follows what comes; whoever scrolls up stays
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import accumulate
 from typing import ClassVar
 
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -23,20 +21,18 @@ from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.widgets import trace_lines
-from alita_tui.console.widgets.inked import Line, restyle, text_of, to_strip, wrap
-from alita_tui.view.model import SessionView, TraceRow
-from alita_tui.view.rows import Rows
+from alita_tui.console.widgets.inked import Line, ink_styles, marked, restyle, text_of, to_strip
+from alita_tui.console.widgets.trace_layout import Layout
+from alita_tui.view.model import SessionView
+
+_MARKS = ("cursor", "mark", "hit")
 
 
 class Trace(ScrollView, can_focus=True):
     """One row per event that says something; rows only ever join at the end."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"trace--{ink}" for ink in trace_lines.INKS} | {
-        "trace--cursor",
-        "trace--mark",
-        "trace--hit",
-    }
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"trace--{ink}" for ink in (*trace_lines.INKS, *_MARKS)}
     DEFAULT_CSS = (
         """
     Trace {
@@ -45,18 +41,10 @@ class Trace(ScrollView, can_focus=True):
         .trace--cursor { background: $alita-cursor; }
         .trace--mark { color: $accent; }
         .trace--hit { color: $background; background: $accent; }
-        .trace--text { color: $foreground; }
-        .trace--strong { color: $foreground; text-style: bold; }
-        .trace--task { color: $alita-task; text-style: bold; }
-        .trace--thought { color: $alita-thought; text-style: italic; }
-        .trace--wait { color: $alita-wait; text-style: bold; }
     """
-        + "".join(
-            f".trace--{ink} {{ color: $alita-{ink}; }}\n"
-            for ink in trace_lines.INKS
-            if ink not in ("text", "strong", "task", "thought", "wait")
-        )
-        + "}"
+        + ink_styles("trace", trace_lines.INKS)
+        + ".trace--task { text-style: bold; } .trace--wait { text-style: bold; }\n"
+        + ".trace--thought { text-style: italic; }\n}"
     )
 
     follow: reactive[bool] = reactive(True)
@@ -84,15 +72,10 @@ class Trace(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None, welcome: tuple[str, ...] = ()) -> None:
         super().__init__(id=id)
         self._welcome = welcome
-        self._rows: Rows[TraceRow] = Rows()
-        self._starts: list[int] = [0]
-        """First screen line of each row, and the end of the last one."""
-        self._opened: set[int] = set()
-        self._cache: LRUCache[int, list[Line]] = LRUCache(1024)
+        self._laid = Layout()
         self._view = SessionView()
         self._after: list[Line] = []
         """Lines after the last row: what is growing, or the welcome."""
-        self._wide = 0
         self._styles: dict[str, Style] = {}
         self._unseen = 0
         self._needle = ""
@@ -101,53 +84,30 @@ class Trace(ScrollView, can_focus=True):
 
     def advance(self, view: SessionView) -> None:
         """Draw a newer view, or an earlier one after a seek."""
-        rows, before = view.trace, self._rows
-        if rows is before and view.live == self._view.live:
+        laid = self._laid
+        if view.trace is laid.rows and view.live == self._view.live:
             return
-        kept = min(len(rows), len(before))
-        if kept and rows[kept - 1] != before[kept - 1]:
-            kept = 0
-        newest = self.cursor >= len(before) - 1
-        self._view, self._rows = view, rows
-        self._opened = {index for index in self._opened if index < kept}
-        if self.cursor >= len(rows) or (newest and self.follow):
-            self.cursor = len(rows) - 1
-        if not self._wide:
+        newest = self.cursor >= len(laid.rows) - 1
+        self._view, kept = view, laid.show(view.trace)
+        count = len(laid.rows)
+        if self.cursor >= count or (newest and self.follow):
+            self.cursor = count - 1
+        if not laid.width:
             return
-        self._measure(kept)
         self._place()
-        if len(rows) > kept and not self.follow:
-            self._unseen += len(rows) - kept
+        if count > kept and not self.follow and laid.end > self.size.height:
+            self._unseen += count - kept
             self.post_message(self.FollowChanged(self._unseen))
 
-    def _measure(self, start: int) -> None:
-        """Find where each row begins, from one row on."""
-        for index in range(start, len(self._starts) - 1):
-            self._cache.discard(index)
-        del self._starts[start + 1 :]
-        before = self._rows[start - 1] if start else None
-        heights = [self._starts[-1]]
-        for index, row in enumerate(self._rows.since(start), start):
-            heights.append(trace_lines.height(row, before, self._wide, opened=index in self._opened))
-            before = row
-        self._starts[-1:] = accumulate(heights)
-
     def _place(self) -> None:
-        self._after = trace_lines.growing(self._view.live, self._wide)
-        if not len(self._rows) and not self._after:
-            self._after = self._greeting()
-        self.virtual_size = Size(self._wide, self._starts[-1] + len(self._after))
+        self._after = trace_lines.growing(self._view.live, self._laid.width)
+        if not len(self._laid.rows) and not self._after:
+            self._after = trace_lines.greeting(self._welcome, self._laid.width)
+        self.virtual_size = Size(self._laid.width, self._laid.end + len(self._after))
         if self.follow:
             # The new size counts after the next layout only; a scroll before it would stop short.
             self.call_after_refresh(self._to_end)
         self.refresh()
-
-    def _greeting(self) -> list[Line]:
-        lines: list[Line] = [()]
-        for number, part in enumerate(self._welcome):
-            ink = "strong" if number == 0 else "muted"
-            lines += [(("   ", ""), (text, ink)) for text in wrap(part, max(self._wide - 4, 10))]
-        return lines
 
     def _to_end(self) -> None:
         if self.follow:
@@ -155,15 +115,13 @@ class Trace(ScrollView, can_focus=True):
 
     def on_resize(self, _event: events.Resize) -> None:
         """Wrap anew for another width, and keep the row at the top where it is."""
-        width = self.scrollable_content_region.width
-        if width > 0 and width != self._wide:
-            top = self._row_at(round(self.scroll_y))
-            self._wide = width
-            self._cache.clear()
-            self._measure(0)
+        width, laid = self.scrollable_content_region.width, self._laid
+        if width > 0 and width != laid.width:
+            top = laid.row_at(round(self.scroll_y))
+            laid.fit(width)
             self._place()
-            if not self.follow and 0 <= top < len(self._rows):
-                self.scroll_to(y=self._starts[top], animate=False, immediate=True)
+            if not self.follow and top < len(laid.rows):
+                self.scroll_to(y=laid.place(top)[0], animate=False, immediate=True)
         elif self.follow:
             self.call_after_refresh(self._to_end)
 
@@ -173,27 +131,14 @@ class Trace(ScrollView, can_focus=True):
         self._styles.clear()
         self.refresh()
 
-    def _row_at(self, line: int) -> int:
-        return bisect_right(self._starts, line) - 1
-
-    def _lines(self, index: int) -> list[Line]:
-        found = self._cache.get(index)
-        if found is None:
-            before = self._rows[index - 1] if index else None
-            found = trace_lines.fold(self._rows[index], before, self._wide, opened=index in self._opened)
-            self._cache[index] = found
-        return found
-
     # --- drawing --------------------------------------------------------------------------
 
     def _line(self, number: int) -> tuple[int, Line]:
         """A line of the whole trace, and the row that it belongs to."""
-        index = self._row_at(number)
-        if index >= len(self._rows):
-            place = number - self._starts[-1]
-            return index, self._after[place] if 0 <= place < len(self._after) else ()
-        lines, place = self._lines(index), number - self._starts[index]
-        return index, lines[place] if place < len(lines) else ()
+        place = number - self._laid.end
+        if place < 0:
+            return self._laid.line(number)
+        return len(self._laid.rows), self._after[place] if place < len(self._after) else ()
 
     def render_line(self, y: int) -> Strip:
         """One line on screen."""
@@ -201,54 +146,36 @@ class Trace(ScrollView, can_focus=True):
         base = self.rich_style
         if not self._styles:
             self._styles = {
-                ink: self.get_component_rich_style(f"trace--{ink}", partial=True) for ink in trace_lines.INKS
+                ink: self.get_component_rich_style(f"trace--{ink}", partial=True)
+                for ink in (*trace_lines.INKS, *_MARKS)
             }
         index, line = self._line(number)
-        if index == self.cursor and self.has_focus and line and index < len(self._rows):
-            base = base + self.get_component_rich_style("trace--cursor", partial=True)
-            mark = to_strip((("▌", ""),), self._styles, base + self._style("mark"), 1)
+        if index == self.cursor and self.has_focus and line and index < len(self._laid.rows):
+            base = base + self._styles["cursor"]
+            mark = to_strip((("▌", ""),), self._styles, base + self._styles["mark"], 1)
             strip = Strip.join([mark, to_strip(line, self._styles, base, width).crop(1)])
         else:
             strip = to_strip(line, self._styles, base, width)
         if self._needle:
-            strip = self._with_hits(strip)
+            strip = marked(strip, self._needle, self._styles["hit"])
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(number)) is not None:
             strip = restyle(strip, *span, self.screen.get_component_rich_style("screen--selection"))
         return strip.apply_offsets(0, number)
 
-    def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"trace--{name}", partial=True)
-
-    def _with_hits(self, strip: Strip) -> Strip:
-        text = strip.text.lower()
-        start = text.find(self._needle)
-        while start >= 0:
-            end = start + len(self._needle)
-            cells = strip.index_to_cell_position(start), strip.index_to_cell_position(end)
-            strip = restyle(strip, *cells, self._style("hit"))
-            start = text.find(self._needle, end)
-        return strip
-
     # --- moving ---------------------------------------------------------------------------
-
-    def watch_cursor(self, cursor: int) -> None:
-        """Draw the chosen row as such."""
-        self.refresh()
 
     def _go(self, index: int) -> None:
         """Choose a row and bring it on screen; the last one follows again."""
-        if not len(self._rows) or not self._wide:
+        if not len(self._laid.rows) or not self._laid.width:
             return
-        self.cursor = min(max(index, 0), len(self._rows) - 1)
-        if self.cursor == len(self._rows) - 1:
+        self.cursor = min(max(index, 0), len(self._laid.rows) - 1)
+        if self.cursor == len(self._laid.rows) - 1:
             self._resume()
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
             return
         self.follow = False
-        top, bottom = self._starts[self.cursor], self._starts[self.cursor + 1]
-        height = min(max(bottom - top, 1), max(self.size.height, 1))
-        self.scroll_to_region(Region(0, top, 1, height), animate=False, immediate=True)
+        self._bring(self.cursor)
 
     def watch_scroll_y(self, old: float, new: float) -> None:
         """Going up leaves the end behind; being at the end follows it again."""
@@ -264,30 +191,23 @@ class Trace(ScrollView, can_focus=True):
         self._unseen = 0
         self.post_message(self.FollowChanged(0))
 
-    def on_focus(self) -> None:
-        """The newest row is chosen when none was."""
-        if self.cursor < 0:
-            self.cursor = len(self._rows) - 1
-        self.refresh()
-
-    def on_blur(self) -> None:
-        """The chosen row is quiet."""
-        self.refresh()
+    def watch_has_focus(self, focused: bool) -> None:
+        """The chosen row is seen while the keys go here; the newest one when none was chosen."""
+        super().watch_has_focus(focused)
+        if focused and self.cursor < 0:
+            self.cursor = len(self._laid.rows) - 1
 
     def on_click(self, event: events.Click) -> None:
         """A click chooses a row; a second one opens it."""
-        index = self._row_at(event.y + self.scroll_offset.y)
-        if not 0 <= index < len(self._rows) or self.text_selection is not None:
-            return
-        if index == self.cursor and event.chain > 1:
-            self.action_open()
-        elif index != self.cursor:
+        index = self._laid.row_at(event.y + self.scroll_offset.y)
+        if index < len(self._laid.rows) and self.text_selection is None:
+            if index == self.cursor and event.chain > 1:
+                self.action_open()
             self.cursor = index
 
     def action_up(self) -> None:
         """One row up; one line up inside a row that is taller than the screen."""
-        top = self._starts[self.cursor] if 0 <= self.cursor < len(self._rows) else 0
-        if top < round(self.scroll_y) and self._on_screen():
+        if self._shown() and self._laid.place(self.cursor)[0] < round(self.scroll_y):
             self.scroll_relative(y=-1, animate=False, immediate=True)
         else:
             self._go(self.cursor - 1)
@@ -295,22 +215,19 @@ class Trace(ScrollView, can_focus=True):
     def action_down(self) -> None:
         """One row down; one line down inside a row that is taller than the screen."""
         bottom = round(self.scroll_y) + self.size.height
-        if self._on_screen() and self._starts[self.cursor + 1] > bottom:
+        if self._shown() and self._laid.place(self.cursor)[1] > bottom:
             self.scroll_relative(y=1, animate=False, immediate=True)
         else:
             self._go(self.cursor + 1)
 
-    def _on_screen(self) -> bool:
-        """True when some of the chosen row is."""
-        if not 0 <= self.cursor < len(self._rows):
-            return False
-        top = round(self.scroll_y)
-        return self._starts[self.cursor] < top + self.size.height and self._starts[self.cursor + 1] > top
+    def _shown(self) -> bool:
+        return self._laid.visible(self.cursor, round(self.scroll_y), self.size.height)
 
     def action_page(self, direction: int) -> None:
         """A page up or down."""
-        here = self._starts[min(max(self.cursor, 0), len(self._rows))]
-        self._go(self._row_at(max(here + direction * max(self.size.height - 2, 1), 0)))
+        if 0 <= self.cursor < len(self._laid.rows) and self._laid.width:
+            here = self._laid.place(self.cursor)[0]
+            self._go(self._laid.row_at(max(here + direction * max(self.size.height - 2, 1), 0)))
 
     def action_first(self) -> None:
         """To the first row."""
@@ -318,36 +235,30 @@ class Trace(ScrollView, can_focus=True):
 
     def action_last(self) -> None:
         """To the last row, and follow what comes."""
-        self._go(len(self._rows) - 1)
+        self._go(len(self._laid.rows) - 1)
 
     def action_open(self) -> None:
         """Open or close the row's whole text."""
         index = self.cursor
-        if not 0 <= index < len(self._rows):
-            return
-        self._opened ^= {index}
-        self._cache.discard(index)
-        self.follow = False
-        start, total = self._starts[index], self._starts[index + 1]
-        before = self._rows[index - 1] if index else None
-        tall = trace_lines.height(self._rows[index], before, self._wide, opened=index in self._opened)
-        change = start + tall - total
-        self._starts[index + 1 :] = [place + change for place in self._starts[index + 1 :]]
-        self._place()
-        self.call_after_refresh(self._bring_on_screen, index)
+        if 0 <= index < len(self._laid.rows) and self._laid.width:
+            self.follow = False
+            self._laid.toggle(index)
+            self._place()
+            self.call_after_refresh(self._bring, index)
 
-    def _bring_on_screen(self, index: int) -> None:
-        if index < len(self._rows):
-            top = self._starts[index]
-            tall = min(self._starts[index + 1] - top, max(self.size.height, 1))
+    def _bring(self, index: int) -> None:
+        """Bring a row on screen, or its beginning where it is taller."""
+        if index < len(self._laid.rows):
+            top, bottom = self._laid.place(index)
+            tall = min(max(bottom - top, 1), max(self.size.height, 1))
             self.scroll_to_region(Region(0, top, 1, tall), animate=False, immediate=True)
 
     # --- copying and finding --------------------------------------------------------------
 
     def action_yank(self) -> None:
         """Copy the row's text."""
-        if 0 <= self.cursor < len(self._rows):
-            row = self._rows[self.cursor]
+        if 0 <= self.cursor < len(self._laid.rows):
+            row = self._laid.rows[self.cursor]
             self.post_message(self.Yanked(str(row.detail or row.title)))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
@@ -366,30 +277,21 @@ class Trace(ScrollView, can_focus=True):
     def find(self, needle: str) -> int:
         """Search rows; goes to the newest hit at or before the cursor. Returns the number of hits."""
         self._needle = needle.lower()
-        hits = [index for index in range(len(self._rows)) if self._hit(index)] if needle else []
+        hits = self._laid.hits(self._needle)
         if hits:
-            here = self.cursor if self.cursor >= 0 else len(self._rows) - 1
+            here = self.cursor if self.cursor >= 0 else len(self._laid.rows) - 1
             self._show_hit(hits[max(bisect_right(hits, here) - 1, 0)])
         self.refresh()
         return len(hits)
 
     def action_find_next(self, direction: int) -> None:
         """To the next hit, around the end."""
-        count = len(self._rows)
-        for distance in range(1, count + 1):
-            index = (self.cursor + direction * distance) % count
-            if self._hit(index):
-                self._show_hit(index)
-                return
+        found = self._laid.next_hit(self.cursor, self._needle, direction)
+        if found is not None:
+            self._show_hit(found)
 
     def _show_hit(self, index: int) -> None:
         """Go to a row, opened where the text stands in its detail only."""
         self._go(index)
-        if not any(self._needle in text_of(line).lower() for line in self._lines(index)):
+        if self._laid.width and not self._laid.shows(index, self._needle):
             self.action_open()
-
-    def _hit(self, index: int) -> bool:
-        row = self._rows[index]
-        return bool(self._needle) and (
-            self._needle in row.title.lower() or self._needle in row.detail.lower()
-        )

@@ -149,6 +149,15 @@ def broken(line: Line, room: int) -> list[Line]:
     return fold_row(Row(line, hard=True), room)
 
 
+def greeting(parts: tuple[str, ...], width: int) -> list[Line]:
+    """What an empty trace says; the first part is its heading."""
+    lines: list[Line] = [()]
+    for number, part in enumerate(parts):
+        ink = "muted" if number else "strong"
+        lines += [(("   ", ""), (text, ink)) for text in wrap(part, max(width - 4, 10))]
+    return lines
+
+
 # --- what is still growing ------------------------------------------------------------------
 
 _FIELD = re.compile(r'"(\w+)"\s*:\s*"((?:[^"\\]|\\.)*)\\?$', re.DOTALL)

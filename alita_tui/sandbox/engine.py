@@ -21,6 +21,7 @@ from alita_tui.spine.ports import Job, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus, TestCase
 
 _START_SECONDS = 30.0
+_REMOVAL_LOOKS = 100
 _GRACE_SECONDS = 5.0
 """How long after its own wall limit a container may take to report before it is killed."""
 _FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
@@ -178,8 +179,19 @@ class PodmanSandbox:
                 streams[kind].take(payload)
 
     async def _remove(self, container: str) -> None:
-        with suppress(RestError, SandboxUnavailable, OSError):
-            await self._service.request("DELETE", f"/containers/{container}?force=true&timeout=0&ignore=true")
+        """Remove it and wait until it is gone: it may be removing itself at the same time."""
+        with suppress(SandboxUnavailable, OSError):
+            for _ in range(_REMOVAL_LOOKS):
+                with suppress(RestError):
+                    await self._service.request(
+                        "DELETE", f"/containers/{container}?force=true&timeout=0&ignore=true"
+                    )
+                try:
+                    await self._service.request("GET", f"/containers/{container}/exists")
+                except RestError as error:
+                    if error.status == 404:
+                        return
+                await asyncio.sleep(0.05)
 
     def _files(self) -> tuple[str, str]:
         """Warden and profile where the account may read them."""

@@ -198,9 +198,14 @@ def _free_range() -> str:
 def _configure(host: Host) -> None:
     """Settings that an account without a desktop session needs; a person's own files stay as they are."""
     host.prepare()
-    if not host.as_root:
-        return
     folder = host.home / ".config" / "containers"
+    if not host.as_root:
+        # Podman 4 falls back to the slow vfs driver; only where nothing is chosen or stored yet.
+        chosen = folder / "storage.conf"
+        if not chosen.exists() and not (host.home / ".local/share/containers/storage").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            chosen.write_text('[storage]\ndriver = "overlay"\n')
+        return
     folder.mkdir(parents=True, exist_ok=True)
     runtime = "crun" if _cgroup_v2() and _found(host, "crun") else "runc" if _found(host, "runc") else "crun"
     wanted = {

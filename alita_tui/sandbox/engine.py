@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from alita_tui.spine.ports import Job, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus, TestCase
 
 _START_SECONDS = 30.0
+_TELL_SECONDS = 1 / 30
+"""Live output is handed on at most this often for each stream."""
 _REMOVAL_LOOKS = 100
 _GRACE_SECONDS = 5.0
 """How long after its own wall limit a container may take to report before it is killed."""
@@ -128,7 +131,7 @@ class PodmanSandbox:
                     f"The container ended before it reported: {words or 'no reason given'}"
                 )
             seen = parse(said[1])
-            wrong = deviations(seen, place)
+            wrong = deviations(seen, place, job.limits) + await self._logged(container)
             if wrong:
                 raise SandboxUnavailable(
                     "The container is not confined as the profile says, so nothing was run in it: "
@@ -142,6 +145,12 @@ class PodmanSandbox:
                 raise SandboxUnavailable(f"A container could not be started: {error}", hint=_FIX) from error
             raise
 
+    async def _logged(self, container: str) -> list[str]:
+        """What cannot be seen from inside: a log would fill the host's disk with a tool's prints."""
+        made = await self._service.request("GET", f"/containers/{container}/json")
+        driver = made["HostConfig"]["LogConfig"]["Type"]
+        return [] if driver == "none" else [f"the log driver is {driver}"]
+
     async def _create(self, body: dict[str, Any]) -> str:
         for attempt in (1, 2):
             try:
@@ -153,8 +162,6 @@ class PodmanSandbox:
         raise AssertionError
 
     async def _converse(self, channel: Channel, job: Job, has_env: bool, on_output: OnOutput) -> RunReport:
-        import msgspec
-
         task = {
             "module": job.module,
             "code": job.code,
@@ -164,8 +171,15 @@ class PodmanSandbox:
             "environment": has_env,
             "limits": {name: getattr(job.limits, name) for name in job.limits.__struct_fields__},
         }
-        await channel.send(b"J", msgspec.json.encode(task))
+        await channel.send(b"J", json.dumps(task).encode())  # escapes lone surrogates
         streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
+        try:
+            return await self._listen(channel, job, streams)
+        finally:
+            for stream in streams.values():
+                stream.end()
+
+    async def _listen(self, channel: Channel, job: Job, streams: dict[bytes, _Stream]) -> RunReport:
         while True:
             said = await channel.receive()
             if said is None:
@@ -174,6 +188,8 @@ class PodmanSandbox:
                 return RunReport(status="killed", error=reason, **_texts(streams))
             kind, payload = said
             if kind == b"D":
+                for stream in streams.values():
+                    stream.end()
                 return _report(parse(payload), job, _texts(streams))
             if kind in streams:
                 streams[kind].take(payload)
@@ -222,7 +238,6 @@ class PodmanSandbox:
 
     async def _reap(self) -> None:
         """Remove containers whose process is gone."""
-        import json
         from urllib.parse import quote
 
         filters = quote(json.dumps({"label": ["alita.owner"]}))
@@ -273,12 +288,28 @@ class _Stream:
         self._tell = tell
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self.text: list[str] = []
+        self._untold = 0
+        self._timer: asyncio.TimerHandle | None = None
 
-    def take(self, piece: bytes) -> None:
-        text = self._decode(piece)
+    def take(self, piece: bytes, *, final: bool = False) -> None:
+        text = self._decode(piece, final)
         if text:
             self.text.append(text)
-            self._tell(self._name, text)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(_TELL_SECONDS, self._flush)
+
+    def end(self) -> None:
+        """Say what is left, at once; nothing is said afterwards."""
+        self.take(b"", final=True)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        new, self._untold = "".join(self.text[self._untold :]), len(self.text)
+        if new:
+            self._tell(self._name, new)
 
 
 def _texts(streams: dict[bytes, _Stream]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any
 
 from alita_tui.spine.errors import RequirementsError
 from alita_tui.spine.ports import Progress
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Lock, LockedPackage, Value
 
 _UV_SECONDS = 300
@@ -46,7 +47,7 @@ def target(seen: dict[str, Any]) -> Target:
 
 async def lock(requirements: Sequence[str], where: Target, progress: Progress) -> Lock:
     """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong."""
-    wanted = tuple(sorted({one.strip() for one in requirements if one.strip()}))
+    wanted = tuple(sorted({plain(one) for one in requirements if one.strip()}))
     if not wanted:
         return Lock()
     progress(f"Resolving {len(wanted)} requirements", 0, 0, ", ".join(wanted))
@@ -61,6 +62,26 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress) -
         raise RequirementsError(f"{', '.join(wanted)} resolved to nothing.")
     digest = sha256(f"{text}\n{where.python}\n{where.platform}".encode()).hexdigest()
     return Lock(requirements=wanted, packages=packages, text=text, digest=digest)
+
+
+def plain(requirement: str) -> str:
+    """A PEP 508 requirement of the index, written anew. Raises RequirementsError for anything else.
+
+    Options, paths and URLs are refused: uv takes options from the file it reads, and builds an
+    editable even where nothing may be built.
+    """
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        read = Requirement(requirement.strip())
+    except InvalidRequirement:
+        read = None
+    if read is None or read.url is not None:
+        raise RequirementsError(
+            f"{one_line(requirement)} is no plain requirement.",
+            hint="Name a package of the index, with a version if need be: no option, path or URL.",
+        )
+    return str(read)
 
 
 def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:

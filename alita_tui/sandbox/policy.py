@@ -8,6 +8,7 @@ INET6 and route sockets. `clone3` answers ENOSYS so that the C library falls bac
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         "ipcns": {"nsmode": "none"},
         "read_only_filesystem": True,
         "read_write_tmpfs": False,
+        "mask": ["/dev/mqueue"],  # files can be made there without any of the refused calls
         "cap_drop": ["all"],
         "no_new_privileges": True,
         "user": f"{place.uid}:{place.uid}",
@@ -112,7 +114,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
     return body
 
 
-def deviations(seen: dict[str, Any], place: Place) -> list[str]:
+def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     """How what the warden saw of its own confinement differs from the profile; empty when it holds."""
     problems: list[str] = []
 
@@ -136,11 +138,9 @@ def deviations(seen: dict[str, Any], place: Place) -> list[str]:
     mounts = seen.get("mounts", {})
     options = {where: set(mounts.get(where, "").split(",")) for where in ("/", "/tmp", "/warden.py", "/env")}  # noqa: S108
     want("root", "ro" in options["/"])
-    seen_tmp = {"nosuid", "nodev", "noexec"} <= options["/tmp"] and any(  # noqa: S108
-        option.startswith("size=")
-        for option in options["/tmp"]  # noqa: S108
-    )
-    want("tmp", seen_tmp)
+    tmp = options["/tmp"]  # noqa: S108
+    want("tmp", {"nosuid", "nodev", "noexec"} <= tmp and _small(tmp, limits.scratch_bytes))
+    want("mqueue", "/dev/mqueue" not in mounts or "ro" in mounts["/dev/mqueue"].split(","))
     want("warden", "ro" in options["/warden.py"])
     want("env", not place.environment or "ro" in options["/env"])
     unknown = [
@@ -155,6 +155,13 @@ def deviations(seen: dict[str, Any], place: Place) -> list[str]:
     return problems
 
 
+def _small(options: set[str], most: int) -> bool:
+    """True when a tmpfs is sized, and no larger than `most` bytes rounded up to a page."""
+    sizes = [int(found[1]) for option in options if (found := re.fullmatch(r"size=(\d+)k", option))]
+    return bool(sizes) and max(sizes) * 1024 <= most + _LARGEST_PAGE
+
+
+_LARGEST_PAGE = 65_536
 _PODMAN_SETS = ("PATH", "TERM", "HOSTNAME", "container", "HOME")
 _PODMAN_FILES = (
     "/etc/resolv.conf",

@@ -7,11 +7,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.requirements import Requirement
 
 from alita_tui.sandbox.channel import frame, parse, take
-from alita_tui.sandbox.environment import parse_lock, target
+from alita_tui.sandbox.environment import parse_lock, plain, target
 from alita_tui.sandbox.policy import Place, spec
-from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports import Limits
 
 
@@ -81,3 +82,24 @@ def test_the_body_grants_nothing() -> None:
     assert body["read_only_filesystem"] and body["no_new_privileges"]
     assert not any("rw" in mount["options"] for mount in body["mounts"])
     assert not body["httpproxy"] and body["unsetenvall"]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        "pandas", "a", "ruamel.yaml", "email-validator>=2.2", "x[extra1,extra-2] ~= 1.4.2, !=1.4.3",
+        "x (>=1)", "x==1.*", "x==1!2.0+local", 'x>=1; python_version < "3.12" and sys_platform != "win32"',
+    ],
+)  # fmt: skip
+def test_plain_requirements_are_taken(one: str) -> None:
+    assert Requirement(plain(one)) == Requirement(one)
+
+
+@pytest.mark.parametrize(
+    "one",
+    ["-e .", "--index-url http://x", "-r /etc/hosts", "./x", "/x", "x @ https://y/z.whl", "git+https://x", "x\ny",
+     "x --hash=sha256:0", "x>=1 --pre", "https://x/y.whl", "x;-e ./y/z", ""],
+)  # fmt: skip
+def test_options_paths_and_addresses_are_no_requirements(one: str) -> None:
+    with pytest.raises(RequirementsError, match="no plain requirement"):
+        plain(one)

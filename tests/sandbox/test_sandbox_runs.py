@@ -221,6 +221,36 @@ async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> Non
         )
 
 
+@pytest.mark.parametrize("how", ["-e {}", "{}", "made-here @ file://{}", "-r {}/setup.py", "idna\n-e {}"])
+async def test_a_requirement_cannot_run_a_build_script_on_the_host(
+    sandbox: PodmanSandbox, tmp_path: Path, how: str
+) -> None:
+    ran = tmp_path / "ran"
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "setup.py").write_text(
+        f"open({str(ran)!r}, 'w').close()\n"
+        "from setuptools import setup\nsetup(name='made-here', version='1')\n"
+    )
+    with pytest.raises(RequirementsError, match="no plain requirement"):
+        await sandbox.lock([how.format(project)], nothing)
+    assert not ran.exists()
+
+
+async def test_text_that_is_no_unicode_goes_in(sandbox: PodmanSandbox) -> None:
+    report = await run(sandbox, "def run(text): return len(text)\n", text="a\ud800")
+    assert (report.status, report.result) == ("ok", 2)
+
+
+async def test_many_small_prints_are_told_in_few_pieces(sandbox: PodmanSandbox) -> None:
+    told: list[str] = []
+    code = "def run():\n    for _ in range(3000): print('é', flush=True)\n"
+    job = Job(run_id="t", module="tool_under_test", code=code)
+    report = await sandbox.run(job, lambda _, text: told.append(text), nothing)
+    assert "".join(told) == report.stdout == "é\n" * 3000
+    assert len(told) <= report.duration_ms / 1000 * 30 + 2
+
+
 async def test_a_package_that_does_not_exist_is_named(sandbox: PodmanSandbox) -> None:
     with pytest.raises(RequirementsError, match="surely-no-such-package-anywhere-0"):
         await sandbox.lock(["surely-no-such-package-anywhere-0"], nothing)
@@ -235,6 +265,12 @@ def loose_tmp(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "mounts": mounts}
 
 
+def large_tmp(body: dict[str, Any]) -> dict[str, Any]:
+    options = ["size=4g", "mode=1777", "nosuid", "nodev", "noexec"]
+    mounts = [{**one, "options": options} if one["type"] == "tmpfs" else one for one in body["mounts"]]
+    return {**body, "mounts": mounts}
+
+
 WEAKER = {
     "read_only_filesystem": without("read_only_filesystem"),
     "cap_drop": without("cap_drop"),
@@ -246,6 +282,9 @@ WEAKER = {
     "seccomp_off": lambda body: {**body, "seccomp_profile_path": "unconfined"},
     "r_limits": without("r_limits"),
     "tmp": loose_tmp,
+    "tmp_size": large_tmp,
+    "mask": without("mask"),
+    "log": without("log_configuration"),
     "mount": lambda body: {
         **body,
         "mounts": [

@@ -23,7 +23,7 @@ from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, UsageError
-from alita_tui.spine.ports import Limits
+from alita_tui.spine.ports import Limits, Progress
 from alita_tui.spine.values import Check, MemoryItem
 
 if TYPE_CHECKING:
@@ -195,6 +195,29 @@ class House:
             github_token=self.loaded.secrets.get(chosen.github_token_name, ""),
         )
         return WebRoom(settings, environ=self.environ)
+
+    async def warm_up(self, progress: Progress) -> None:
+        """Fetch what the recorded model's tools need, once, so that the demo works without a network.
+
+        Raises RequirementsError, SandboxUnavailable.
+        """
+        from alita_tui.llm.scripted import load_script
+        from alita_tui.spine.ports import Job
+
+        script = shipped("sessions") / DEMO_SCRIPT
+        wanted = load_script(script).requirements
+        stamp = self.paths.cache / "demo-fetched"
+        if stamp.exists() and stamp.read_text().split("\n") == list(wanted):
+            return
+        sandbox = self.sandbox("doctor")
+        try:
+            lock = await sandbox.lock(wanted, progress)
+            job = Job(run_id="doctor", module="warm_up", code="def run() -> None: ...\n", lock=lock)
+            await sandbox.run(job, lambda *_: None, progress)
+        finally:
+            await sandbox.close()
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.write_text("\n".join(wanted))
 
     async def diagnose(self) -> tuple[Check, ...]:
         """Every line of `alita doctor`; never raises."""

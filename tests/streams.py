@@ -23,6 +23,7 @@ from alita_tui.spine.values import (
     ToolRequest,
     Usage,
     WebResult,
+    build_digest,
 )
 
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
@@ -95,9 +96,10 @@ LOCK = Lock(
         ),
         LockedPackage(name="idna", version="3.11", hashes=("sha256:" + "ef" * 32,), size=71_008),
     ),
-    text="…",
-    digest="5b" * 32,
+    python="3.11",
+    platform="x86_64-manylinux_2_36",
 )
+DIGEST = build_digest(DRAFT, LOCK)
 LIBRARY = (
     ToolCard(
         name="csv_join",
@@ -296,7 +298,7 @@ def until_approval(tape: Tape) -> None:
         span="b1",
     )
     tape.add(
-        e.ApprovalRequested(approval_id="p1", build_id="b1", digest=DRAFT.digest, name=DRAFT.name, version=1),
+        e.ApprovalRequested(approval_id="p1", build_id="b1", digest=DIGEST, name=DRAFT.name, version=1),
         span="b1",
     )
 
@@ -307,7 +309,7 @@ def approved_and_used(tape: Tape) -> None:
         e.ApprovalResolved(
             approval_id="p1",
             build_id="b1",
-            digest=DRAFT.digest,
+            digest=DIGEST,
             verdict="approved",
             by="ada",
             seen_ms=41_000,
@@ -319,7 +321,7 @@ def approved_and_used(tape: Tape) -> None:
         name=DRAFT.name,
         version=1,
         description=DRAFT.description,
-        digest=DRAFT.digest,
+        digest=DIGEST,
         state="provisional",
         requirements=DRAFT.requirements,
     )
@@ -357,7 +359,7 @@ def approved_and_used(tape: Tape) -> None:
             action_id=action,
             name=DRAFT.name,
             version=1,
-            digest=DRAFT.digest,
+            digest=DIGEST,
             arguments=arguments,
         ),
         span="c1",

@@ -25,6 +25,7 @@ def doctor(
 ) -> None:
     """Check settings, model and sandbox; say what is wrong and what to do."""
     from alita_tui.sandbox.setup import repair
+    from alita_tui.spine.errors import RequirementsError
     from alita_tui.wiring import House
 
     house = House.open(context.obj, strict=False)
@@ -44,6 +45,9 @@ def doctor(
 
         try:
             asyncio.run(repair(house.sandbox_settings(), tell))
+            asyncio.run(house.warm_up(tell))
+        except RequirementsError as error:
+            typer.echo(f"The demo's first tool will need the network: {neutralise(error.message)}", err=True)
         finally:
             if last and sys.stderr.isatty():
                 sys.stderr.write("\n")

@@ -19,7 +19,7 @@ Outcome = Literal["mismatch", "name", "unread", "approved"]
 
 def presented(build: BuildView) -> Attempt | None:
     """The draft whose bytes are asked for; the newest where none has that digest."""
-    asked = (one for one in reversed(build.attempts) if one.draft.digest == build.digest)
+    asked = (one for one in reversed(build.attempts) if one.build_digest == build.digest)
     return next(asked, build.current)
 
 
@@ -71,7 +71,7 @@ class Review:
 
     def approve(self, unread: int, at: float) -> Outcome:
         """What an approval leads to now; a further step starts to count once input was quiet."""
-        if self.attempt.draft.digest != self.build.digest:
+        if self.attempt.build_digest != self.build.digest:
             return "mismatch"
         if self.serious and not self.named:
             return "name"
@@ -98,7 +98,7 @@ class Review:
         """The verdict on exactly the bytes that were on screen; `read` when all of the code was."""
         return ResolveApproval(
             approval_id=self.build.approval_id,
-            digest=self.attempt.draft.digest,
+            digest=self.attempt.build_digest,
             verdict=verdict,
             reason=reason,
             code=code,

@@ -58,7 +58,7 @@ def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
     if hidden:
         found.append(Risk(f"{hidden} hidden characters in code or tests, shown as ⟨U+…⟩"))
     found += _names(attempt.draft.code)
-    if attempt.draft.digest != build.digest:
+    if attempt.build_digest != build.digest:
         found.append(Risk("these bytes are not the ones that approval is asked for"))
     return found
 

@@ -83,6 +83,14 @@ class Script(Value, frozen=True, forbid_unknown_fields=True):
     otherwise: dict[ModelRole, ScriptReply] = msgspec.field(default_factory=dict)
     """The reply of a role to a conversation that no rule matches."""
 
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """What the tools that it writes need from the package index."""
+        replies = (reply for rule in self.rules for reply in rule.replies)
+        asked = (request.arguments for reply in replies for request in reply.requests)
+        listed = (one.get("requirements", ()) for one in asked if isinstance(one, dict))
+        return tuple(sorted({requirement for one in listed for requirement in one}))
+
 
 def load_script(path: Path) -> Script:
     """Read a recording. Raises ConfigError that says what is wrong with it, and where."""

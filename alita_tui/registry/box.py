@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from alita_tui.spine.errors import RegistryError
-from alita_tui.spine.values import Capabilities, Json, ToolDraft, ToolRecord
+from alita_tui.spine.values import Capabilities, Json, Lock, ToolDraft, ToolRecord
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -64,12 +64,12 @@ class Box:
         except OSError as error:
             raise _failed("written", place, error) from error
 
-    def read(self, name: str, version: int) -> ToolDraft:
-        """The tool as its files have it now. Raises RegistryError where they cannot be read."""
+    def read(self, name: str, version: int) -> tuple[ToolDraft, Lock]:
+        """The tool and its locked requirements in its files now. Raises RegistryError when unreadable."""
         place = self.place(name, version)
         try:
             facts = msgspec.json.decode((place / f"{name}.mcp.json").read_bytes())
-            return ToolDraft(
+            draft = ToolDraft(
                 name=facts["name"],
                 description=facts["description"],
                 code=(place / f"{name}.py").read_bytes().decode(),
@@ -79,6 +79,7 @@ class Box:
                 output_schema=facts["outputSchema"],
                 capabilities=msgspec.convert(facts["capabilities"], Capabilities),
             )
+            return draft, msgspec.convert(facts["requirements"]["lock"], Lock)
         except OSError as error:
             raise _failed("read", place, error) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
@@ -103,8 +104,7 @@ def manifest(record: ToolRecord) -> Json:
         "capabilities": msgspec.to_builtins(wants),
         "requirements": {
             "asked": list(draft.requirements),
-            "locked": [msgspec.to_builtins(package) for package in record.lock.packages],
-            "environment": record.lock.digest,
+            "lock": msgspec.to_builtins(record.lock),
         },
         "digest": record.digest,
         "version": record.version,

@@ -19,7 +19,17 @@ from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.ports import Clock, Documents, SearchResult
 from alita_tui.spine.ranking import words
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Json, Lock, Source, ToolCard, ToolDraft, ToolRecord, ToolState, Value
+from alita_tui.spine.values import (
+    Json,
+    Lock,
+    Source,
+    ToolCard,
+    ToolDraft,
+    ToolRecord,
+    ToolState,
+    Value,
+    build_digest,
+)
 
 RUNNABLE: frozenset[ToolState] = frozenset({"provisional", "trusted", "stale"})
 _QUERIES = 20
@@ -82,13 +92,13 @@ class Shelf:
             )
         if record.state not in RUNNABLE:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
-        draft = self._box.read(name, record.version)
-        if draft.digest != record.digest:
+        draft, lock = self._box.read(name, record.version)
+        if build_digest(draft, lock) != record.digest:
             raise DigestMismatch(
                 f"The files of {name} v{record.version} are not the ones that were approved.",
                 hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
             )
-        return msgspec.structs.replace(record, draft=draft)
+        return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
         """Every version of a tool, the oldest first, whatever its state; files are not looked at."""
@@ -113,7 +123,7 @@ class Shelf:
 
         Raises DigestMismatch when the draft is not what was approved, RegistryError, StoreError.
         """
-        if draft.digest != digest:
+        if build_digest(draft, lock) != digest:
             raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
         if not approval_id:
             raise RegistryError(f"{one_line(draft.name, 60)} has no approval.")

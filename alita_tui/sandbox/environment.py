@@ -14,16 +14,16 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from alita_tui.spine.errors import RequirementsError
+from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Progress
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Lock, LockedPackage, Value
 
 _UV_SECONDS = 300
+_UNREACHABLE = re.compile(r"error sending request|dns error|operation timed out|network was disabled")
 _GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32", "2.31", "2.28", "2.17")
 
 
@@ -51,7 +51,7 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress) -
     if not wanted:
         return Lock()
     progress(f"Resolving {len(wanted)} requirements", 0, 0, ", ".join(wanted))
-    text = await _uv(
+    text = await _uv_with_cache(
         "pip", "compile", "-", "--generate-hashes", "--no-header", "--no-annotate", "--quiet",
         "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
         stdin="\n".join(wanted) + "\n", about=", ".join(wanted),
@@ -60,8 +60,7 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress) -
     packages = parse_lock(text, names)
     if not packages:
         raise RequirementsError(f"{', '.join(wanted)} resolved to nothing.")
-    digest = sha256(f"{text}\n{where.python}\n{where.platform}".encode()).hexdigest()
-    return Lock(requirements=wanted, packages=packages, text=text, digest=digest)
+    return Lock(requirements=wanted, packages=packages, python=where.python, platform=where.platform)
 
 
 def plain(requirement: str) -> str:
@@ -100,10 +99,10 @@ def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
 
 async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress) -> Path:
     """The folder with exactly these packages, installed if it is not there. Raises RequirementsError."""
-    expected = sha256(f"{wanted.text}\n{where.python}\n{where.platform}".encode()).hexdigest()
-    if wanted.digest != expected:
+    if (wanted.python, wanted.platform) != (where.python, where.platform):
         raise RequirementsError(
-            "The locked requirements are for another base image, or were changed.",
+            f"The requirements were locked for Python {wanted.python} on {wanted.platform}; "
+            f"the base image has Python {where.python} on {where.platform}.",
             hint="Build the tool again, so that its requirements are resolved for this image.",
         )
     folder = root / wanted.digest[:32]
@@ -113,16 +112,13 @@ async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress) ->
     progress(f"Installing {len(wanted.packages)} packages", 0, 0, ", ".join(p.name for p in wanted.packages))
     draft = await asyncio.to_thread(_draft, root)
     try:
-        listing = draft.with_suffix(".txt")
-        listing.write_text(wanted.text)
         same = f"{sys.version_info.major}.{sys.version_info.minor}" == where.python
-        await _uv(
-            "pip", "install", "--target", str(draft), "-r", str(listing), "--require-hashes", "--no-deps",
+        await _uv_with_cache(
+            "pip", "install", "--target", str(draft), "-r", "-", "--require-hashes", "--no-deps",
             "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
             "--link-mode", "copy", "--quiet", *(("--compile-bytecode",) if same else ()),
-            about=", ".join(p.name for p in wanted.packages),
+            stdin=wanted.listing, about=", ".join(p.name for p in wanted.packages),
         )  # fmt: skip
-        listing.unlink()
         await asyncio.to_thread(_open_up, draft)
         await asyncio.to_thread(_publish, draft, folder, wanted.digest)
     finally:
@@ -149,6 +145,16 @@ def _open_up(folder: Path) -> None:
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
 
 
+async def _uv_with_cache(*arguments: str, about: str, stdin: str = "") -> str:
+    """Run uv; where the index does not answer, with what its cache holds. Raises RequirementsError."""
+    try:
+        return await _uv(*arguments, about=about, stdin=stdin)
+    except IndexUnreachable as error:
+        with suppress(RequirementsError):
+            return await _uv(*arguments, "--offline", about=about, stdin=stdin)
+        raise error
+
+
 async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
     from uv import find_uv_bin
 
@@ -159,6 +165,7 @@ async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
         "PYC_INVALIDATION_MODE": "UNCHECKED_HASH",
         "UV_PYTHON": sys.executable,
     }
+    environ.setdefault("UV_HTTP_RETRIES", "2")
     for ours, pips in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
         if pips in os.environ:
             environ.setdefault(ours, os.environ[pips])
@@ -175,13 +182,18 @@ async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    if process.returncode:
-        said = " ".join(err.decode("utf-8", "replace").split())
-        raise RequirementsError(
-            f"{about} cannot be installed: {said[-600:]}",
-            hint="Only packages that exist on the index and come as wheels can be used.",
+    if not process.returncode:
+        return out.decode("utf-8", "replace")
+    said = " ".join(err.decode("utf-8", "replace").split())
+    if _UNREACHABLE.search(said):
+        raise IndexUnreachable(
+            f"{about} cannot be installed: the package index could not be reached. {said[-300:]}",
+            hint="Check the network, or UV_DEFAULT_INDEX where another index is meant.",
         )
-    return out.decode("utf-8", "replace")
+    raise RequirementsError(
+        f"{about} cannot be installed: {said[-600:]}",
+        hint="Only packages that exist on the index and come as wheels can be used.",
+    )
 
 
 def _name(requirement: str) -> str:

@@ -82,6 +82,10 @@ class RequirementsError(AlitaError):
     """A tool's requirements cannot be resolved or installed as wheels."""
 
 
+class IndexUnreachable(RequirementsError):
+    """The package index did not answer, and the wheels are not in the cache: no fault of the tool."""
+
+
 class RegistryError(AlitaError):
     """No such tool, or a tool that may not run."""
 

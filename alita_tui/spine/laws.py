@@ -10,6 +10,7 @@ from alita_tui.spine.events import (
     ApprovalResolved,
     BuildDrafted,
     LibraryLoaded,
+    RequirementsLocked,
     SessionClosed,
     SessionOpened,
     SessionResumed,
@@ -19,7 +20,7 @@ from alita_tui.spine.events import (
     ToolReturned,
     UnknownEvent,
 )
-from alita_tui.spine.values import Value
+from alita_tui.spine.values import Lock, ToolDraft, Value, build_digest
 
 
 class Breach(Value, frozen=True):
@@ -53,7 +54,7 @@ class _Court:
         self._last = 0
         self._closed = False
         self._session_id: str | None = None
-        self._drafted: dict[str, str] = {}
+        self._drafted: dict[str, tuple[ToolDraft, Lock]] = {}
         self._requested: dict[str, tuple[str, str]] = {}
         self._resolved: set[str] = set()
         self._approved: dict[str, tuple[str, str]] = {}
@@ -84,7 +85,7 @@ class _Court:
                 self.breach("readable", seq, f"a record could not be read: {reason}")
             case LibraryLoaded(tools=tools):
                 self._runnable.update(card.digest for card in tools)
-            case BuildDrafted():
+            case BuildDrafted() | RequirementsLocked():
                 self._build(seq, event)
             case ApprovalRequested() | ApprovalResolved() | ToolRegistered():
                 self._approval(seq, event)
@@ -93,15 +94,21 @@ class _Court:
             case _:
                 pass
 
-    def _build(self, seq: int, event: BuildDrafted) -> None:
-        if event.draft.digest != event.digest:
-            self.breach("digest", seq, f"the digest of draft {event.attempt} is not its own")
-        self._drafted[event.build_id] = event.digest
+    def _build(self, seq: int, event: BuildDrafted | RequirementsLocked) -> None:
+        if isinstance(event, BuildDrafted):
+            if event.draft.digest != event.digest:
+                self.breach("digest", seq, f"the digest of draft {event.attempt} is not its own")
+            self._drafted[event.build_id] = (event.draft, Lock())
+        elif event.build_id not in self._drafted:
+            self.breach("lock what was drafted", seq, f"build {event.build_id} has no draft")
+        else:
+            self._drafted[event.build_id] = (self._drafted[event.build_id][0], event.lock)
 
     def _approval(self, seq: int, event: ApprovalRequested | ApprovalResolved | ToolRegistered) -> None:
         match event:
             case ApprovalRequested(approval_id=approval_id, build_id=build_id, digest=digest):
-                if self._drafted.get(build_id) != digest:
+                drafted = self._drafted.get(build_id)
+                if drafted is None or build_digest(*drafted) != digest:
                     self.breach("ask for what was drafted", seq, f"{approval_id} names another digest")
                 self._requested[approval_id] = (build_id, digest)
             case ApprovalResolved(approval_id=approval_id, build_id=build_id, digest=digest):

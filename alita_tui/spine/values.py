@@ -63,7 +63,7 @@ class ToolDraft(Value, frozen=True):
 
     @property
     def digest(self) -> str:
-        """SHA-256 over every byte that is shown for approval and used at run time."""
+        """SHA-256 (hex) over every byte of the draft that is shown for approval and used at run time."""
         return digest_of(
             self.name,
             self.description,
@@ -96,10 +96,32 @@ class Lock(Value, frozen=True):
 
     requirements: tuple[str, ...] = ()
     packages: tuple[LockedPackage, ...] = ()
-    text: str = ""
-    """The `requirements.txt` with hashes that is installed."""
-    digest: str = ""
-    """Content address: SHA-256 over text, Python tag and platform. Empty for no requirements."""
+    python: str = ""
+    """The Python that the wheels are for, for example `3.12`."""
+    platform: str = ""
+    """As uv names it, for example `x86_64-manylinux_2_36`."""
+
+    @property
+    def listing(self) -> str:
+        """The `requirements.txt` that is installed: nothing but exact versions with their hashes."""
+        entries = (
+            " ".join((f"{one.name}=={one.version}", *(f"--hash={each}" for each in one.hashes)))
+            for one in self.packages
+        )
+        return "".join(f"{entry}\n" for entry in entries)
+
+    @property
+    def digest(self) -> str:
+        """Content address of the environment: SHA-256 (hex). Empty for no packages."""
+        return digest_of(self.listing, self.python, self.platform) if self.packages else ""
+
+
+def build_digest(draft: ToolDraft, lock: Lock) -> str:
+    """SHA-256 (hex) over all that an approval is for: the draft, and the wheels it was tested with.
+
+    A draft without requirements has its own digest.
+    """
+    return digest_of(draft.digest, lock.digest) if lock.digest else draft.digest
 
 
 class Finding(Value, frozen=True):

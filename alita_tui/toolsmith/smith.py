@@ -16,7 +16,7 @@ import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import RequirementsError
+from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import (
     Asker,
     BuildOrder,
@@ -36,6 +36,7 @@ from alita_tui.spine.values import (
     ToolDraft,
     ToolRequest,
     Value,
+    build_digest,
 )
 from alita_tui.toolsmith.contract import (
     SUBMIT_TOOL,
@@ -51,6 +52,16 @@ from alita_tui.view.model import BuildView
 _TEST_RUNS = 3
 """Repetitions of the self-tests: a flaky tool shows itself here."""
 _SAME_ERROR = 2
+
+
+class _Proof(Value, frozen=True):
+    """How a draft came through review, requirements and tests."""
+
+    problem: str = ""
+    """The first that is wrong, for the model; empty when the draft passes."""
+    lock: Lock = Lock()
+    repairable: bool = True
+    """False when the draft is not what is wrong."""
 
 
 class _Build(Value, frozen=True):
@@ -153,11 +164,14 @@ class Smith:
                 draft = normalise(draft_from(_submitted(reply.requests)))
                 if draft.name != order.name:
                     raise ContractError((f"the tool has to be named {order.name}, not {draft.name}",))
-                problem, lock = await self._prove(build, attempt, draft, author="model")
+                proof = await self._prove(build, attempt, draft, author="model")
             except ContractError as error:
-                draft, lock, problem = None, Lock(), f"The contract is not met: {error.message}"
-            if draft is not None and not problem:
-                return await self._ask_person(build, attempt, draft, lock)
+                draft, proof = None, _Proof(problem=f"The contract is not met: {error.message}")
+            if draft is not None and not proof.problem:
+                return await self._ask_person(build, attempt, draft, proof.lock)
+            problem = proof.problem
+            if not proof.repairable:
+                return await self._fail(build, problem)
             signatures.append(_signature(problem))
             if signatures[-_SAME_ERROR:] == [signatures[-1]] * _SAME_ERROR and len(signatures) > _SAME_ERROR:
                 return await self._fail(build, f"repairs do not get further: {problem}")
@@ -168,8 +182,8 @@ class Smith:
 
     async def _prove(
         self, build: _Build, attempt: int, draft: ToolDraft, *, author: Literal["model", "person"]
-    ) -> tuple[str, Lock]:
-        """Put a draft through review, requirements and tests. Returns the first problem and the lock."""
+    ) -> _Proof:
+        """Put a draft through review, requirements and tests, up to the first problem."""
         digest = draft.digest
         await self._bus.emit(
             e.BuildDrafted(
@@ -198,20 +212,20 @@ class Smith:
             blocking = (
                 f"line {f.line}: {f.text}" if f.line else f.text for f in reviewed.findings if f.blocking
             )
-            return "The static review failed: " + "; ".join(blocking), Lock()
-        lock, refused = Lock(), ""
+            return _Proof(problem="The static review failed: " + "; ".join(blocking))
+        lock, refused, repairable = Lock(), "", True
         try:
             if draft.requirements:
                 lock = await self._sandbox.lock(draft.requirements, self._progress)
         except RequirementsError as error:
-            refused = str(error)
+            refused, repairable = str(error), not isinstance(error, IndexUnreachable)
         await self._bus.emit(
             e.RequirementsLocked(build_id=build.build_id, attempt=attempt, lock=lock, problem=refused),
             span=build.build_id,
         )
         if refused:
-            return f"A requirement was refused: {refused}", lock
-        return await self._test(build, attempt, draft, lock), lock
+            return _Proof(problem=f"A requirement was refused: {refused}", repairable=repairable)
+        return _Proof(problem=await self._test(build, attempt, draft, lock), lock=lock)
 
     async def _test(self, build: _Build, attempt: int, draft: ToolDraft, lock: Lock) -> str:
         job = Job(
@@ -253,7 +267,7 @@ class Smith:
         request = e.ApprovalRequested(
             approval_id=self._new_id(),
             build_id=build.build_id,
-            digest=draft.digest,
+            digest=build_digest(draft, lock),
             name=build.name,
             version=build.version,
         )
@@ -285,8 +299,8 @@ class Smith:
                     )
                 )
                 # A person's edit is asked about again even where it fails: the evidence says so.
-                _, relocked = await self._prove(build, attempt + 1, edited, author="person")
-                return await self._ask_person(build, attempt + 1, edited, relocked)
+                proof = await self._prove(build, attempt + 1, edited, author="person")
+                return await self._ask_person(build, attempt + 1, edited, proof.lock)
 
     async def _register(self, build: _Build, draft: ToolDraft, lock: Lock, approval_id: str) -> BuildOutcome:
         record = await asyncio.to_thread(
@@ -294,7 +308,7 @@ class Smith:
             draft,
             lock,
             approval_id=approval_id,
-            digest=draft.digest,
+            digest=build_digest(draft, lock),
             sources=build.sources,
         )
         await self._bus.emit(

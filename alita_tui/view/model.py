@@ -23,6 +23,7 @@ from alita_tui.spine.values import (
     Source,
     ToolCard,
     ToolDraft,
+    build_digest,
 )
 from alita_tui.view.rows import Rows
 
@@ -110,6 +111,11 @@ class Attempt:
     reports: tuple[RunReport, ...] = ()
     passed: bool | None = None
     problem: str = ""
+
+    @property
+    def build_digest(self) -> str:
+        """Of the bytes held here: what an approval of this attempt would name."""
+        return build_digest(self.draft, self.lock or Lock())
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,11 +48,11 @@ def say(action: str = "", words: str = "", **arguments: Any) -> ScriptReply:
     return ScriptReply(text=words, requests=calls)
 
 
-def draft(name: str = "double_it", marker: str = "") -> ScriptReply:
+def draft(name: str = "double_it", marker: str = "", requirements: tuple[str, ...] = ()) -> ScriptReply:
     code = f'"""Double a number. {marker}"""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
     tests = f"from {name} import run\n\n\ndef test_a():\n    assert run(1) == 2\n\n\ndef test_b():\n    assert run(0) == 0\n"
     schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
-    return say("submit_tool", name=name, description="Double a whole number.", code=code, tests=tests, requirements=[],
+    return say("submit_tool", name=name, description="Double a whole number.", code=code, tests=tests, requirements=list(requirements),
                input_schema=schema, output_schema={"type": "integer"})  # fmt: skip
 
 
@@ -63,6 +63,7 @@ class PlayedSandbox:
         self.tests: list[RunReport] = []
         self.runs: list[RunReport | Exception | asyncio.Event] = []
         self.jobs: list[Job] = []
+        self.locks: list[Lock | Exception] = []
 
     async def status(self) -> SandboxStatus:
         return SandboxStatus(available=True)
@@ -71,7 +72,10 @@ class PlayedSandbox:
         return
 
     async def lock(self, requirements: Any, progress: Any) -> Lock:
-        return Lock()
+        played = self.locks.pop(0) if self.locks else Lock()
+        if isinstance(played, Exception):
+            raise played
+        return played
 
     async def run(self, job: Job, on_output: Any, progress: Any) -> RunReport:
         self.jobs.append(job)

@@ -13,8 +13,9 @@ from alita_tui.agent.calling import Budget
 from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, ResolveApproval, Steer, SubmitTask
-from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.errors import IndexUnreachable, SandboxUnavailable
+from alita_tui.spine.laws import check
+from alita_tui.spine.values import Lock, LockedPackage, RunReport
 
 TASK = SubmitTask(text="double four")
 BUILD = say("build_tool", "build it", name="double_it", goal="Double any whole number.")
@@ -84,8 +85,34 @@ async def test_the_same_error_again_and_again_ends_the_build(tmp_path: Path) -> 
     lab.sandbox.tests = [failing("always this")] * 9
     await lab.do(TASK)
     assert len(lab.events(e.BuildDrafted)) <= 5
-    assert "always this" in lab.events(e.BuildFailed)[0].reason or lab.events(e.BuildFailed)[0].reason
+    assert "always this" in lab.events(e.BuildFailed)[0].reason
     assert not lab.shelf.cards()
+
+
+async def test_an_index_that_does_not_answer_is_no_fault_of_the_draft(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, DONE, smith=(draft(requirements=("idna",)),) * 5))
+    lab.sandbox.locks = [IndexUnreachable("idna cannot be installed: no answer.")] * 5
+    await lab.do(TASK)
+    assert [event.problem for event in lab.events(e.RequirementsLocked)] == [
+        "idna cannot be installed: no answer."
+    ]
+    assert "no answer" in lab.events(e.BuildFailed)[0].reason
+
+
+async def test_another_lock_is_another_build(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE, smith=(draft(requirements=("idna",)),)))
+    package = LockedPackage(name="idna", version="3.11", hashes=("sha256:" + "ab" * 32,))
+    lab.sandbox.locks = [Lock(requirements=("idna",), packages=(package,))]
+    await lab.do(TASK, when=approve)
+    assert check(lab.bus.history) == []
+    other = Lock(requirements=("idna",), packages=(msgspec.structs.replace(package, version="3.12"),))
+    swapped = [
+        msgspec.structs.replace(one, event=msgspec.structs.replace(one.event, lock=other))
+        if isinstance(one.event, e.RequirementsLocked)
+        else one
+        for one in lab.bus.history
+    ]
+    assert {breach.law for breach in check(swapped)} == {"ask for what was drafted"}
 
 
 async def test_a_rejection_teaches_and_the_rebuild_is_approved(tmp_path: Path) -> None:
@@ -317,7 +344,7 @@ async def test_a_crash_after_any_event_resumes_to_the_same_end(tmp_path: Path) -
                 made = next(one.event for one in history if isinstance(one.event, e.BuildDrafted))
                 lab.shelf.register(
                     made.draft,
-                    made_lock(),
+                    Lock(),
                     approval_id=envelope.event.approval_id,
                     digest=made.digest,
                     sources=(),
@@ -335,9 +362,3 @@ async def test_a_crash_after_any_event_resumes_to_the_same_end(tmp_path: Path) -
             assert "recording" in ended.reason, (cut, ended)  # an interrupted action shifts the script
         called = [one.event.call_id for one in lab.bus.history if isinstance(one.event, e.ToolCalled)]
         assert len(called) == len(set(called))
-
-
-def made_lock():
-    from alita_tui.spine.values import Lock
-
-    return Lock()

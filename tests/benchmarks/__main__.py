@@ -120,6 +120,7 @@ def furnish(home: Path) -> None:
     import streams
 
     from alita_tui.registry.shelf import Shelf
+    from alita_tui.spine.values import build_digest
     from alita_tui.store.documents import DocumentTable
     from alita_tui.store.sessions import SessionFile, SessionShelf
 
@@ -128,7 +129,8 @@ def furnish(home: Path) -> None:
     shelf = Shelf(table, data / "mcp_box")
     for n in range(50):
         draft = msgspec.structs.replace(streams.DRAFT, name=f"tool_number_{n}", tests=streams.TESTS)
-        shelf.register(draft, streams.LOCK, approval_id=f"p{n}", digest=draft.digest, sources=())
+        digest = build_digest(draft, streams.LOCK)
+        shelf.register(draft, streams.LOCK, approval_id=f"p{n}", digest=digest, sources=())
     table.close()
     sessions = SessionShelf(data / "sessions")
     for _ in range(20):

@@ -19,6 +19,7 @@ from alita_tui.spine.values import (
     Source,
     TestCase,
     ToolDraft,
+    build_digest,
 )
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
@@ -66,6 +67,23 @@ if __name__ == "__main__":
     print(json.dumps(run(**json.load(sys.stdin))))
 ''',
 )
+NEW_LOCK = Lock(
+    requirements=NEW.requirements,
+    packages=(
+        LockedPackage(
+            name="httpx",
+            version="0.28.1",
+            hashes=("sha256:" + "d9" * 32,),
+            uploaded="2024-12-06T15:37:21Z",
+            size=73_517,
+            direct=True,
+        ),
+        LockedPackage(name="certifi", version="2026.1.4", hashes=("sha256:" + "99" * 32,), size=152_900),
+    ),
+    python="3.11",
+    platform="x86_64-manylinux_2_36",
+)
+NEW_DIGEST = build_digest(NEW, NEW_LOCK)
 
 
 def calm() -> SessionView:
@@ -115,23 +133,7 @@ def add_risky(tape: streams.Tape, *, approval_id: str = "p2", build_id: str = "b
             imports=("dateutil", "httpx", "json", "requests", "subprocess", "sys"),
         )
     )
-    lock = Lock(
-        requirements=NEW.requirements,
-        packages=(
-            LockedPackage(
-                name="httpx",
-                version="0.28.1",
-                hashes=("sha256:" + "d9" * 32,),
-                uploaded="2024-12-06T15:37:21Z",
-                size=73_517,
-                direct=True,
-            ),
-            LockedPackage(name="certifi", version="2026.1.4", hashes=("sha256:" + "99" * 32,), size=152_900),
-        ),
-        text="…",
-        digest="77" * 32,
-    )
-    tape.add(e.RequirementsLocked(build_id=build_id, attempt=2, lock=lock))
+    tape.add(e.RequirementsLocked(build_id=build_id, attempt=2, lock=NEW_LOCK))
     good = TestCase(name="test_has_usd", passed=True, duration_ms=4)
     bad = TestCase(
         name="test_no_network",
@@ -162,7 +164,11 @@ def add_risky(tape: streams.Tape, *, approval_id: str = "p2", build_id: str = "b
     )
     tape.add(
         e.ApprovalRequested(
-            approval_id=approval_id, build_id=build_id, digest=NEW.digest, name=NEW.name, version=version
+            approval_id=approval_id,
+            build_id=build_id,
+            digest=NEW_DIGEST,
+            name=NEW.name,
+            version=version,
         )
     )
 
@@ -210,7 +216,11 @@ def waiting_for(draft: ToolDraft, approval_id: str = "p1", *, full: bool = True)
         tape.add(e.BuildTested(build_id="b1", attempt=1, digest=draft.digest, passed=True, reports=(report,)))
     tape.add(
         e.ApprovalRequested(
-            approval_id=approval_id, build_id="b1", digest=draft.digest, name=draft.name, version=1
+            approval_id=approval_id,
+            build_id="b1",
+            digest=build_digest(draft, streams.LOCK if full else Lock()),
+            name=draft.name,
+            version=1,
         )
     )
     return fold_all(tape.envelopes)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 import streams
-from approval_cases import LONG_CODE, NEW, OLD, add_risky, calm, queue, risky, waiting_for
+from approval_cases import LONG_CODE, NEW_DIGEST, OLD, add_risky, calm, queue, risky, waiting_for
 from approval_host import LONG_AGO, NOT_YET, Host
 from textual import events
 from textual.pilot import Pilot
@@ -42,7 +42,7 @@ async def test_a_read_build_without_risk_is_one_key() -> None:
         await pilot.press("a")
         await settled(pilot)
         (command,) = app.decided
-        assert (command.approval_id, command.digest) == ("p1", streams.DRAFT.digest)
+        assert (command.approval_id, command.digest) == ("p1", streams.DIGEST)
         assert (command.verdict, command.via, command.scrolled_to_end) == ("approved", "console", True)
         assert command.seen_ms >= 1_000_000
         assert not isinstance(app.screen, ApprovalScreen), "no build is left, so it closes"
@@ -150,7 +150,7 @@ async def test_a_risky_build_takes_its_name_letter_by_letter() -> None:
         assert app.decided == []
         await pilot.press("a")
         await settled(pilot)
-        assert [(c.verdict, c.digest) for c in app.decided] == [("approved", NEW.digest)]
+        assert [(c.verdict, c.digest) for c in app.decided] == [("approved", NEW_DIGEST)]
 
 
 async def test_typing_on_after_the_name_does_not_approve() -> None:
@@ -212,7 +212,7 @@ async def test_an_edit_is_a_verdict_only_when_bytes_changed() -> None:
         (command,) = app.decided
         assert (command.verdict, command.tests) == ("edited", "")
         assert command.code.endswith("# mine\n")
-        assert command.digest == streams.DRAFT.digest
+        assert command.digest == streams.DIGEST
 
 
 async def test_builds_are_decided_one_at_a_time_and_each_is_armed_anew() -> None:
@@ -241,7 +241,7 @@ async def test_a_build_that_was_decided_elsewhere_takes_no_verdict() -> None:
         tape.envelopes, tape._seq = list(envelopes), max(one.seq or 0 for one in envelopes)
         tape.add(
             e.ApprovalResolved(
-                approval_id="p1", build_id="b1", digest=streams.DRAFT.digest, verdict="rejected", by="ada"
+                approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict="rejected", by="ada"
             )
         )
         app.review.advance(fold_all(tape.envelopes))
@@ -369,7 +369,7 @@ async def test_evidence_says_what_was_observed() -> None:
             "no network, no workspace, no secrets, no model",
             "cgroup v2 memory.max",
             "approximate: rlimit and a watchdog",
-            NEW.digest,
+            NEW_DIGEST,
             "[bold]Safe![/bold]",
             "Rates API [red]docs[/red]",
         ):

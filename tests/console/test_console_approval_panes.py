@@ -18,7 +18,7 @@ from alita_tui.console.widgets.code import Base, CodeView, code_rows, diff_rows,
 from alita_tui.console.widgets.inked import text_of, width_of
 from alita_tui.console.widgets.sheet import Row, Sheet, fact, fold_row
 from alita_tui.spine.text import reveal
-from alita_tui.spine.values import Capabilities, Finding, Lock, LockedPackage
+from alita_tui.spine.values import Capabilities, Finding, Lock, LockedPackage, build_digest
 from alita_tui.view.model import Attempt
 
 NASTY = st.text(
@@ -194,7 +194,7 @@ def test_a_risk_in_the_draft_is_named(changed: dict[str, object], said: str) -> 
     from dataclasses import replace
 
     draft = msgspec.structs.replace(streams.DRAFT, **changed)
-    build = replace(calm().builds[0], digest=draft.digest)
+    build = replace(calm().builds[0], digest=build_digest(draft, streams.LOCK))
     found = risks(build, attempt_of(draft=draft))
     assert [one.serious for one in found if said in one.text] == [True]
 

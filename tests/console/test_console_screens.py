@@ -57,7 +57,7 @@ class Catalog:
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:
         return ToolRecord(
-            draft=streams.DRAFT, version=1, digest=streams.DRAFT.digest, state="provisional", lock=streams.LOCK,
+            draft=streams.DRAFT, version=1, digest=streams.DIGEST, state="provisional", lock=streams.LOCK,
             approval_id="p1", created_at="2026-11-20T09:31:00+00:00", runs=3,
         )  # fmt: skip
 

@@ -11,10 +11,10 @@ import streams
 
 from alita_tui.registry.shelf import Shelf
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.values import Lock, Source, ToolDraft
+from alita_tui.spine.values import Lock, Source, ToolDraft, build_digest
 from alita_tui.store.documents import DocumentTable
 
-DRAFT, LOCK = streams.DRAFT, streams.LOCK
+DRAFT, LOCK, DIGEST = streams.DRAFT, streams.LOCK, streams.DIGEST
 SOURCES = (Source(url="https://pypi.org/project/email-validator/", title="email-validator"),)
 
 
@@ -28,7 +28,7 @@ def shelf(data: Path) -> Shelf:
 
 
 def add(on: Shelf, draft: ToolDraft = DRAFT, approval: str = "p1"):
-    return on.register(draft, LOCK, approval_id=approval, digest=draft.digest, sources=SOURCES)
+    return on.register(draft, LOCK, approval_id=approval, digest=build_digest(draft, LOCK), sources=SOURCES)
 
 
 def changed(**changes) -> ToolDraft:
@@ -50,9 +50,9 @@ def test_the_files_say_everything_and_run_by_themselves(data):
     place = data / "mcp_box" / DRAFT.name / "v1"
     facts = json.loads((place / f"{DRAFT.name}.mcp.json").read_text())
     assert (facts["name"], facts["inputSchema"]) == (DRAFT.name, DRAFT.input_schema)
-    assert (facts["digest"], facts["version"], facts["evidence"]["approval"]) == (DRAFT.digest, 1, "p1")
+    assert (facts["digest"], facts["version"], facts["evidence"]["approval"]) == (DIGEST, 1, "p1")
     assert facts["requirements"]["asked"] == list(DRAFT.requirements)
-    assert {package["name"]: package["hashes"] for package in facts["requirements"]["locked"]} == {
+    assert {package["name"]: package["hashes"] for package in facts["requirements"]["lock"]["packages"]} == {
         package.name: list(package.hashes) for package in LOCK.packages
     }
     assert facts["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
@@ -64,6 +64,21 @@ def test_the_files_say_everything_and_run_by_themselves(data):
     script = data / "mcp_box" / "double" / "v1" / "double.py"
     done = subprocess.run([sys.executable, script], input=b'{"x": 4}', capture_output=True, check=True)
     assert done.stdout == b"8\n"
+
+
+def test_a_changed_lock_does_not_run(data):
+    on = shelf(data)
+    add(on)
+    path = data / "mcp_box" / DRAFT.name / "v1" / f"{DRAFT.name}.mcp.json"
+    facts = json.loads(path.read_text())
+    for field, value in (("version", "0.0.1"), ("name", "evil"), ("hashes", ["sha256:" + "00" * 32])):
+        package = {**facts["requirements"]["lock"]["packages"][0], field: value}
+        lock = {**facts["requirements"]["lock"], "packages": [package]}
+        path.write_text(json.dumps({**facts, "requirements": {**facts["requirements"], "lock": lock}}))
+        with pytest.raises(DigestMismatch, match="not the ones that were approved"):
+            on.get(DRAFT.name)
+    with pytest.raises(DigestMismatch):
+        on.register(DRAFT, Lock(), approval_id="p9", digest=DIGEST, sources=())
 
 
 @pytest.mark.parametrize("file", [f"{DRAFT.name}.py", f"test_{DRAFT.name}.py", f"{DRAFT.name}.mcp.json"])
@@ -81,7 +96,7 @@ def test_changed_bytes_do_not_run(data, file):
     with pytest.raises(DigestMismatch, match="not the ones that were approved"):
         on.get(DRAFT.name)
     path.write_text(whole)
-    assert on.get(DRAFT.name).digest == DRAFT.digest
+    assert on.get(DRAFT.name).digest == DIGEST
     path.write_bytes(path.read_bytes() + b"\xff")
     with pytest.raises(RegistryError):
         on.get(DRAFT.name)
@@ -181,12 +196,13 @@ import sys
 from pathlib import Path
 import msgspec, streams
 from alita_tui.registry.shelf import Shelf
+from alita_tui.spine.values import build_digest
 from alita_tui.store.documents import DocumentTable
 data = Path({str(data)!r})
 on = Shelf(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
 assert [card.version for card in on.cards()] == [1]
 draft = msgspec.structs.replace(streams.DRAFT, code="x = 2")
-print(on.register(draft, streams.LOCK, approval_id="p2", digest=draft.digest, sources=()).version)
+print(on.register(draft, streams.LOCK, approval_id="p2", digest=build_digest(draft, streams.LOCK), sources=()).version)
 """
     done = subprocess.run(
         [sys.executable, "-c", code],

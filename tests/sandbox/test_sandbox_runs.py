@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -16,7 +17,7 @@ from alita_tui.sandbox.policy import SandboxSettings, default_settings
 from alita_tui.sandbox.setup import diagnose, repair
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Lock, RunReport
+from alita_tui.spine.values import RunReport
 
 pytestmark = pytest.mark.podman
 
@@ -212,10 +213,8 @@ async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> Non
     job = Job(run_id="t", module="tool_under_test", code=code, arguments={"a": "a@EXAMPLE.org"}, lock=lock)
     report = await sandbox.run(job, nothing, nothing)
     assert report.result == "a@example.org"
-    changed = Lock(
-        requirements=lock.requirements, packages=lock.packages, text=lock.text + "\n", digest=lock.digest
-    )
-    with pytest.raises(RequirementsError, match="changed"):
+    changed = msgspec.structs.replace(lock, python="3.99")
+    with pytest.raises(RequirementsError, match="locked for Python 3.99"):
         await sandbox.run(
             Job(run_id="t", module="tool_under_test", code=code, lock=changed), nothing, nothing
         )

@@ -67,9 +67,7 @@ def test_a_second_verdict_and_a_word_after_close_are_breaches() -> None:
     streams.opened(tape)
     streams.until_approval(tape)
     for verdict in ("approved", "rejected"):
-        tape.add(
-            e.ApprovalResolved(approval_id="p1", build_id="b1", digest=streams.DRAFT.digest, verdict=verdict)
-        )
+        tape.add(e.ApprovalResolved(approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict=verdict))
     tape.add(e.SessionClosed())
     tape.add(e.Steered(text="still there?"))
     assert {"decide once", "nothing after close"} <= laws(tape.envelopes)

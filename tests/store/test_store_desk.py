@@ -12,7 +12,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.store.desk import Desk
 from alita_tui.store.sessions import SessionFile, SessionShelf
 
-DIGEST = streams.DRAFT.digest
+DIGEST = streams.DIGEST
 
 
 async def session(

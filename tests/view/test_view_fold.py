@@ -40,7 +40,7 @@ def test_the_waiting_build_carries_its_evidence() -> None:
     (build,) = pending(view)
     assert view.phase == "waiting"
     assert build.current is not None
-    assert build.current.digest == build.digest == streams.DRAFT.digest
+    assert build.current.build_digest == build.digest == streams.DIGEST
     assert build.current.passed and len(build.current.reports) == 3
     assert build.current.lock == streams.LOCK
     assert build.near_misses[0].name == "parse_dates"

@@ -44,7 +44,7 @@ class BuildHead(Plain):
         number = f"BUILD {place} of {of}" if place else "BUILD"
         replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"
         attempt = presented(build)
-        digest = attempt.draft.digest if attempt else build.digest
+        digest = attempt.build_digest if attempt else build.digest
         parts = [
             f"asked by step {build.step}",
             f"waiting {waited(build.requested_at, now)}" if place else build.state,

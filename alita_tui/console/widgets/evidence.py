@@ -182,10 +182,10 @@ def grant(build: BuildView, attempt: Attempt) -> list[Row]:
         rows.append(fact("replaces", f"v{build.version - 1}, which stays in the history"))
     rows.append(fact("with", reveal("; ".join(granted)) if granted else "no capability: it computes"))
     rows.append(fact("not", "any other bytes: a change is tested and asked again"))
-    same = attempt.draft.digest == build.digest
+    same = attempt.build_digest == build.digest
     rows.append(fact("sha256", ((build.digest, "number" if same else "bad"),)))
     if not same:
-        rows.append(fact("", ((f"the draft on screen is {attempt.draft.digest}", "bad"),)))
+        rows.append(fact("", ((f"the draft on screen is {attempt.build_digest}", "bad"),)))
     return rows
 
 

@@ -1,0 +1,104 @@
+"""Requirements from an index on loopback that speaks PEP 503 and then goes away."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from alita_tui.sandbox.environment import Target, ensure, lock
+from alita_tui.spine.errors import IndexUnreachable, RequirementsError
+
+WHERE = Target(
+    python=f"{sys.version_info.major}.{sys.version_info.minor}",
+    platform=f"{platform.machine()}-manylinux_2_28",
+)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        return
+
+
+class Index:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/simple"
+
+    def offer(self, name: str, version: str) -> None:
+        """One wheel with one module."""
+        place = self.folder / "simple" / name
+        place.mkdir(parents=True, exist_ok=True)
+        info = f"{name}-{version}.dist-info"
+        with zipfile.ZipFile(place / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}.py", f"VERSION = {version!r}\n")
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+
+    def go_away(self) -> None:
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    (tmp_path / "index").mkdir()
+    made = Index(tmp_path / "index")
+    made.offer("greet", "1.0")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", made.url)
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    yield made
+    made.go_away()
+
+
+def nothing(*_: object) -> None:
+    return
+
+
+async def test_an_index_that_is_gone_is_replaced_by_what_it_gave_before(index: Index, tmp_path: Path) -> None:
+    first = await lock(["greet>=1"], WHERE, nothing)
+    await ensure(first, tmp_path / "one", WHERE, nothing)
+    index.go_away()
+    again = await lock(["greet>=1"], WHERE, nothing)
+    assert again == first and again.digest
+    folder = await ensure(again, tmp_path / "other", WHERE, nothing)
+    assert (folder / "greet.py").read_text() == "VERSION = '1.0'\n"
+
+
+async def test_what_was_never_fetched_is_said_to_need_the_network(index: Index) -> None:
+    index.go_away()
+    with pytest.raises(IndexUnreachable, match="greet cannot be installed: the package index could not"):
+        await lock(["greet"], WHERE, nothing)
+
+
+async def test_a_package_that_is_missing_is_no_matter_of_the_network(index: Index) -> None:
+    with pytest.raises(RequirementsError, match="surely_none") as told:
+        await lock(["surely_none"], WHERE, nothing)
+    assert not isinstance(told.value, IndexUnreachable)
+
+
+async def test_only_the_bytes_that_were_locked_are_installed(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = await lock(["greet"], WHERE, nothing)
+    wheel = index.folder / "simple" / "greet" / "greet-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "a") as changed:
+        changed.writestr("evil.py", "")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "another cache"))
+    with pytest.raises(RequirementsError, match=r"(?i)hash mismatch"):
+        await ensure(locked, tmp_path / "one", WHERE, nothing)
+    assert list((tmp_path / "one").iterdir()) == []

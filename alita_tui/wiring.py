@@ -387,10 +387,13 @@ def open_file(house: House, which: str | None) -> SessionFile:
     return SessionFile.open(house.sessions.find(which))
 
 
-async def live(house: House, which: str | None = None, *, parks: bool) -> Live:
+async def live(house: House, which: str | SessionFile | None = None, *, parks: bool) -> Live:
     """A session with its engine, not yet running. Raises what `open_file` and `House.model` raise."""
     model = await asyncio.to_thread(house.model)
-    file = await asyncio.to_thread(open_file, house, which)
+    if which is None or isinstance(which, str):
+        file = await asyncio.to_thread(open_file, house, which)
+    else:
+        file = which
     return Live(house, file, model, parks=parks)
 
 

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from alita_tui.console.ports import ConsoleOptions, SessionLine, Switch
     from alita_tui.console.setup import SetupResult
+    from alita_tui.spine.commands import Command
+    from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.values import ToolRecord
-    from alita_tui.wiring import House
+    from alita_tui.wiring import House, Live
 
 
-def open_console(home: Path | None, session: str | None, model: str | None) -> None:
+def open_console(home: Path | None = None, session: str | None = None, model: str | None = None) -> None:
     """Open the console on a new session or on `session`; switching opens the next one in its place."""
     from alita_tui.wiring import House, need_terminal
 
     need_terminal()
+    gc.disable()  # until the first paint: nothing that is made on the way there is garbage
     house = House.open(home, {"model": model})
+    house.paths.prepare()
     if not house.loaded.settings.configured and session is None:
         result = asyncio.run(_setup(house))
         if result is None:
@@ -41,6 +47,7 @@ def open_replay(home: Path | None, session: str | None) -> None:
 
     need_terminal()
     house = House.open(home, strict=False)
+    house.paths.prepare()
     sys.exit(asyncio.run(_replay(house, session)))
 
 
@@ -50,7 +57,34 @@ def open_setup(home: Path | None) -> None:
 
     need_terminal()
     house = House.open(home, strict=False)
+    house.paths.prepare()
     asyncio.run(_setup(house))
+
+
+class Arriving:
+    """A session that opens after the first paint. Meets `EventSource` and `CommandSink`."""
+
+    def __init__(self) -> None:
+        self.opened: asyncio.Future[Live] = asyncio.get_running_loop().create_future()
+        self._early: list[Command] = []
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        opened = await asyncio.shield(self.opened)  # a reader that goes takes nothing with it
+        async for envelope in opened.source:
+            yield envelope
+
+    def arrive(self, opened: Live) -> None:
+        """It is open: what was sent before is sent now."""
+        self.opened.set_result(opened)
+        for command in self._early:
+            opened.send(command)
+
+    def send(self, command: Command) -> None:
+        """See `CommandSink.send`."""
+        if self.opened.done():
+            self.opened.result().send(command)
+        else:
+            self._early.append(command)
 
 
 class HouseCatalog:
@@ -89,17 +123,23 @@ class HouseCatalog:
 
         await asyncio.to_thread(set_value, self._house.paths, "console.theme", name)
 
+    async def suggestions(self) -> tuple[str, ...]:
+        """See `Catalog.suggestions`."""
+        return await asyncio.to_thread(lambda: self._house.suggestions)
+
     async def preload(self) -> None:
         """See `Catalog.preload`."""
-        from alita_tui.llm.factory import preload
-
+        gc.freeze()
+        gc.enable()
         if self._painted is not None:
             self._painted.set()
         if not self._house.demo:
+            from alita_tui.llm.factory import preload
+
             await preload(self._house.loaded.settings.model.provider)
 
 
-def _options(house: House, *, suggestions: tuple[str, ...] = ()) -> ConsoleOptions:
+def _options(house: House) -> ConsoleOptions:
     from alita_tui.config.paths import shipped
     from alita_tui.console.ports import ConsoleOptions
     from alita_tui.console.terminal import dark_background
@@ -115,7 +155,6 @@ def _options(house: House, *, suggestions: tuple[str, ...] = ()) -> ConsoleOptio
         keymap=house.paths.keymap,
         reduced_motion=chosen.reduced_motion or os.environ.get("TEXTUAL_ANIMATIONS") == "none",
         bell=chosen.bell,
-        suggestions=suggestions,
     )
 
 
@@ -123,29 +162,31 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
     """One session on screen until it is left; its engine runs beside it on the same loop."""
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.terminal import guarded_screen
-    from alita_tui.wiring import close, live
+    from alita_tui.wiring import close, live, open_file
 
-    opened = await live(house, session, parks=False)
+    # A session that was asked for is opened first: what is wrong with it is said without a screen.
+    file = await asyncio.to_thread(open_file, house, session) if session is not None else None
     painted = asyncio.Event()
+    session_to_be = Arriving()
 
     async def serve() -> None:
         # The engine's own imports would share the interpreter with the first paint.
         await painted.wait()
+        opened = await live(house, file, parks=False)
+        session_to_be.arrive(opened)
         await opened.run()
 
     engine = asyncio.create_task(serve(), name="alita engine")
     app = AlitaApp(
-        opened.source,
-        opened,
-        catalog=HouseCatalog(house, painted),
-        options=_options(house, suggestions=house.suggestions),
+        session_to_be, session_to_be, catalog=HouseCatalog(house, painted), options=_options(house)
     )
     engine.add_done_callback(lambda done: app.exit() if not done.cancelled() and done.exception() else None)
     with guarded_screen(house.paths.log):
         switch = await app.run_async(mouse=house.loaded.settings.console.mouse)
     painted.set()
+    await asyncio.wait((engine, session_to_be.opened), return_when=asyncio.FIRST_COMPLETED)
     if not engine.done():
-        await close(opened, engine)
+        await close(session_to_be.opened.result(), engine)
     else:
         engine.result()
     return app.return_code or 0, switch

@@ -5,38 +5,45 @@ It holds no domain logic: no sink means that a recording plays, and then nothing
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.binding import BindingType
-from textual.command import Provider
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.editing import NoEditor, edit
 from alita_tui.console.keymap import read_keymap
-from alita_tui.console.palette import Commands
-from alita_tui.console.player import Player
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.screens.help import HelpScreen
 from alita_tui.console.screens.session import SessionScreen
-from alita_tui.console.screens.sessions import SessionsScreen
-from alita_tui.console.screens.theme_picker import ThemePicker
-from alita_tui.console.screens.tool import ToolScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
-from alita_tui.console.widgets.replay_bar import ReplayBar
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import CommandSink, EventSource
 from alita_tui.spine.text import one_line
 from alita_tui.view.queries import pending
 
+if TYPE_CHECKING:
+    # What opens later is imported when it does: the first paint needs the session's screen alone.
+    from textual.command import Provider
+
+    from alita_tui.console.player import Player
+    from alita_tui.console.screens.approval import ApprovalScreen
+    from alita_tui.console.screens.theme_picker import ThemePicker
+    from alita_tui.console.screens.tool import ToolScreen
+    from alita_tui.console.widgets.replay_bar import ReplayBar
+
 _TWICE_SECONDS = 1.0
+
+
+def _commands() -> type[Provider]:
+    from alita_tui.console.palette import Commands
+
+    return Commands
 
 
 class AlitaApp(themes.Themed[Switch | None]):
@@ -44,7 +51,8 @@ class AlitaApp(themes.Themed[Switch | None]):
 
     TITLE = "alita"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider]]] = {Commands}  # type: ignore[assignment]
+    CSS_PATH = "screens/session.tcss"  # of the default screen, which loads none of its own
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
     def __init__(
@@ -61,7 +69,7 @@ class AlitaApp(themes.Themed[Switch | None]):
         self._sink = sink
         self._catalog = catalog
         self._options = options
-        self._player: Widget | None = ReplayBar(playback) if playback is not None else None
+        self._player = _bar(playback)
         self._keys, self._key_problems = read_keymap(options.keymap)
         self._pressed = 0.0
         self._rung: set[str] = set()
@@ -77,21 +85,33 @@ class AlitaApp(themes.Themed[Switch | None]):
         self.theme = loaded.pick(options.theme, dark=options.dark)
         self.main = SessionScreen(
             keys=self._keys,
-            suggestions=options.suggestions,
             player=self._player,
             motion=not options.reduced_motion,
         )
+
+    @property
+    def _review(self) -> ApprovalScreen | None:
+        """The review on top, if there is one."""
+        if self.screen is self.main:
+            return None
+        from alita_tui.console.screens.approval import ApprovalScreen
+
+        return self.screen if isinstance(self.screen, ApprovalScreen) else None
 
     @property
     def replaying(self) -> bool:
         """True when a recording plays."""
         return self._sink is None
 
+    def get_default_screen(self) -> SessionScreen:
+        """The session: nothing lies below it, and nothing else is drawn before it."""
+        self.main.fit(self.size)
+        return self.main
+
     def on_mount(self) -> None:
-        """Show the session and begin to read the stream."""
+        """Begin to read the stream."""
         self.set_keymap(self._keys)
         on_ending(self._leave)
-        self.push_screen(self.main)
         self._read()
         self.call_after_refresh(self._preload)
         for problems in (self._theme_problems, self._key_problems):
@@ -112,6 +132,8 @@ class AlitaApp(themes.Themed[Switch | None]):
     @work(name="preload", group="preload", exclusive=True, exit_on_error=False)
     async def _preload(self) -> None:
         await self._catalog.preload()
+        if not self.replaying:
+            self.main.offer(await self._catalog.suggestions())
 
     @on(Worker.StateChanged)
     def _worker_changed(self, event: Worker.StateChanged) -> None:
@@ -124,17 +146,16 @@ class AlitaApp(themes.Themed[Switch | None]):
     @on(Advanced)
     def _advanced(self, message: Advanced) -> None:
         self.main.draw(message.view)
-        screen = self.screen
-        if isinstance(screen, ApprovalScreen):
-            screen.advance(message.view)
+        if self._review is not None:
+            self._review.advance(message.view)
         for build in pending(message.view):
             if build.approval_id not in self._rung and not self.replaying:
                 self._rung.add(build.approval_id)
                 if self._options.bell and not self.app_focus:
                     self.bell()
 
-    @on(ReplayBar.Jumped)
-    def _jumped(self, message: ReplayBar.Jumped) -> None:
+    def on_replay_bar_jumped(self, message: ReplayBar.Jumped) -> None:
+        """The player went to another place."""
         self._stage.jump(message.view)
 
     # --- what a person decides ------------------------------------------------------------
@@ -144,26 +165,30 @@ class AlitaApp(themes.Themed[Switch | None]):
         if self._sink is not None:
             self._sink.send(message.command)
 
-    @on(ApprovalScreen.Decided)
-    def _decided(self, message: ApprovalScreen.Decided) -> None:
+    def on_approval_screen_decided(self, message: ApprovalScreen.Decided) -> None:
+        """Hand a verdict to the engine."""
         if self._sink is not None:
             self._sink.send(message.command)
 
-    @on(ApprovalScreen.EditRequested)
-    def _edit(self, message: ApprovalScreen.EditRequested) -> None:
-        screen, draft = self.screen, message.draft
+    def on_approval_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
+        """Open the draft in the person's editor."""
+        from alita_tui.console.editing import NoEditor, edit
+
+        draft = message.draft
         try:
             edited = edit(draft.name, draft.code, self.suspend)
         except NoEditor as error:
             self.notify(str(error), severity="error", markup=False)
             return
-        if isinstance(screen, ApprovalScreen):
-            screen.edited(message.approval_id, edited, draft.tests)
+        if self._review is not None:
+            self._review.edited(message.approval_id, edited, draft.tests)
 
     @on(SessionScreen.ReviewAsked)
     def action_review(self) -> None:
         """Review the oldest build that waits."""
-        if self.replaying or isinstance(self.screen, ApprovalScreen):
+        from alita_tui.console.screens.approval import ApprovalScreen
+
+        if self.replaying or self._review is not None:
             return
         if pending(self.main.view):
             self.push_screen(ApprovalScreen(self.main.view))
@@ -180,6 +205,8 @@ class AlitaApp(themes.Themed[Switch | None]):
         except AlitaError as error:
             self.notify(str(error), severity="error", markup=False)
             return
+        from alita_tui.console.screens.sessions import SessionsScreen
+
         chosen = await self.push_screen_wait(SessionsScreen(lines, current=self.main.view.session_id))
         if chosen is not None:
             self.exit(chosen)
@@ -189,9 +216,12 @@ class AlitaApp(themes.Themed[Switch | None]):
         self.exit(Switch())
 
     @on(SessionScreen.ToolAsked)
-    @on(ToolScreen.VersionAsked)
-    def _tool_asked(self, message: SessionScreen.ToolAsked | ToolScreen.VersionAsked) -> None:
-        self._open_tool(message.name, getattr(message, "version", None))
+    def _tool_asked(self, message: SessionScreen.ToolAsked) -> None:
+        self._open_tool(message.name)
+
+    def on_tool_screen_version_asked(self, message: ToolScreen.VersionAsked) -> None:
+        """Another version of the tool on screen."""
+        self._open_tool(message.name, message.version)
 
     @work(name="tool", group="tool", exclusive=True, exit_on_error=False)
     async def _open_tool(self, name: str, version: int | None = None) -> None:
@@ -200,6 +230,8 @@ class AlitaApp(themes.Themed[Switch | None]):
         except AlitaError as error:
             self.notify(one_line(str(error)), severity="warning", markup=False)
             return
+        from alita_tui.console.screens.tool import ToolScreen
+
         if isinstance(self.screen, ToolScreen):
             self.screen.show(record)
         else:
@@ -228,8 +260,11 @@ class AlitaApp(themes.Themed[Switch | None]):
             self.notify(one_line(str(error)), severity="warning", markup=False)
 
     @on(SessionScreen.CopyAsked)
-    @on(ToolScreen.CopyAsked)
-    def _copy(self, message: SessionScreen.CopyAsked | ToolScreen.CopyAsked) -> None:
+    def _copy(self, message: SessionScreen.CopyAsked) -> None:
+        self._to_clipboard(message.text)
+
+    def on_tool_screen_copy_asked(self, message: ToolScreen.CopyAsked) -> None:
+        """Text of a tool is to be copied."""
         self._to_clipboard(message.text)
 
     def _to_clipboard(self, text: str) -> None:
@@ -243,16 +278,20 @@ class AlitaApp(themes.Themed[Switch | None]):
     @work(name="theme", group="screen", exclusive=True, exit_on_error=False)
     async def action_theme(self) -> None:
         """Choose a theme."""
+        from alita_tui.console.screens.theme_picker import ThemePicker
+
         chosen = await self.push_screen_wait(ThemePicker(self._theme_names, self.theme))
         if chosen is not None:
             await self.use_theme(chosen)
 
-    @on(ThemePicker.Previewed)
-    def _preview(self, message: ThemePicker.Previewed) -> None:
+    def on_theme_picker_previewed(self, message: ThemePicker.Previewed) -> None:
+        """Show what is under the cursor."""
         self.theme = message.name
 
     def action_help(self) -> None:
         """Every key."""
+        from alita_tui.console.screens.help import HelpScreen
+
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self._keys, replay=self.replaying))
 
@@ -273,3 +312,12 @@ class AlitaApp(themes.Themed[Switch | None]):
         elif not self.main.clear():
             self._pressed = monotonic()
             self.notify("Press again to quit; the session is saved.", markup=False, timeout=2)
+
+
+def _bar(playback: Player | None) -> Widget | None:
+    """The player's bar, in the composer's place, where a recording plays."""
+    if playback is None:
+        return None
+    from alita_tui.console.widgets.replay_bar import ReplayBar
+
+    return ReplayBar(playback)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from alita_tui.spine.values import ToolRecord
 
 
-@dataclass(frozen=True, slots=True)
-class SessionLine:
+class SessionLine(msgspec.Struct, frozen=True):
     """One session in the list."""
 
     session_id: str
@@ -24,8 +24,7 @@ class SessionLine:
     tools_built: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(msgspec.Struct, frozen=True):
     """The app's result when another session is to be opened in its place."""
 
     session_id: str = ""
@@ -44,12 +43,14 @@ class Catalog(Protocol):
     async def save_theme(self, name: str) -> None:
         """Keep the choice of a theme in the user's settings."""
 
+    async def suggestions(self) -> tuple[str, ...]:
+        """Tasks to offer in an empty session."""
+
     async def preload(self) -> None:
         """Called once after the first paint: import what is slow, in a thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleOptions:
+class ConsoleOptions(msgspec.Struct, frozen=True):
     """How the console looks and behaves, from the settings."""
 
     builtin_themes: Path
@@ -65,5 +66,3 @@ class ConsoleOptions:
     """No spinner turns and no cursor blinks."""
     bell: bool = True
     """Ring when a build waits and the terminal is not in front."""
-    suggestions: tuple[str, ...] = ()
-    """Tasks to offer in an empty session."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from dataclasses import dataclass
+
+import msgspec
 
 from alita_tui.spine.text import hidden_characters
 from alita_tui.spine.values import Capabilities
@@ -25,8 +26,7 @@ _IMPORT_OF = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Risk:
+class Risk(msgspec.Struct, frozen=True):
     """One thing to know before deciding."""
 
     text: str

@@ -7,9 +7,9 @@ out follows from the palette. The file's stem is the theme's name.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
@@ -67,8 +67,7 @@ SURFACES = ("background", "surface", "panel", "cursor")
 """What text is set on."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThemeProblem:
+class ThemeProblem(msgspec.Struct, frozen=True):
     """Why a theme file, or a part of it, was not used."""
 
     file: str
@@ -175,8 +174,7 @@ def _textual(palette: dict[str, str]) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """What a set of theme folders held."""
 
     themes: tuple[Theme, ...]
@@ -241,6 +239,8 @@ class Themed(App[ReturnType]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Tokens of a theme that has none of ours, taken from its semantic colours."""
+        if f"alita-{next(iter(TOKENS))}" in self.current_theme.variables:
+            return {}
         known = self.current_theme.to_color_system().generate()
         stand_in = {"muted": "foreground", "line": "panel", "cursor": "panel"}
         return {f"alita-{token}": known[stand_in.get(default, default)] for token, default in TOKENS.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 
 import msgspec
 
@@ -32,7 +33,12 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 _encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(Envelope)
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Envelope]:
+    """Made when first needed: knowing forty kinds of event takes a while."""
+    return msgspec.json.Decoder(Envelope)
 
 
 def encode(envelope: Envelope) -> bytes:
@@ -60,7 +66,7 @@ def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelop
 def decode(line: bytes | str, *, session_id: str = "", seq: int = 0) -> Envelope:
     """Read one line of JSON; never raises (see `from_builtins`)."""
     try:
-        return _decoder.decode(line)
+        return _decoder().decode(line)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
         try:
             raw = msgspec.json.decode(line)

@@ -7,10 +7,10 @@ recording and a live stream may overlap. Live parts hang on `view.live` only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
@@ -290,7 +290,7 @@ def _with_attempt(view: SessionView, build_id: str, state: BuildState, **seen: o
         replace(
             build,
             state=state,
-            attempts=(*build.attempts[:-1], replace(build.attempts[-1], **seen)),  # type: ignore[arg-type]
+            attempts=(*build.attempts[:-1], replace(build.attempts[-1], **seen)),
         )
         if build.build_id == build_id and build.attempts
         else build

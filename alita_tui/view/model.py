@@ -6,9 +6,10 @@ approval has to show.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+import msgspec
 
 from alita_tui.spine.events import TaskOutcome
 from alita_tui.spine.text import SafeText
@@ -48,8 +49,7 @@ Tone = Literal["normal", "muted", "good", "warn", "bad", "wait"]
 Phase = Literal["idle", "thinking", "acting", "building", "running", "waiting", "asking", "parked", "closed"]
 
 
-@dataclass(frozen=True, slots=True)
-class TraceRow:
+class TraceRow(msgspec.Struct, frozen=True):
     """One entry of the ReAct trace. Rows are only ever appended."""
 
     seq: int
@@ -65,8 +65,7 @@ class TraceRow:
     tone: Tone = "normal"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskView:
+class TaskView(msgspec.Struct, frozen=True):
     """A task and how it ended."""
 
     task_id: str
@@ -94,8 +93,7 @@ BuildState = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One draft of a build and what was observed of it. Raw text: reveal it before showing."""
 
     number: int
@@ -118,8 +116,7 @@ class Attempt:
         return build_digest(self.draft, self.lock or Lock())
 
 
-@dataclass(frozen=True, slots=True)
-class BuildView:
+class BuildView(msgspec.Struct, frozen=True):
     """A build from the gap to the verdict."""
 
     build_id: str
@@ -147,8 +144,7 @@ class BuildView:
         return self.attempts[-1] if self.attempts else None
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxRun:
+class SandboxRun(msgspec.Struct, frozen=True):
     """One run in the sandbox, finished."""
 
     run_id: str
@@ -166,16 +162,14 @@ class SandboxRun:
     """Self-tests as (name, passed)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """A question that waits for the person."""
 
     question_id: str
     text: SafeText
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(msgspec.Struct, frozen=True):
     """Money and tokens of the session so far."""
 
     calls: int = 0
@@ -186,8 +180,7 @@ class Spend:
     unpriced_calls: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class LiveOutput:
+class LiveOutput(msgspec.Struct, frozen=True):
     """What a run is printing right now."""
 
     run_id: str
@@ -195,8 +188,7 @@ class LiveOutput:
     text: SafeText
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(msgspec.Struct, frozen=True):
     """What is still growing. Never stored, and no part of a view's identity."""
 
     role: str = ""
@@ -210,8 +202,7 @@ class Live:
     work_total: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class SessionView:
+class SessionView(msgspec.Struct, frozen=True, eq=False):
     """The whole screen as data. Two views are equal when their durable parts are."""
 
     session_id: str = ""
@@ -237,7 +228,15 @@ class SessionView:
     recalled: tuple[MemoryItem, ...] = ()
     calls: tuple[tuple[str, str], ...] = ()
     """Open tool calls as (call id, tool name)."""
-    live: Live = field(default=Live(), compare=False)
+    live: Live = Live()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SessionView):
+            return NotImplemented
+        durable = (name for name in self.__struct_fields__ if name != "live")
+        return self is other or all(getattr(self, name) == getattr(other, name) for name in durable)
+
+    __hash__ = None  # type: ignore[assignment]
 
     @property
     def task(self) -> TaskView | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 _CHUNK = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Rows(Generic[T]):
+class Rows(msgspec.Struct, Generic[T], frozen=True):
     """An immutable sequence with cheap append, in chunks of 256 so that a long one stays cheap."""
 
     full: tuple[tuple[T, ...], ...] = ()

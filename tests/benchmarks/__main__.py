@@ -124,6 +124,8 @@ def furnish(home: Path) -> None:
     from alita_tui.store.documents import DocumentTable
     from alita_tui.store.sessions import SessionFile, SessionShelf
 
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.toml").write_text('[model]\nprovider = "demo"\n')
     data = home / "data"
     table = DocumentTable(data / "registry.json", "tools")
     shelf = Shelf(table, data / "mcp_box")
@@ -148,7 +150,7 @@ def furnish(home: Path) -> None:
 
 def console(results: dict[str, Row], environ: dict[str, str]) -> None:
     """First paint, idle processor time and memory of the console against an empty Textual app."""
-    ours = [sys.executable, "-m", "alita_tui", "--model", "demo:recorded"]
+    ours = [sys.executable, "-m", "alita_tui"]
     theirs = [sys.executable, "-c", EMPTY]
 
     def paint(arguments: list[str]) -> float:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import resource
 import sys
-from dataclasses import replace
 from datetime import UTC, datetime
 from time import perf_counter
 
+from msgspec.structs import replace
 from textual.geometry import Size
 
 from alita_tui.console.themes import Themed

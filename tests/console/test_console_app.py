@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import streams
 from test_console_screens import Catalog, Sink, Source, drawn
+from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
 from alita_tui.config.paths import shipped
@@ -25,6 +26,13 @@ from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
+
+
+async def shown(pilot, widget: type[Widget]) -> None:
+    async with asyncio.timeout(20):
+        while not pilot.app.main.query(widget):
+            await pilot.pause(0.01)
+    await pilot.pause()
 
 
 def opened() -> list[Envelope]:
@@ -43,23 +51,29 @@ def running() -> list[Envelope]:
 class House(Catalog):
     """Remembers the theme that is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, suggested: tuple[str, ...] = ()) -> None:
+        self.suggested = suggested
         self.kept: list[str] = []
         self.preloaded = asyncio.Event()
 
     async def save_theme(self, name: str) -> None:
         self.kept.append(name)
 
+    async def suggestions(self) -> tuple[str, ...]:
+        return self.suggested
+
     async def preload(self) -> None:
         self.preloaded.set()
 
 
-def console(envelopes: list[Envelope], sink: Sink | None = None, **options) -> AlitaApp:
+def console(
+    envelopes: list[Envelope], sink: Sink | None = None, suggestions: tuple[str, ...] = (), **options
+) -> AlitaApp:
     chosen = {"theme": "alita-dark", "reduced_motion": True} | options
     return AlitaApp(
         Source(envelopes),
         sink or Sink(),
-        catalog=House(),
+        catalog=House(suggestions),
         options=ConsoleOptions(builtin_themes=shipped("themes"), **chosen),
     )
 
@@ -229,6 +243,7 @@ async def test_suggestions_are_offered_until_there_is_something_to_see() -> None
     app = console(opened(), sink, suggestions=("Roll dice", "Parse dates"))
     async with app.run_test() as pilot:
         await drawn(pilot, 3)
+        await shown(pilot, Suggestions)
         assert app.main.query_one(Suggestions).display
         await pilot.press("tab")
         assert app.focused is app.main.query(Suggestion).first()
@@ -238,6 +253,7 @@ async def test_suggestions_are_offered_until_there_is_something_to_see() -> None
     app = console(running(), suggestions=("Roll dice",))
     async with app.run_test() as pilot:
         await drawn(pilot, 4)
+        await shown(pilot, Suggestions)
         assert not app.main.query_one(Suggestions).display
 
 

@@ -266,7 +266,7 @@ async def test_other_bytes_than_the_asked_ones_cannot_be_approved() -> None:
     view = calm()
     build = view.builds[0]
     forged = msgspec.structs.replace(streams.DRAFT, code="print('other')\n")
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     attempt = replace(build.attempts[0], draft=forged)
     app = Host(replace(view, builds=(replace(build, attempts=(attempt,)),)))

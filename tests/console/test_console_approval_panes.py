@@ -145,7 +145,7 @@ async def test_the_sheet_follows_the_theme() -> None:
 
 def attempt_of(**changed: object) -> Attempt:
     attempt = calm().builds[0].attempts[0]
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     return replace(attempt, **changed)  # type: ignore[arg-type]
 
@@ -191,7 +191,7 @@ def test_each_risk_is_named(changed: dict[str, object], said: str, serious: bool
     ],
 )
 def test_a_risk_in_the_draft_is_named(changed: dict[str, object], said: str) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     draft = msgspec.structs.replace(streams.DRAFT, **changed)
     build = replace(calm().builds[0], digest=build_digest(draft, streams.LOCK))

@@ -64,6 +64,9 @@ class Catalog:
     async def save_theme(self, name: str) -> None:
         return
 
+    async def suggestions(self) -> tuple[str, ...]:
+        return ()
+
     async def preload(self) -> None:
         return
 

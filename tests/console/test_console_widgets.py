@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streams
+from msgspec.structs import replace
 from textual.events import Paste
 
 from alita_tui.console.themes import Themed

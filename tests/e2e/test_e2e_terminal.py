@@ -77,7 +77,7 @@ def test_a_signal_gives_the_terminal_back(shell, number: signal.Signals, code: i
     terminal.wait(rb"Library")
     assert b"\x1b[?1049h" in terminal.said
     terminal.process.send_signal(number)
-    assert terminal.end() == code
+    assert terminal.end() == code, terminal.said[-1500:].decode("utf-8", "replace")
     tail = terminal.said[terminal.said.rindex(b"\x1b[?1049h") :]
     for sequence in RESTORED:
         assert sequence in tail, sequence
@@ -88,3 +88,12 @@ def test_the_first_start_offers_the_recorded_demo(shell) -> None:
     terminal.wait(rb"Recorded demo")
     terminal.process.send_signal(signal.SIGTERM)
     terminal.end()
+
+
+def test_what_is_wrong_with_the_model_is_said_below_a_restored_screen(shell) -> None:
+    terminal = Terminal(shell.environ, "--model", "custom:small")
+    code = terminal.end()
+    told = terminal.said.decode("utf-8", "replace")
+    assert code == 2, told[-1500:]
+    assert "Traceback" not in told
+    assert "alita: " in told[told.rfind("\x1b[?1049l") :]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import msgspec
@@ -8,6 +7,7 @@ import pytest
 import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from alita_tui.replay.recording import CHECKPOINT_EVERY, IDLE_CAP, Recording
 from alita_tui.spine import events as e

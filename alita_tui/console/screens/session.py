@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.css.query import QueryType
 from textual.events import Click
+from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
@@ -39,7 +40,6 @@ class SessionScreen(Screen[None]):
     """Draws the view; what a person does leaves it as a command."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
-    CSS_PATH = "session.tcss"
     AUTO_FOCUS = ""  # see `home_focus`
 
     class Asked(Message):
@@ -70,13 +70,11 @@ class SessionScreen(Screen[None]):
         self,
         *,
         keys: Mapping[str, str],
-        suggestions: tuple[str, ...] = (),
         player: Widget | None = None,
         motion: bool = True,
     ) -> None:
         super().__init__()
         self._keys = keys
-        self._suggestions = suggestions if player is None else ()
         self._player = player
         self._motion = motion
         self._pane = "trace"
@@ -88,7 +86,8 @@ class SessionScreen(Screen[None]):
         """Panes above, the person's line below."""
         with Horizontal(id="tabs"):
             for name in _PANES:
-                yield Plain(name.capitalize(), id=f"tab-{name}", classes="tab")
+                active = " -active" if name == self._pane else ""
+                yield Plain(name.capitalize(), id=f"tab-{name}", classes=f"tab{active}")
         with Horizontal(id="panes"):
             with Vertical(id="trace-pane"):
                 yield Plain("Trace", classes="pane-title", id="title-trace")
@@ -96,8 +95,6 @@ class SessionScreen(Screen[None]):
                 yield Trace(id="trace", welcome=words.welcome(self._keys, replay=self._player is not None))
                 yield Plain(id="fresh")
                 yield Input(placeholder="Find in the trace", id="find", classes="line-input")
-                if self._suggestions:
-                    yield Suggestions(self._suggestions, words.SUGGESTED, id="suggestions")
             yield Side(id="side")
         yield Plain(id="banner")
         yield Plain(id="question")
@@ -113,9 +110,15 @@ class SessionScreen(Screen[None]):
     def on_mount(self) -> None:
         """The person can write at once."""
         self._ready = True
-        self._fit()
         self.home_focus()
         self.draw(self.view)
+
+    def offer(self, tasks: tuple[str, ...]) -> None:
+        """Show tasks to choose from, until the session has something else to show."""
+        if tasks:
+            offers = Suggestions(tasks, words.SUGGESTED, id="suggestions")
+            offers.display = not len(self.view.trace)
+            self.query_one("#trace-pane").mount(offers)
 
     def home_focus(self) -> None:
         """Where the keys go when nothing else was chosen."""
@@ -133,13 +136,23 @@ class SessionScreen(Screen[None]):
         """Side by side where there is room, one at a time where there is not."""
         self._fit()
 
+    def fit(self, size: Size) -> None:
+        """Take the classes that a size asks for; styles follow where there are some already."""
+        marks = {
+            "-narrow": size.width < _NARROW,
+            "-wide": size.width >= _WIDE,
+            "-tall": size.height >= _TALL,
+            **{f"-{name}": self._pane == name for name in _PANES},
+        }
+        for name, holds in marks.items():
+            if self.has_class(name) != holds:
+                self.set_class(holds, name, update=self._ready)
+        if self._ready:
+            for name in _PANES:
+                self.query_one(f"#tab-{name}").set_class(self._pane == name, "-active")
+
     def _fit(self) -> None:
-        self.set_class(self.size.width < _NARROW, "-narrow")
-        self.set_class(self.size.width >= _WIDE, "-wide")
-        self.set_class(self.size.height >= _TALL, "-tall")
-        for name in _PANES:
-            self.set_class(self._pane == name, f"-{name}")
-            self.query_one(f"#tab-{name}").set_class(self._pane == name, "-active")
+        self.fit(self.size)
 
     # --- drawing --------------------------------------------------------------------------
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+
+import msgspec
 
 from alita_tui.console.widgets.inked import Line, text_of
 from alita_tui.console.widgets.sheet import Row, Sheet
@@ -17,8 +18,7 @@ _LOUD = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩")
 _TRAILING = re.compile(r" +$")
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(msgspec.Struct, frozen=True):
     """Code to compare with."""
 
     label: str

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color
 from textual.strip import Strip
 
 Ink = tuple[str, str]
-"""A piece of text and the name of its ink (a component class of the widget that draws it)."""
+"""A piece of text and the name of its ink (see `ink_styles`)."""
 Line = tuple[Ink, ...]
 """One line on screen, left to right."""
 
@@ -117,7 +118,34 @@ def marked(strip: Strip, needle: str, style: Style) -> Strip:
     return strip
 
 
-def ink_styles(owner: str, inks: Sequence[str]) -> str:
-    """The rules of a widget's component classes `OWNER--INK`: each ink in its token's colour."""
-    plain = {"text": "color: $foreground;", "strong": "color: $foreground; text-style: bold;"}
-    return "".join(f".{owner}--{ink} {{ {plain.get(ink, f'color: $alita-{ink};')} }}\n" for ink in inks)
+_SPECS = {
+    "text": "foreground",
+    "strong": "foreground bold",
+    "link": "primary",
+    "heading": "accent bold",
+    "mark": "accent",
+    "hit": "background on accent",
+    "cursor": "on alita-cursor",
+    "selected": "on screen-selection-background",
+}
+
+
+def ink_styles(variables: Mapping[str, str], inks: Iterable[str], **specs: str) -> dict[str, Style]:
+    """The styles of some inks under a theme's variables: each in the colour of its token.
+
+    `specs` says of an ink what it is made of, as `VARIABLE ATTRIBUTES on VARIABLE`. Component classes
+    would do the same, but each is matched against the whole stylesheet whenever a widget is styled.
+    """
+    return {ink: _style(variables, specs.get(ink) or _SPECS.get(ink) or f"alita-{ink}") for ink in inks}
+
+
+def _style(variables: Mapping[str, str], spec: str) -> Style:
+    inked, _, paper = spec.partition("on ") if spec.startswith("on ") else spec.partition(" on ")
+    name, *attributes = inked.split() or [""]
+    return Style(
+        color=Color.parse(variables[name]).rich_color if name else None,
+        bgcolor=Color.parse(variables[paper]).rich_color if paper else None,
+        bold="bold" in attributes or None,
+        italic="italic" in attributes or None,
+        reverse="reverse" in attributes or None,
+    )

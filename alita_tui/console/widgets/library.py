@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
-from alita_tui.console.widgets.inked import Line, cut, spread, to_strip, wrap
+from alita_tui.console.widgets.inked import Line, cut, ink_styles, spread, to_strip, wrap
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import ToolCard
 from alita_tui.view.model import SessionView
@@ -22,23 +22,18 @@ STATES = {
     "trusted": ("●", "good"), "provisional": ("◐", "wait"), "draft": ("○", "muted"), "stale": ("◌", "muted"),
     "archived": ("◌", "muted"), "revoked": ("✗", "bad"), "quarantined": ("✗", "bad"),
 }  # fmt: skip
-_INKS = ("muted", "good", "warn", "bad", "wait", "name")
+_INKS = ("muted", "good", "warn", "bad", "wait", "name", "cursor")
 
 
 class Library(ScrollView, can_focus=True):
     """Two lines a tool: name and figures, then what it does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"library--{ink}" for ink in _INKS} | {"library--cursor"}
-    DEFAULT_CSS = (
-        """
+    DEFAULT_CSS = """
     Library {
         background: $background; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden;
-        .library--cursor { background: $alita-cursor; }
+    }
     """
-        + "".join(f".library--{ink} {{ color: $alita-{ink}; }}\n" for ink in _INKS)
-        + "}"
-    )
 
     class Chosen(Message):
         """A tool is to be shown whole."""
@@ -116,9 +111,7 @@ class Library(ScrollView, can_focus=True):
         """One line on screen."""
         width, base = self.scrollable_content_region.width, self.rich_style
         if not self._styles:
-            self._styles = {
-                ink: self.get_component_rich_style(f"library--{ink}", partial=True) for ink in _INKS
-            }
+            self._styles = ink_styles(self.app.theme_variables, _INKS)
         index, part = divmod(y + self.scroll_offset.y, 2)
         if not self._cards:
             said = "No tool fits." if self._all else "No tools yet. A task that needs one builds it."
@@ -130,7 +123,7 @@ class Library(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         card = self._cards[index]
         if index == self._cursor and self.has_focus:
-            base = base + self.get_component_rich_style("library--cursor", partial=True)
+            base = base + self._styles["cursor"]
         return to_strip(self._line(card, part, width), self._styles, base, width)
 
     def _line(self, card: ToolCard, part: int, width: int) -> Line:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from textual.content import Content
 
 from alita_tui.console.widgets.plain import Plain
@@ -11,8 +10,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.view.model import SessionView
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(msgspec.Struct, frozen=True):
     text: str
     task: bool
     seen: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 from rich.cells import cell_len
 from rich.style import Style
 from textual import events
@@ -17,16 +17,15 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from alita_tui.console.widgets.entry import Entry
-from alita_tui.console.widgets.inked import Line, restyle, text_of, to_strip, width_of
+from alita_tui.console.widgets.inked import Line, ink_styles, restyle, text_of, to_strip, width_of
 
 INKS = (
     "muted heading good warn bad wait hostile added removed keyword string number comment name link strong"
 ).split()
-"""What text can be written in; each is a theme's token (see DEFAULT_CSS)."""
+"""What text can be written in; each is a token of the theme."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One line of the sheet, which may take several on screen."""
 
     body: Line = ()
@@ -115,7 +114,6 @@ class Sheet(Entry, ScrollView, can_focus=True):
         Binding("g", "scroll_home", show=False),
         Binding("G,shift+g", "scroll_end", show=False),
     ]
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"sheet--{ink}" for ink in INKS} | {"sheet--selected"}
     DEFAULT_CSS = """
     Sheet {
         background: $background;
@@ -124,23 +122,6 @@ class Sheet(Entry, ScrollView, can_focus=True):
         scrollbar-size-vertical: 1;
         overflow-x: hidden;
         overflow-y: auto;
-        .sheet--muted { color: $alita-muted; }
-        .sheet--heading { color: $accent; text-style: bold; }
-        .sheet--strong { color: $foreground; text-style: bold; }
-        .sheet--good { color: $alita-good; }
-        .sheet--warn { color: $alita-warn; }
-        .sheet--bad { color: $alita-bad; text-style: bold; }
-        .sheet--wait { color: $alita-wait; }
-        .sheet--hostile { color: $alita-hostile; text-style: bold reverse; }
-        .sheet--added { color: $alita-added; }
-        .sheet--removed { color: $alita-removed; }
-        .sheet--keyword { color: $alita-keyword; }
-        .sheet--string { color: $alita-string; }
-        .sheet--number { color: $alita-number; }
-        .sheet--comment { color: $alita-comment; text-style: italic; }
-        .sheet--name { color: $alita-name; }
-        .sheet--link { color: $primary; }
-        .sheet--selected { background: $screen-selection-background; }
     }
     """
 
@@ -236,12 +217,17 @@ class Sheet(Entry, ScrollView, can_focus=True):
         if number >= len(self._lines):
             return Strip.blank(width, base)
         if not self._styles:
-            self._styles = {ink: self.get_component_rich_style(f"sheet--{ink}", partial=True) for ink in INKS}
+            self._styles = ink_styles(
+                self.app.theme_variables,
+                (*INKS, "selected"),
+                bad="alita-bad bold",
+                hostile="alita-hostile bold reverse",
+                comment="alita-comment italic",
+            )
         self._note(number)
         strip = to_strip(self._lines[number], self._styles, base, width)
         if (selection := self.text_selection) and (span := selection.get_span(number)):
-            over = self.get_component_rich_style("sheet--selected", partial=True)
-            strip = restyle(strip, span[0], span[1], over)
+            strip = restyle(strip, span[0], span[1], self._styles["selected"])
         return strip.apply_offsets(0, number)
 
     def _note(self, number: int) -> None:

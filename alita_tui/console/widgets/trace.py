@@ -25,27 +25,17 @@ from alita_tui.console.widgets.inked import Line, ink_styles, marked, restyle, t
 from alita_tui.console.widgets.trace_layout import Layout
 from alita_tui.view.model import SessionView
 
-_MARKS = ("cursor", "mark", "hit")
-
 
 class Trace(ScrollView, can_focus=True):
     """One row per event that says something; rows only ever join at the end."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"trace--{ink}" for ink in (*trace_lines.INKS, *_MARKS)}
-    DEFAULT_CSS = (
-        """
+    DEFAULT_CSS = """
     Trace {
         background: $background; color: $foreground;
         scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden;
-        .trace--cursor { background: $alita-cursor; }
-        .trace--mark { color: $accent; }
-        .trace--hit { color: $background; background: $accent; }
+    }
     """
-        + ink_styles("trace", trace_lines.INKS)
-        + ".trace--task { text-style: bold; } .trace--wait { text-style: bold; }\n"
-        + ".trace--thought { text-style: italic; }\n}"
-    )
 
     follow: reactive[bool] = reactive(True)
     """True while new rows pull the trace along."""
@@ -145,10 +135,13 @@ class Trace(ScrollView, can_focus=True):
         number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         base = self.rich_style
         if not self._styles:
-            self._styles = {
-                ink: self.get_component_rich_style(f"trace--{ink}", partial=True)
-                for ink in (*trace_lines.INKS, *_MARKS)
-            }
+            self._styles = ink_styles(
+                self.app.theme_variables,
+                (*trace_lines.INKS, "cursor", "mark", "hit"),
+                task="alita-task bold",
+                wait="alita-wait bold",
+                thought="alita-thought italic",
+            )
         index, line = self._line(number)
         if index == self.cursor and self.has_focus and line and index < len(self._laid.rows):
             base = base + self._styles["cursor"]

@@ -20,7 +20,7 @@ INKS = (
     "text strong muted task thought plan action observation build approval run answer question memory notice "
     "good warn bad wait line keyword string number comment name hostile"
 ).split()
-"""What lines here are written in: each is a component class of the trace."""
+"""What lines here are written in: each is a token of the theme."""
 
 GUTTER = 6
 _MARGIN = 3

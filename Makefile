@@ -1,7 +1,7 @@
 # make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
 PY := .venv/bin/python
 
-.PHONY: setup run test check bench screenshots lock wheel clean
+.PHONY: setup run test check bench golden screenshots lock wheel clean
 
 setup:
 	@sh .ci/setup
@@ -20,6 +20,9 @@ check: setup
 
 bench: setup
 	@$(PY) -m tests.benchmarks
+
+golden: setup
+	@$(PY) -m pytest -q tests/e2e --record
 
 screenshots: setup
 	@$(PY) -m tests.screenshots

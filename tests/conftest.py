@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 # Textual reads this when it is imported.
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 for name in [name for name in os.environ if name.startswith("ALITA_")]:
     del os.environ[name]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record",
+        action="store_true",
+        help="Keep the sessions of the walks through in sessions/ (make golden).",
+    )

@@ -1,4 +1,4 @@
-"""`make screenshots`: the console as SVG pictures at three sizes, dark and light, from a lawful stream."""
+"""`make screenshots`: the console as SVG pictures at three sizes, dark and light, from a golden recording."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "console")]
 
-import streams  # noqa: E402
+import goldens  # noqa: E402
 from test_console_screens import SIZES, THEMES, console, drawn  # noqa: E402
 
 PICTURES = {
-    "session": (streams.walkthrough, ()),
-    "review": (streams.waiting, ("f8",)),
-    "help": (streams.waiting, ("f1",)),
+    "session": (goldens.walkthrough, ()),
+    "review": (goldens.waiting, ("f8",)),
+    "help": (goldens.waiting, ("f1",)),
 }
 
 

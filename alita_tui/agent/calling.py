@@ -48,6 +48,7 @@ class ModelCalls:
         self._retry = retry
         self._new_id = new_id
         self._usd, self._tokens, self._unpriced = spent(bus.history)
+        self._said: list[str] = []
 
     async def ask(self, request: ModelRequest) -> Reply:
         """See `Asker.ask`."""
@@ -80,17 +81,26 @@ class ModelCalls:
             await self._record(model, request, call_id, reply, (time.monotonic() - started) * 1000)
             return reply
 
+    @property
+    def unfinished(self) -> str:
+        """See `Asker.unfinished`."""
+        return "".join(self._said)
+
     async def _stream(self, model: Model, request: ModelRequest, call_id: str) -> Reply:
         reply: Reply | None = None
+        self._said.clear()
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
                 match piece:
                     case Delta(channel=channel, text=text):
+                        if channel == "text":
+                            self._said.append(text)
                         self._bus.hint(
                             e.ModelDelta(call_id=call_id, role=request.role, channel=channel, text=text)
                         )
                     case Reply():
                         reply = piece
+        self._said.clear()
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
         return reply

@@ -94,6 +94,8 @@ class _Writer:
             case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
                 said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
                 self._result(self._calls.get(call_id, ""), said, error=True)
+            case e.Interrupted(text=text) if text:
+                self._person(f"The person cut your reply off. It had said: {text}")
             case e.TaskFinished(outcome=outcome, reason=reason):
                 ended = "ok" if outcome == "answered" else f"The task ended: {outcome}. {reason}".strip()
                 self._close_open(ended)

@@ -184,7 +184,7 @@ class Orchestrator:
                 if problem := self._verdicts.resolve(command):
                     await self._bus.emit(e.NoticeRaised(level="info", text=problem))
             case Interrupt():
-                if self._work is not None:
+                if self._work is not None and not self._interrupted:  # a second one would cut off its ending
                     self._interrupted = True
                     self._work.cancel()
             case CloseSession():
@@ -232,7 +232,7 @@ class Orchestrator:
             if not self._interrupted:
                 raise
             await self._withdraw()
-            await self._bus.emit(e.Interrupted())
+            await self._bus.emit(e.Interrupted(text=self._asker.unfinished))
             finished = e.TaskFinished(task_id="", outcome="interrupted", reason="stopped by you")
         except BudgetExceeded as error:
             finished = e.TaskFinished(task_id="", outcome="budget", reason=error.message, hint=error.hint)
@@ -255,9 +255,16 @@ class Orchestrator:
         )  # fmt: skip
         if ended.outcome == "parked":
             return
+        if ended.outcome in ("failed", "stuck", "step_limit") and (recipe := self._followed(task_id)):
+            await asyncio.to_thread(self._memory.recipe_failed, recipe)
         for item in await asyncio.to_thread(self._learn, task_id):
             await asyncio.to_thread(self._memory.write, item)
             await self._bus.emit(e.MemoryWritten(item=item), span=task_id)
+
+    def _followed(self, task_id: str) -> str:
+        """Item id of the recipe that a task's plan followed; empty where it followed none."""
+        plans = (one.event for one in reversed(self._bus.history) if isinstance(one.event, e.PlanProposed))
+        return next((plan.recipe for plan in plans if plan.task_id == task_id), "")
 
     async def _withdraw(self) -> None:
         """A cancelled task takes its waiting builds back, so a late verdict changes nothing."""

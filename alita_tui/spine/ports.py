@@ -146,6 +146,10 @@ class Asker(Protocol):
         could break a cap.
         """
 
+    @property
+    def unfinished(self) -> str:
+        """What the model had said when a call was cancelled; empty when the last one ended."""
+
 
 # --- sandbox ------------------------------------------------------------------------------
 
@@ -266,6 +270,9 @@ class Memory(Protocol):
 
     def write(self, item: MemoryItem) -> None:
         """Keep one item. An item with the same id is replaced."""
+
+    def recipe_failed(self, item_id: str) -> None:
+        """A task that followed this recipe was not answered."""
 
 
 class Page(Value, frozen=True):

@@ -10,6 +10,7 @@ import pytest
 from lab import PASS, Lab, draft, failing, say
 
 from alita_tui.agent.calling import Budget
+from alita_tui.agent.context import conversation
 from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, ResolveApproval, Steer, SubmitTask
@@ -282,6 +283,38 @@ async def test_steering_is_read_before_the_next_step(tmp_path: Path) -> None:
 
     assert (await lab.do(TASK, when=steer)).outcome == "answered"
     assert lab.events(e.Steered)
+
+
+async def test_an_interrupt_keeps_what_the_model_had_said(tmp_path: Path) -> None:
+    long = ScriptReply(text="I begin with the library, because " * 40)
+    lab = Lab(tmp_path, rules=rules(long))
+
+    def stop(event: e.SessionEvent) -> Command | None:
+        return Interrupt() if isinstance(event, e.ModelDelta) and event.text else None
+
+    ended = await lab.do(TASK, when=stop)
+    assert ended.outcome == "interrupted"
+    (cut,) = lab.events(e.Interrupted)
+    assert cut.text and long.text.startswith(cut.text) and cut.text != long.text
+    assert cut.text in conversation(lab.bus.history)[-1].text
+
+
+async def test_a_recipe_that_led_nowhere_counts_as_failed(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
+    await lab.do(TASK, when=approve)
+    (known,) = [item for item in lab.memory.items() if item.memory == "procedural"]
+    (before,) = [item for item in lab.memory.recall("double four") if item.memory == "procedural"]
+    lab.rules[:] = rules(
+        say("plan", steps=["run it"], recipe=known.item_id), say("nonsense"), say("nonsense")
+    )
+    lab.reopen()
+    ended = await lab.do(SubmitTask(text="double four again"))
+    assert ended.outcome == "failed"
+    (after,) = [item for item in lab.memory.recall("double four") if item.memory == "procedural"]
+    assert (before.text, after.text) == (
+        "double four: double_it (worked 1 of 1 times)",
+        "double four: double_it (worked 1 of 2 times)",
+    )
 
 
 KINDS = [

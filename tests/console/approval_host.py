@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from pathlib import Path
 
 from approval_cases import NOW
@@ -24,11 +25,14 @@ LONG_AGO, NOT_YET = -1000.0, 1000.0
 class Host(Themed):
     """Opens a review over a trace."""
 
-    def __init__(self, view: SessionView, *, shift: float = LONG_AGO, theme: str = "alita-dark") -> None:
+    def __init__(
+        self, view: SessionView, *, shift: float = LONG_AGO, theme: str = "alita-dark", now: datetime = NOW
+    ) -> None:
         super().__init__()
         self.animation_level = "none"
         self.view = view
         self.shift = shift
+        self.now = now
         self.wanted_theme = theme
         self.decided: list[ResolveApproval] = []
         self.edits: list[ApprovalScreen.EditRequested] = []
@@ -46,7 +50,7 @@ class Host(Themed):
         self.open()
 
     def open(self) -> ApprovalScreen:
-        screen = ApprovalScreen(self.view, now=lambda: NOW, clock=self.clock)
+        screen = ApprovalScreen(self.view, now=lambda: self.now, clock=self.clock)
         self.push_screen(screen)
         return screen
 

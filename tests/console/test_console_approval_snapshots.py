@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import goldens
 import pytest
-from approval_cases import calm, queue, risky
+from approval_cases import queue, risky
 from approval_host import Host as ReviewHost
-from test_console_replay import IDLE
-from test_console_replay import Host as ReplayHost
+from test_console_screens import Catalog
 from test_console_setup import PROVIDERS, Seen
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from alita_tui.config.paths import shipped
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.screens.setup import SetupScreen
 from alita_tui.console.themes import Themed, load
 from alita_tui.replay.playback import Playback
 from alita_tui.replay.recording import Recording
+from alita_tui.view.fold import fold_all
+from alita_tui.view.model import SessionView
 
 SMALL, MIDDLE, LARGE = (80, 24), (120, 36), (200, 55)
 Snap = Callable[..., bool]
@@ -41,13 +48,29 @@ def keys(*pressed: str) -> Callable[[Pilot[Any]], Any]:
     return run
 
 
+SIZES = pytest.mark.parametrize("size", (SMALL, MIDDLE, LARGE), ids=lambda size: f"{size[0]}x{size[1]}")
+SHADES = pytest.mark.parametrize("theme", ("alita-dark", "alita-light"))
+
+
+def recorded() -> SessionView:
+    """The build of the golden walk through, as it waited."""
+    return fold_all(goldens.waiting())
+
+
+@SIZES
+@SHADES
+def test_a_recorded_build(snap_compare: Snap, size: tuple[int, int], theme: str) -> None:
+    view = recorded()
+    assert view.at is not None
+    app = ReviewHost(view, theme=theme, now=view.at + timedelta(seconds=42))
+    assert snap_compare(app, terminal_size=size, run_before=keys())
+
+
 @pytest.mark.parametrize(
     ("case", "size", "theme", "pressed"),
     [
-        (calm, SMALL, "alita-dark", ()),
         (risky, SMALL, "alita-light", ("left_square_bracket", "left_square_bracket")),
         (queue, SMALL, "alita-dark", ("n", "r", "n", "o")),
-        (calm, MIDDLE, "alita-light", ()),
         (risky, MIDDLE, "alita-dark", ("a", "f", "e")),
         (risky, LARGE, "alita-light", ("d",)),
         (risky, LARGE, "alita-dark", ("f", "s")),
@@ -61,18 +84,26 @@ def test_review(
     assert snap_compare(app, terminal_size=size, run_before=keys(*pressed))
 
 
-@pytest.mark.parametrize(
-    ("size", "theme", "pressed"),
-    [
-        (SMALL, "alita-light", ("5",)),
-        (MIDDLE, "alita-dark", ("7", "plus", "plus")),
-        (LARGE, "alita-light", ("slash", "e", "m")),
-    ],
-    ids=["small", "middle", "large"],
-)
-def test_replay(snap_compare: Snap, size: tuple[int, int], theme: str, pressed: tuple[str, ...]) -> None:
-    app = ReplayHost(Playback(Recording(IDLE)), theme)
-    assert snap_compare(app, terminal_size=size, run_before=keys(*pressed))
+@SIZES
+@SHADES
+def test_replay(snap_compare: Snap, size: tuple[int, int], theme: str) -> None:
+    playback = Playback(Recording(goldens.walkthrough()))
+    app = AlitaApp(
+        playback,
+        None,
+        catalog=Catalog(),
+        options=ConsoleOptions(builtin_themes=shipped("themes"), theme=theme, reduced_motion=True),
+        playback=playback,
+    )
+
+    async def before(pilot: Pilot[Any]) -> None:
+        await pilot.press("space", "6")
+        async with asyncio.timeout(20):
+            while app.main.view.seq != playback.position:
+                await pilot.pause(0.01)
+        await pilot.pause()
+
+    assert snap_compare(app, terminal_size=size, run_before=before)
 
 
 class Wizard(Themed):
@@ -93,15 +124,9 @@ class Wizard(Themed):
         return "keyring"
 
 
-@pytest.mark.parametrize(
-    ("size", "theme", "pressed"),
-    [
-        (SMALL, "alita-dark", ()),
-        (MIDDLE, "alita-light", ("ctrl+t",)),
-        (LARGE, "alita-dark", ("end", "ctrl+t")),
-    ],
-    ids=["small", "middle", "large"],
-)
-def test_wizard(snap_compare: Snap, size: tuple[int, int], theme: str, pressed: tuple[str, ...]) -> None:
+@SIZES
+@SHADES
+def test_wizard(snap_compare: Snap, size: tuple[int, int], theme: str) -> None:
     app: App[Any] = Wizard(theme)
+    pressed = () if size == SMALL else ("ctrl+t",)
     assert snap_compare(app, terminal_size=size, run_before=keys(*pressed))

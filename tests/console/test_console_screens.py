@@ -6,6 +6,7 @@ import asyncio
 import time
 from datetime import timedelta
 
+import goldens
 import pytest
 import streams
 
@@ -95,12 +96,12 @@ def utc(monkeypatch: pytest.MonkeyPatch):
 
 
 SCREENS = {
-    "session": (streams.walkthrough, ()),
-    "waiting": (streams.waiting, ()),
-    "sessions": (streams.walkthrough, ("f5",)),
-    "help": (streams.walkthrough, ("f1",)),
-    "theme": (streams.walkthrough, ("f6",)),
-    "tool": (streams.walkthrough, ("f3", "enter")),
+    "session": (goldens.walkthrough, ()),
+    "waiting": (goldens.waiting, ()),
+    "sessions": (goldens.walkthrough, ("f5",)),
+    "help": (goldens.walkthrough, ("f1",)),
+    "theme": (goldens.walkthrough, ("f6",)),
+    "tool": (goldens.walkthrough, ("f3", "enter")),
 }
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -78,6 +79,20 @@ class Shell:
         shown = self("sessions", "show", "--json", *arguments)
         assert shown.returncode == 0, shown.stderr
         return [json.loads(line)["event"] for line in shown.stdout.splitlines()]
+
+
+@pytest.fixture
+def keep(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """With --record: keep a session's file as a golden recording."""
+
+    def copy(home: Path, name: str) -> None:
+        if request.config.getoption("--record"):
+            newest = max(
+                (home / "data" / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime_ns
+            )
+            shutil.copyfile(newest, Path(__file__).parents[2] / "sessions" / f"{name}.json")
+
+    return copy
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.widgets.code import CodeView
 from alita_tui.console.widgets.trace import Trace
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
@@ -36,13 +37,21 @@ def lines(trace: Trace) -> list[str]:
     return [trace.render_line(y - trace.scroll_offset.y).text.rstrip() for y in range(height)]
 
 
-async def test_type_review_approve_and_replay(shell, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_type_review_approve_and_replay(shell, keep, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in shell.environ.items():
         if name.startswith("ALITA_"):
             monkeypatch.setenv(name, value)
     house = House.open(shell.home, {"model": "demo:recorded"})
     build, reuse, _ = house.suggestions
     opened = await live(house, parks=False)
+    heard: list[Envelope] = []
+    news = opened.bus.subscribe()
+
+    async def hear() -> None:
+        async for envelope in news:
+            heard.append(envelope)
+
+    hearing = asyncio.create_task(hear())
     engine = asyncio.create_task(opened.run())
     app = AlitaApp(
         opened.source,
@@ -50,7 +59,6 @@ async def test_type_review_approve_and_replay(shell, monkeypatch: pytest.MonkeyP
         catalog=HouseCatalog(house),
         options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
     )
-    seen: list[SessionView] = []
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
         await pilot.press(*build, "enter")
@@ -80,16 +88,22 @@ async def test_type_review_approve_and_replay(shell, monkeypatch: pytest.MonkeyP
         shown = app.main.view
         drawn = lines(app.main.query_one(Trace))
         await close(opened, engine)
+    await hearing
+    keep(shell.home, "golden-walkthrough")
 
     stored = recording(house, opened.session_id)
     assert check(stored, complete=True) == []
-    view = SessionView()
-    for envelope in stored:
-        view = fold(view, envelope)
-        if envelope.seq == shown.seq:
-            assert view == shown, "live and reloaded are the same"
-        seen.append(view)
-    assert fold_all(stored) == seen[-1]
+    assert any(not envelope.durable for envelope in heard)
+    lived, reloaded = SessionView(), SessionView()
+    durable = iter(stored)
+    for envelope in heard:
+        lived = fold(lived, envelope)
+        if envelope.durable:
+            reloaded = fold(reloaded, next(durable))
+            assert lived == reloaded, f"live and reloaded differ at event {envelope.seq}"
+            if envelope.seq == shown.seq:
+                assert lived == shown, "the screen showed what the file tells"
+    assert next(durable, None) is None and reloaded == fold_all(stored)
 
     class Stored:
         async def __aiter__(self):

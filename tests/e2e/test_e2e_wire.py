@@ -19,7 +19,7 @@ SERVERS = {"openai": (OpenAIServer, "OPENAI_API_KEY"), "anthropic": (AnthropicSe
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_walk_through_over_the_wire(shell, provider: str) -> None:
+def test_the_walk_through_over_the_wire(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT) as server:
         shell.environ |= {
@@ -33,9 +33,11 @@ def test_the_walk_through_over_the_wire(shell, provider: str) -> None:
         done = shell("resume")
         assert done.returncode == 0, done.stderr
         first = shell.events()
+        keep(shell.home, f"golden-build-{provider}")
         reused = shell("run", REUSE)
         assert reused.returncode == 0, reused.stderr
         second = shell.events()
+        keep(shell.home, f"golden-reuse-{provider}")
         assert len(server.requests) >= 9
     kinds = [event["kind"] for event in first]
     order = ["tool_searched", "web_searched", "build_started", "requirements_locked", "build_tested",
@@ -56,7 +58,7 @@ def test_the_walk_through_over_the_wire(shell, provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_tool_without_requirements_likewise(shell, provider: str) -> None:
+def test_a_tool_without_requirements_likewise(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT) as server:
         shell.environ |= {
@@ -68,12 +70,13 @@ def test_a_tool_without_requirements_likewise(shell, provider: str) -> None:
         build = json.loads(shell("builds", "list", "--json").stdout)[0]
         shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
         assert shell("resume").returncode == 0
+        keep(shell.home, f"golden-dice-{provider}")
     rolled = shell("tools", "run", "roll_dice", "--input", '{"count": 3, "seed": 1}')
     assert len(json.loads(rolled.stdout)["rolls"]) == 3
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_wrong_key_ends_in_a_clear_state(shell, provider: str) -> None:
+def test_a_wrong_key_ends_in_a_clear_state(shell, keep, provider: str) -> None:
     server_type, key_name = SERVERS[provider]
     with server_type(SCRIPT, api_key="the right one") as server:
         shell.environ |= {
@@ -83,6 +86,7 @@ def test_a_wrong_key_ends_in_a_clear_state(shell, provider: str) -> None:
         }
         done = shell("run", DICE)
     assert done.returncode == 1
+    keep(shell.home, f"golden-wrong-key-{provider}")
     failed = [event for event in shell.events() if event["kind"] in ("model_failed", "task_finished")]
     assert failed[0]["error"] == "auth"
     assert failed[-1]["outcome"] == "failed"

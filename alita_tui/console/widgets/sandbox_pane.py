@@ -58,9 +58,11 @@ def _run(run: SandboxRun) -> list[Row]:
     glyph, ink = ("✓", "good") if good else ("✗", "bad")
     memory = f" · {run.peak_memory_bytes / 1_000_000:.0f} MB" if run.peak_memory_bytes else ""
     code = f" · exit {run.exit_code}" if run.exit_code else ""
+    passed = sum(good for _, good in run.cases)
+    ended = f"{passed} of {len(run.cases)} passed" if run.cases and run.status == "ok" else run.status
     rows = [
         Row(((run.title, "strong"),), ((f"{glyph} ", ink),)),
-        Row(((f"{run.status}{code} · {run.duration_ms:.0f} ms{memory}", "muted"),), (("  ", ""),)),
+        Row(((f"{ended}{code} · {run.duration_ms:.0f} ms{memory}", "muted"),), (("  ", ""),)),
     ]
     if run.limits_hit:
         rows.append(Row(((f"limit hit: {', '.join(run.limits_hit)}", "bad"),), (("  ", ""),)))

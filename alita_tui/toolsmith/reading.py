@@ -1,0 +1,130 @@
+"""A draft's code as a syntax tree, and the remarks that are made about it. Nothing is imported or run."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Finding
+from alita_tui.toolsmith.contract import LARGEST_TEXT
+
+Severity = Literal["info", "low", "medium", "high"]
+_MOST_PER_RULE = 20
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Notes:
+    """The findings so far."""
+
+    def __init__(self) -> None:
+        self.found: set[Finding] = set()
+
+    def add(self, severity: Severity, rule: str, text: str, line: int = 0, *, blocking: bool = False) -> None:
+        """Make a remark."""
+        said = one_line(text, 300)
+        self.found.add(Finding(severity=severity, rule=rule, text=said, line=line, blocking=blocking))
+
+    def block(self, rule: str, text: str, line: int = 0) -> None:
+        """Make a remark that sends the draft back."""
+        self.add("high", rule, text, line, blocking=True)
+
+    def sorted(self) -> tuple[Finding, ...]:
+        """By line and rule; of one rule the first few, so that no draft can bury its reader."""
+        kept: list[Finding] = []
+        seen: Counter[tuple[str, bool]] = Counter()
+        for one in sorted(self.found, key=lambda f: (f.line, f.rule, f.text, f.severity)):
+            seen[one.rule, one.blocking] += 1
+            if seen[one.rule, one.blocking] <= _MOST_PER_RULE:
+                kept.append(one)
+            elif seen[one.rule, one.blocking] == _MOST_PER_RULE + 1:
+                kept.append(msgspec.structs.replace(one, text=f"{one.text} (and more of {one.rule} below)"))
+        return tuple(kept)
+
+
+class Import(NamedTuple):
+    """One imported name."""
+
+    name: str
+    """Dotted, with the imported name: `os.system`. A relative one starts with a dot."""
+    line: int
+    optional: bool
+    """True where its ImportError is caught."""
+
+    @property
+    def top(self) -> str:
+        """The top-level module; empty for a relative one."""
+        return self.name.split(".")[0]
+
+
+def parse_code(notes: Notes, text: str, what: str) -> ast.Module | None:
+    """The tree of a text, or None where it is no Python, which is noted."""
+    if len(text.encode("utf-8", "surrogatepass")) > LARGEST_TEXT:
+        notes.block("ast/syntax", f"{what}: it is longer than {LARGEST_TEXT} bytes")
+        return None
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        where = f" in `{error.text.strip()[:120]}`" if error.text and error.text.strip() else ""
+        line = error.lineno or 0
+        if what == "code":
+            notes.block("ast/syntax", f"code: {error.msg}{where}", line)
+        else:
+            notes.block("ast/syntax", f"{what}, line {line}: {error.msg}{where}")
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
+        notes.block("ast/syntax", f"{what}: it cannot be parsed ({reason})")
+    return None
+
+
+def imports_of(tree: ast.Module) -> list[Import]:
+    """Every import, wherever it stands."""
+    optional: set[int] = set()
+    found: list[Import] = []
+    for node in ast.walk(tree):  # parents come before what they hold
+        if isinstance(node, ast.Try) and any(_catches_import(one) for one in node.handlers):
+            optional.update(id(inner) for part in node.body for inner in ast.walk(part))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            start = "" if isinstance(node, ast.Import) else "." * node.level + f"{node.module or ''}."
+            found += [Import(start + one.name, node.lineno, id(node) in optional) for one in node.names]
+    return found
+
+
+def _catches_import(handler: ast.ExceptHandler) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or dotted(kind) in ("ImportError", "ModuleNotFoundError") for kind in kinds)
+
+
+def dotted(node: ast.expr, aliases: dict[str, str] | None = None) -> str:
+    """`a.b.c` as it is written, its first name replaced by what was imported under it."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    root = node.id if isinstance(node, ast.Name) else ""
+    return ".".join([(aliases or {}).get(root, root), *reversed(parts)])
+
+
+def aliases_of(tree: ast.Module) -> dict[str, str]:
+    """What imported names stand for."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update({alias.asname: alias.name for alias in node.names if alias.asname})
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+    return found
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when the node runs: everything inside but the bodies of functions."""
+    rest: list[ast.AST] = list(ast.iter_child_nodes(node))
+    while rest:
+        inner = rest.pop()
+        yield inner
+        if not isinstance(inner, FUNCTIONS | ast.Lambda):
+            rest.extend(ast.iter_child_nodes(inner))

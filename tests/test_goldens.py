@@ -1,0 +1,59 @@
+"""What real runs recorded still opens, holds the laws, and tells when something was taken out."""
+
+from __future__ import annotations
+
+import pytest
+from goldens import FOLDER, NAMES, golden
+from tinydb import TinyDB
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope, encode
+from alita_tui.spine.laws import check
+from alita_tui.spine.values import Lock, build_digest
+from alita_tui.view.fold import fold_all
+
+
+def of(kind: type, envelopes: list[Envelope]) -> list:
+    return [one.event for one in envelopes if isinstance(one.event, kind)]
+
+
+def test_every_way_is_recorded() -> None:
+    ways = {
+        f"golden-{way}-{who}"
+        for way in ("build", "reuse", "dice", "wrong-key")
+        for who in ("openai", "anthropic")
+    }
+    assert set(NAMES) == ways | {"golden-walkthrough"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recording_holds_the_laws(name: str) -> None:
+    envelopes = golden(name)
+    assert check(envelopes, complete=True) == []
+    view = fold_all(envelopes)
+    assert view.phase == "closed" and view.tasks and all(task.outcome for task in view.tasks)
+    assert b"sk-" not in b"".join(map(encode, envelopes))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plain_tinydb_reads_it(name: str) -> None:
+    with TinyDB(FOLDER / f"{name}.json", access_mode="r") as db:
+        assert sum(len(db.table(table)) for table in db.tables()) >= len(golden(name))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if of(e.ApprovalResolved, golden(name))])
+def test_a_recording_without_its_approval_is_broken(name: str) -> None:
+    kept = [one for one in golden(name) if not isinstance(one.event, e.ApprovalResolved)]
+    assert "register what was approved" in {breach.law for breach in check(kept)}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if of(e.ToolRegistered, golden(name))])
+def test_what_was_shown_is_what_ran(name: str) -> None:
+    envelopes = golden(name)
+    drafts = {one.draft.digest: one.draft for one in of(e.BuildDrafted, envelopes)}
+    tested = of(e.BuildTested, envelopes)[-1]
+    locked = of(e.RequirementsLocked, envelopes)
+    shown = build_digest(drafts[tested.digest], locked[-1].lock if locked else Lock())
+    assert {one.digest for one in of(e.ApprovalRequested, envelopes)} == {shown}
+    assert {one.card.digest for one in of(e.ToolRegistered, envelopes)} == {shown}
+    assert {one.digest for one in of(e.ToolCalled, envelopes)} <= {shown}

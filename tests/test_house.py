@@ -1,0 +1,73 @@
+"""What the house says of itself is true: plaques, documents, colours, keys."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import alita_tui
+from alita_tui.console.actions import ACTIONS
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "alita_tui"
+SOURCES = [path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts]
+ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_a_room_has_a_plaque_and_nothing_else(room: Path) -> None:
+    tree = ast.parse((room / "__init__.py").read_text())
+    said = ast.get_docstring(tree)
+    assert said and len(said.splitlines()) <= 6
+    assert len(tree.body) == 1
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "README.md"])
+def test_a_document_names_what_there_is(document: str) -> None:
+    text = re.sub(r"(?s)```.*?```", "", (ROOT / document).read_text())
+    code = "\n".join(path.read_text() for path in SOURCES) + (ROOT / "Makefile").read_text()
+    code += (ROOT / "pyproject.toml").read_text()
+    named = set(re.findall(r"`([^`\s]+)`", text))
+    files = {one for one in named if re.fullmatch(r"[\w/.]+\.(py|md|toml|json)", one) and "/" in one}
+    missing = {one for one in files if not (PACKAGE / one).exists() and not (ROOT / one).exists()}
+    names = {one for one in named if re.fullmatch(r"[A-Za-z]\w*[a-z]([._][a-z]|[A-Z])[\w.]*", one)} - files
+    missing |= {one for one in names if not re.search(rf"\b{re.escape(one.rsplit('.')[-1])}\b", code)}
+    assert missing == set()
+
+
+def test_colours_come_from_themes() -> None:
+    strays = {
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in (*(PACKAGE / "console").rglob("*.py"), *(PACKAGE / "console").rglob("*.tcss"))
+        for found in re.finditer(r"(?<![\w&])#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})\b(?!;base)", path.read_text())
+    }
+    assert strays <= {"alita_tui/console/themes.py: #1a2b3c"}  # an example in a message
+
+
+def test_every_action_says_what_it_does() -> None:
+    assert {one.id for one in ACTIONS if not one.tooltip or not one.label} == set()
+    assert len({one.id for one in ACTIONS}) == len(ACTIONS)
+
+
+def test_the_changelog_knows_this_version() -> None:
+    said = (ROOT / "CHANGELOG.md").read_text()
+    released = re.findall(r"(?m)^## \[(\d[^\]]*)\]", said)
+    assert released[0] == alita_tui.__version__
+    assert said.index("## [Unreleased]") < said.index(f"## [{released[0]}]")
+
+
+def test_no_module_is_longer_than_it_should_be() -> None:
+    lengths = {path.relative_to(PACKAGE).as_posix(): len(path.read_text().splitlines()) for path in SOURCES}
+    # One match over all events, one list of all events and ports, one place where all is joined, one loop.
+    whole = {
+        "spine/events.py",
+        "spine/ports.py",
+        "spine/values.py",
+        "view/fold.py",
+        "wiring.py",
+        "agent/orchestrator.py",
+    }
+    assert {path for path, lines in lengths.items() if lines > 430} <= whole

@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,7 +22,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ConfigError, UsageError
+from alita_tui.spine.errors import ConfigError, SandboxUnavailable, UsageError
 from alita_tui.spine.ports import Limits, Progress
 from alita_tui.spine.values import Check, MemoryItem
 
@@ -172,11 +172,22 @@ class House:
             socket=chosen.socket,
         )
 
-    def sandbox(self, session_id: str) -> PodmanSandbox:
-        """The wall around generated code."""
+    def sandbox(self, session_id: str, *, pool: bool = False) -> PodmanSandbox:
+        """The wall around generated code; with `pool` containers may be started ahead."""
+        import msgspec
+
         from alita_tui.sandbox.engine import PodmanSandbox
 
-        return PodmanSandbox(self.sandbox_settings(), session_id)
+        settings = self.sandbox_settings()
+        if pool:
+            chosen = self.loaded.settings.sandbox
+            settings = msgspec.structs.replace(
+                settings,
+                pool_hot=chosen.pool_hot,
+                pool_warm=chosen.pool_warm,
+                pool_environments=chosen.pool_environments,
+            )
+        return PodmanSandbox(settings, session_id)
 
     def web(self) -> WebRoom:
         """Search and reading."""
@@ -275,7 +286,8 @@ class Live:
         history = file.envelopes()
         self.bus = Bus(file.session_id, file, now, history=history)
         self.source = LiveSource(history, self.bus.subscribe())
-        self._sandbox = house.sandbox(file.session_id)
+        self._sandbox = house.sandbox(file.session_id, pool=True)
+        self._warming: asyncio.Task[None] | None = None
         self._web = house.web()
         self._loop = asyncio.get_running_loop()
         budget = house.loaded.settings.budget
@@ -336,7 +348,15 @@ class Live:
             )
             await self.bus.emit(opened)
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
-        await self.bus.emit(e.SandboxChecked(status=await self._sandbox.status()))
+        status = await self._sandbox.status()
+        await self.bus.emit(e.SandboxChecked(status=status))
+        if status.available:
+            self._warming = asyncio.create_task(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        """Start containers ahead; what stands in the way the first run will say."""
+        with suppress(SandboxUnavailable):
+            await self._sandbox.warm_up(self._house.limits, lambda *_: None)
 
     async def _close(self) -> None:
         """Let everything go, each part even where another fails."""
@@ -345,6 +365,9 @@ class Live:
             parts.push_async_callback(self._model.aclose)
             parts.push_async_callback(self._web.close)
             parts.push_async_callback(self._sandbox.close)
+            if self._warming is not None:
+                parts.push_async_callback(asyncio.wait, (self._warming,))
+                parts.callback(self._warming.cancel)
             parts.callback(self.bus.close)
             await self.bus.emit(e.SessionClosed())
 

@@ -61,6 +61,12 @@ class SandboxSettings(Value, frozen=True):
     """Unprivileged account that runs Podman when alita runs as root."""
     socket: str = ""
     """Podman's API socket; empty: alita starts the service."""
+    pool_hot: Annotated[int, Meta(ge=0, le=16)] = 1
+    """Containers that wait with the last tool's imports done, for each environment."""
+    pool_warm: Annotated[int, Meta(ge=0, le=16)] = 1
+    """Containers that wait with nothing imported, for each environment."""
+    pool_environments: Annotated[int, Meta(ge=1, le=16)] = 3
+    """Environments that containers wait for at a time."""
 
 
 class WebSettings(Value, frozen=True):

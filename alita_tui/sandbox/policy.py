@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,12 @@ class SandboxSettings(Value, frozen=True):
     """Unprivileged account that runs Podman when alita itself runs as root."""
     socket: str = ""
     """Path of a running Podman service; empty: alita starts its own."""
+    pool_hot: int = 0
+    """Containers that wait with the imports of the last tool done, for each environment."""
+    pool_warm: int = 0
+    """Containers that wait with nothing imported, for each environment."""
+    pool_environments: int = 3
+    """Environments that containers wait for; the one unused for longest goes first."""
     pull_seconds: float = 600.0
     build_seconds: float = 1200.0
 
@@ -174,6 +181,11 @@ _PODMAN_FILES = (
 )
 
 
-def fresh_uid() -> int:
-    """A uid for one container: random, so that two at a time do not share a process count."""
-    return 20_000 + int.from_bytes(os.urandom(4), "big") % 40_000
+def fresh_uid(taken: Collection[int]) -> int:
+    """A uid for one container, so that no two at a time share a process count.
+
+    Random, because another alita on this machine picks from the same numbers.
+    """
+    while (uid := 20_000 + int.from_bytes(os.urandom(4), "big") % 40_000) in taken:
+        pass
+    return uid

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
+import secrets
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from alita_tui.spine.errors import SandboxUnavailable
 
 _API = "/v4.0.0/libpod"
 _IDLE_SECONDS = 60
-"""The service ends by itself after this long without a connection: also after our own kill -9."""
+"""The service ends by itself after this long without a connection: should its guard be killed."""
+_START_LOOKS = 500
 
 
 class RestError(Exception):
@@ -39,12 +41,16 @@ class Service:
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.Lock()
         self._drain: asyncio.Task[None] | None = None
+        token = secrets.token_hex(4)
+        self._name = f"alita-{os.getpid()}-{token}.sock"
+        self.owner = f"{os.getpid()}.{_started(os.getpid())}.{token}"
+        """Label of all that is made here, so that others can tell whether its maker still lives."""
 
     @property
     def socket(self) -> Path:
         """Path of the service's socket."""
         given = self._host.settings.socket
-        return Path(given) if given else self._host.runtime / f"alita-{os.getpid()}.sock"
+        return Path(given) if given else self._host.runtime / self._name
 
     @property
     def url(self) -> str:
@@ -54,42 +60,64 @@ class Service:
     async def ensure(self) -> None:
         """Start the service unless it answers. Raises SandboxUnavailable."""
         async with self._starting:
+            theirs = bool(self._host.settings.socket)
             if await self._answers():
+                if theirs and self._process is None:
+                    await self._start()  # a guard alone: what we make has to go with us there too
                 return
-            if self._host.settings.socket:
+            if theirs:
                 raise SandboxUnavailable(
                     f"No Podman service answers at {self.socket}.",
                     hint="Start it, or unset sandbox.socket so that alita starts its own.",
                 )
+            await self._let_go()
             self.socket.unlink(missing_ok=True)
-            self._process = await self._host.start(
-                "podman", "system", "service", "--time", str(_IDLE_SECONDS), f"unix://{self.socket}"
-            )
-            said: list[str] = []
-            self._drain = asyncio.create_task(_collect(self._process, said))
-            for _ in range(200):
+            said = await self._start(
+                "nice", "-n", "5",  # a refill must not slow the screen down
+                "podman", "system", "service", "--time", str(_IDLE_SECONDS), f"unix://{self.socket}",
+            )  # fmt: skip
+            for _ in range(_START_LOOKS):
                 if await self._answers():
                     return
-                if self._process.returncode is not None:
+                if self._process is None or self._process.returncode is not None:
                     break
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.02)
             raise SandboxUnavailable(
                 f"Podman's service does not start: {' '.join(said)[-400:] or 'no answer'}",
                 hint="`alita doctor` says what is missing, `alita doctor --fix` installs it.",
             )
 
+    async def _start(self, *service: str) -> list[str]:
+        """A guard, and under it the service; what they say."""
+        self._host.prepare()
+        guard = str(Path(__file__).with_name("guard.py"))
+        command = self._host.command(*service) if service else ()
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", guard, str(self.socket), self.owner, *command,
+            cwd="/", env=self._host.environ, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        said: list[str] = []
+        self._drain = asyncio.create_task(_collect(self._process, said))
+        return said
+
     async def close(self) -> None:
-        """End the service if it is ours."""
+        """End the service if it is ours; containers must be gone."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(ConnectionError):
+                self._process.stdin.write(b".")
+                await self._process.stdin.drain()
+        await self._let_go()
+
+    async def _let_go(self) -> None:
         process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            # Nothing runs in it any more: asked politely it would first wait two seconds for requests.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
             await process.wait()
         if self._drain is not None:
             await self._drain
-        if process is not None:
-            self.socket.unlink(missing_ok=True)
+            self._drain = None
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
         """One request; the parsed answer or None. Raises RestError, SandboxUnavailable."""
@@ -127,7 +155,10 @@ class Service:
         return reader, writer
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        await self.ensure()
+        try:
+            return await asyncio.open_unix_connection(str(self.socket), limit=1 << 20)
+        except OSError:
+            await self.ensure()
         return await asyncio.open_unix_connection(str(self.socket), limit=1 << 20)
 
     async def _answers(self) -> bool:
@@ -137,6 +168,19 @@ class Service:
             return False
         writer.close()
         return True
+
+
+def alive(owner: str) -> bool:
+    """True when the process that made this label lives."""
+    pid, started, *_ = (*owner.split("."), "", "")
+    return pid.isdigit() and bool(started) and _started(int(pid)) == started
+
+
+def _started(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
 
 
 async def _collect(process: asyncio.subprocess.Process, said: list[str]) -> None:

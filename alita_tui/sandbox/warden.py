@@ -1,11 +1,16 @@
 """PID 1 of every container. Standard library only; runs with `python3 -I -S`.
 
-It reports what it sees of its own confinement, takes one job over its channel, runs it in a
-child and reports what happened. It alone holds the channel, so a print can never look like a
-result. When the channel closes, it kills everything and ends.
+It reports what it sees of its own confinement, forks the child that will run the tool, takes one
+job over its channel and reports what happened. It alone holds the channel, so a print can never
+look like a result. When the channel closes, it kills everything and ends.
+
+The child is forked before there is a job: a container that waits answers without the fork. Modules
+are imported ahead in the child, never here, so that what a package does when it is imported happens
+under the limits and away from the channel. The warden sets the child's limits from outside.
 
 Frames, both ways: 4 bytes length (big endian), 1 byte type, payload.
-To the host: `A` attestation, `O` stdout, `E` stderr, `D` done. From the host: `J` job.
+From the host: `L` limits and imports, once, then `J` the job, which goes to the child as it is.
+To the host: `A` attestation, `R` ready (a problem, or nothing), `O` stdout, `E` stderr, `D` done.
 """
 
 from __future__ import annotations
@@ -23,8 +28,10 @@ import traceback
 from typing import Any, NoReturn
 
 CHUNK = 65536
-POLL = 0.02
+POLL = 0.05
 FLOOD = 64
+PRELOAD = 20.0
+IDLE = 2.0
 
 
 def send(kind: bytes, payload: bytes) -> None:
@@ -104,27 +111,24 @@ def _libc() -> str:
         return ""
 
 
-def child(job: dict[str, Any], out: int, err: int, result: int) -> NoReturn:
-    """Run the job in this process; never returns."""
+def child(out: int, err: int, result: int, orders: int) -> NoReturn:
+    """Import what is asked for, run the job, end; never returns."""
     os.setsid()
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # the tool may read its own /proc/self
     null = os.open("/dev/null", os.O_RDONLY)
-    for source, target in ((null, 0), (out, 1), (err, 2)):
+    held = [os.dup(fd) for fd in (null, out, err, result, orders)]  # clear of the numbers they get
+    for target, source in enumerate(held):
         os.dup2(source, target)
-    os.dup2(result, 3)
-    os.closerange(4, 256)
+    os.closerange(5, 256)
     os.chdir("/tmp")
-    limits = job["limits"]
-    memory = limits["memory_bytes"]
-    for which, amount in (
-        (resource.RLIMIT_AS, memory * 2 + (256 << 20)),
-        (resource.RLIMIT_DATA, memory),
-        (resource.RLIMIT_NPROC, limits["processes"]),
-        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
-        (resource.RLIMIT_CPU, max(int(limits["cpu_seconds"] + 0.999), 1)),
-        (resource.RLIMIT_STACK, 16 << 20),
-    ):
-        resource.setrlimit(which, (amount, amount))
     os.nice(10)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+    sys.dont_write_bytecode = True
+    sys.modules.pop("__main__", None)
+    ahead(json.loads(order()))
+    job = json.loads(order())
+    os.close(4)
     code = 0
     try:
         answer: dict[str, Any] | None = work(job)
@@ -143,6 +147,36 @@ def child(job: dict[str, Any], out: int, err: int, result: int) -> NoReturn:
     except BaseException:
         code = code or 1
     os._exit(code & 0xFF)
+
+
+def order() -> bytes:
+    """The next message of the warden."""
+
+    def exactly(count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            piece = os.read(4, count - len(data))
+            if not piece:
+                os._exit(0)
+            data += piece
+        return data
+
+    return exactly(struct.unpack(">I", exactly(4))[0])
+
+
+def ahead(asked: dict[str, Any]) -> None:
+    """Import modules before the job is there; what cannot be imported the job will report itself."""
+    import importlib
+
+    if asked["environment"]:
+        sys.path.insert(0, "/env")
+    for name in asked["imports"]:
+        try:
+            importlib.import_module(name)
+        except BaseException:
+            sys.modules.pop(name, None)
+    if asked["imports"]:
+        os.write(3, b".")
 
 
 def encode(answer: dict[str, Any]) -> bytes:
@@ -166,8 +200,6 @@ def told() -> str:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """Import the tool and do what the job says."""
-    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     os.mkdir("/tmp/tool", 0o700)
     name = job["module"]
     files = {name: job["code"]}
@@ -176,9 +208,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     for stem, text in files.items():
         with open("/tmp/tool/" + stem + ".py", "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(text)
-    sys.dont_write_bytecode = True
-    sys.path[:0] = ["/tmp/tool"] + (["/env"] if job["environment"] else [])
-    sys.modules.pop("__main__", None)
+    sys.path.insert(0, "/tmp/tool")
     import importlib
 
     if job["what"] == "run":
@@ -230,11 +260,111 @@ class Watch:
         return None
 
 
-def oversee(pid: int, job: dict[str, Any], pipes: dict[int, str]) -> dict[str, Any]:
+class Tool:
+    """The child, its pipes and its limits, as the warden holds them."""
+
+    def __init__(self) -> None:
+        out, err, result, orders = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            child(out[1], err[1], result[1], orders[0])
+        for fd in (out[1], err[1], result[1], orders[0]):
+            os.close(fd)
+        self.exit = os.pidfd_open(self.pid)
+        self.pipes = {out[0]: "O", err[0]: "E", result[0]: "R"}
+        self.orders = orders[1]
+        os.set_blocking(self.orders, False)
+        self.unsent = memoryview(b"")
+
+    def tell(self, message: bytes) -> None:
+        """Queue a message; a child that does not read must not hold up the warden."""
+        self.unsent = memoryview(bytes(self.unsent) + struct.pack(">I", len(message)) + message)
+
+    def push(self) -> None:
+        """Write what the child takes."""
+        try:
+            self.unsent = self.unsent[os.write(self.orders, self.unsent[:CHUNK]) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self.unsent = memoryview(b"")
+
+    def spent(self) -> float:
+        """Seconds of processor time of the child so far; the clock id is the kernel's for a pid."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | 2)
+        except OSError:
+            return 0.0
+
+    def limit(self, limits: dict[str, Any]) -> None:
+        """Set the limits from outside: what runs inside could leave them out."""
+        memory = limits["memory_bytes"]
+        for which, amount in (
+            (resource.RLIMIT_AS, memory * 2 + (256 << 20)),
+            (resource.RLIMIT_DATA, memory),
+            (resource.RLIMIT_NPROC, limits["processes"]),
+            (resource.RLIMIT_FSIZE, limits["file_bytes"]),
+            (resource.RLIMIT_STACK, 16 << 20),
+        ):
+            resource.prlimit(self.pid, which, (amount, amount))
+
+    def allow(self, seconds: float, reserve: float = 0.0) -> None:
+        """Processor time from now on, in whole seconds as the kernel counts them; never more than before."""
+        most = max(int(self.spent() + seconds + 0.999), 1)
+        ceiling = resource.prlimit(self.pid, resource.RLIMIT_CPU)[1]
+        last = most + int(reserve + 0.999)
+        if ceiling != resource.RLIM_INFINITY:
+            most, last = min(most, ceiling), min(last, ceiling)
+        resource.prlimit(self.pid, resource.RLIMIT_CPU, (most, last))
+
+    def alone(self) -> bool:
+        """True when the child is one process with one thread, besides the warden."""
+        if [entry for entry in os.listdir("/proc") if entry.isdigit()] not in (
+            ["1", str(self.pid)],
+            [str(self.pid), "1"],
+        ):
+            return False
+        return len(os.listdir("/proc/" + str(self.pid) + "/task")) == 1
+
+
+def prepare(tool: Tool, asked: dict[str, Any]) -> str:
+    """Hold the child to its limits and have it import; what is wrong with it then, or nothing."""
+    tool.limit(asked["limits"])
+    tool.tell(json.dumps({"imports": asked["imports"], "environment": asked["environment"]}).encode())
+    if not asked["imports"]:
+        while tool.unsent:
+            tool.push()
+        return ""
+    deadline = time.monotonic() + PRELOAD
+    said = b""
+    while said != b".":
+        ready, writable, _ = select.select(
+            [0, tool.exit, *tool.pipes], [tool.orders] if tool.unsent else [], [], deadline - time.monotonic()
+        )
+        if 0 in ready and not os.read(0, 1):
+            leave()
+        if writable:
+            tool.push()
+        if not ready and not writable:
+            return "its imports took too long"
+        if tool.exit in ready:
+            return "its imports ended the process"
+        for fd in ready:
+            if fd in tool.pipes:
+                if tool.pipes[fd] != "R":
+                    return "its imports printed something"
+                said += os.read(fd, 1)
+    tool.allow(1, asked["limits"]["cpu_seconds"])  # nothing that waits needs more
+    return "" if tool.alone() else "its imports left something running"
+
+
+def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
     """Pass on what the child prints, hold it to its limits, return the report."""
-    limits = job["limits"]
     watch = Watch(limits)
-    started = time.monotonic()
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = tool.spent() + usage.ru_utime + usage.ru_stime
+    tool.allow(limits["cpu_seconds"])
+    started = looked = time.monotonic()
     deadline = started + limits["wall_seconds"]
     seen = {"O": 0, "E": 0, "R": 0}
     kept = {"O": limits["output_bytes"], "E": limits["output_bytes"]}
@@ -242,9 +372,8 @@ def oversee(pid: int, job: dict[str, Any], pipes: dict[int, str]) -> dict[str, A
     hits: list[str] = []
     truncated: list[str] = []
     status: int | None = None
-    looked = 0.0
     names = {"O": "stdout", "E": "stderr"}
-    open_pipes = dict(pipes)
+    open_pipes = dict(tool.pipes)
 
     def stop(limit: str) -> None:
         if limit not in hits:
@@ -252,12 +381,14 @@ def oversee(pid: int, job: dict[str, Any], pipes: dict[int, str]) -> dict[str, A
         end_all()
 
     while open_pipes or status is None:
+        waiting = [0, *open_pipes] + ([tool.exit] if status is None else [])
+        ready, writable, _ = select.select(waiting, [tool.orders] if tool.unsent else [], [], POLL)
         now = time.monotonic()
-        ready, _, _ = select.select([0, *open_pipes], [], [], POLL)
         if 0 in ready and not os.read(0, 1):
-            end_all()
-            os._exit(0)
-        for fd in [fd for fd in ready if fd != 0]:
+            leave()
+        if writable:
+            tool.push()
+        for fd in [fd for fd in ready if fd in open_pipes]:
             kind = open_pipes[fd]
             piece = os.read(fd, CHUNK)
             if not piece:
@@ -277,25 +408,30 @@ def oversee(pid: int, job: dict[str, Any], pipes: dict[int, str]) -> dict[str, A
                 truncated.append(names[kind])
             if seen[kind] > kept[kind] * FLOOD:
                 stop("output")
-        if status is None:
-            gone, code, _ = os.wait4(pid, os.WNOHANG)
-            if gone:
-                status = code
-                end_all()
-                deadline = now + 1.0
+        if status is None and (ended := reap(tool.pid)) is not None:
+            status = ended
+            tool.unsent = memoryview(b"")
+            end_all()
+            deadline = now + 1.0
         if status is None and now > deadline:
             stop("wall")
         elif status is not None and now > deadline:
             break
-        if status is None and now - looked > 0.05:
+        if status is None and now - looked > POLL:
             looked = now
             limit = watch.breach()
             if limit:
                 stop(limit)
     assert status is not None
+    spent = (time.monotonic() - started) * 1000
+    while reap(-1) is not None:
+        pass
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = usage.ru_utime + usage.ru_stime - before
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         hits.append("cpu")
+    elif os.WIFSIGNALED(status) and not hits and cpu >= limits["cpu_seconds"]:
+        hits.append("cpu")  # SIGXCPU was ignored: the kernel kills at the hard limit
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXFSZ:
         hits.append("files")
     return {
@@ -303,10 +439,24 @@ def oversee(pid: int, job: dict[str, Any], pipes: dict[int, str]) -> dict[str, A
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
         "limits_hit": hits,
         "truncated": truncated,
-        "duration_ms": (time.monotonic() - started) * 1000,
+        "duration_ms": spent,
+        "cpu_ms": max(cpu, 0.0) * 1000,
         "peak_memory_bytes": max(watch.peak, usage.ru_maxrss * 1024),
         "answer": b"".join(result).decode("utf-8", "replace"),
     }
+
+
+def reap(pid: int) -> int | None:
+    """Collect what has ended, orphans too; the status of this one (-1: of any) once it has."""
+    while True:
+        try:
+            gone, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if not gone:
+            return None
+        if pid in (gone, -1):
+            return status
 
 
 def end_all() -> None:
@@ -317,22 +467,33 @@ def end_all() -> None:
         pass
 
 
+def leave() -> NoReturn:
+    """The channel is closed: nobody wants this container any more."""
+    end_all()
+    os._exit(0)
+
+
 def main() -> None:
     """One job, then the end of the container."""
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody inside reads this process
     send(b"A", json.dumps(attest()).encode())
+    tool = Tool()
+    kind, payload = receive()
+    if kind != b"L":
+        os._exit(2)
+    asked = json.loads(payload)
+    problem = prepare(tool, asked)
+    send(b"R", problem.encode())
+    if problem:
+        leave()
+    while asked["imports"] and not select.select([0], [], [], IDLE)[0]:
+        if not tool.alone():
+            leave()
     kind, payload = receive()
     if kind != b"J":
         os._exit(2)
-    job = json.loads(payload)
-    out, err, result = os.pipe(), os.pipe(), os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        child(job, out[1], err[1], result[1])
-    for pipe in (out, err, result):
-        os.close(pipe[1])
-    report = oversee(pid, job, {out[0]: "O", err[0]: "E", result[0]: "R"})
-    send(b"D", json.dumps(report).encode())
+    tool.tell(payload)
+    send(b"D", json.dumps(oversee(tool, asked["limits"])).encode())
 
 
 if __name__ == "__main__":

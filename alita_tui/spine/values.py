@@ -167,6 +167,8 @@ class RunReport(Value, frozen=True):
     truncated: tuple[Literal["stdout", "stderr", "error"], ...] = ()
     limits_hit: tuple[LimitHit, ...] = ()
     duration_ms: float = 0.0
+    cpu_ms: float = 0.0
+    """Processor time of all its processes."""
     peak_memory_bytes: int = 0
     cases: tuple[TestCase, ...] = ()
     """Filled for test runs."""

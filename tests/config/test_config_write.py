@@ -2,6 +2,7 @@ import stat
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -135,14 +136,22 @@ def test_every_setting_has_a_meaning_and_a_default_of_its_type():
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = {
     bool: st.booleans(),
-    int: st.integers(32, 1_000_000).filter(lambda n: n >= 1024),
     float: st.floats(0.001, 86_400, allow_nan=False),
     str: TEXTS,
     tuple: st.lists(TEXTS, max_size=4).map(tuple),
 }
-CHANGES = st.sampled_from(sorted(fields())).flatmap(
-    lambda key: st.tuples(st.just(key), VALUES[fields()[key].kind])
-)
+
+
+def values(key: str):
+    """Values that a setting may have."""
+    field = fields()[key]
+    if field.kind is int:
+        bounds = msgspec.inspect.type_info(field.type)
+        return st.integers(bounds.ge or 0, bounds.le or 1_000_000)
+    return VALUES[field.kind]
+
+
+CHANGES = st.sampled_from(sorted(fields())).flatmap(lambda key: st.tuples(st.just(key), values(key)))
 
 
 @settings(max_examples=60, deadline=None)

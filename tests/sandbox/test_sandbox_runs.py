@@ -12,9 +12,10 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from alita_tui.sandbox.box import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings, default_settings
-from alita_tui.sandbox.setup import diagnose, repair
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.setup import diagnose
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
@@ -26,14 +27,6 @@ QUICK = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=128 << 20, processes=
 
 def nothing(*_: object) -> None:
     return
-
-
-@pytest.fixture(scope="session")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> SandboxSettings:
-    folder = tmp_path_factory.mktemp("sandbox")
-    found = default_settings(folder / "data", folder / "cache")
-    asyncio.run(repair(found, nothing))
-    return found
 
 
 @pytest.fixture
@@ -52,6 +45,12 @@ async def run(sandbox: PodmanSandbox, body: str, limits: Limits = QUICK, **argum
 async def containers(sandbox: PodmanSandbox, label: str) -> list[Any]:
     filters = quote(json.dumps({"label": [label]}))
     return await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
+
+
+async def lives(sandbox: PodmanSandbox, label: str) -> list[int]:
+    """Processes of the label's containers that are there at this very moment."""
+    pids = [one.get("Pid", 0) for one in await containers(sandbox, label)]
+    return [pid for pid in pids if pid and Path(f"/proc/{pid}/cmdline").exists()]
 
 
 async def test_a_result_and_what_was_printed(sandbox: PodmanSandbox) -> None:
@@ -176,7 +175,7 @@ async def test_cancelling_ends_everything_inside(sandbox: PodmanSandbox) -> None
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await containers(sandbox, "alita.run=cancelled") == []
+    assert await lives(sandbox, "alita.session=tests") == []
 
 
 async def test_self_tests_are_counted_one_by_one(sandbox: PodmanSandbox) -> None:
@@ -301,6 +300,7 @@ async def test_a_weaker_container_is_refused(settings: SandboxSettings, name: st
     try:
         with pytest.raises(SandboxUnavailable):
             await run(sandbox, "def run(): return 1\n")
+        await sandbox._boxes.close()
         assert await containers(sandbox, "alita.session=weaker") == []
     finally:
         await sandbox.close()
@@ -312,13 +312,13 @@ async def test_leftovers_of_a_dead_process_are_reaped(settings: SandboxSettings)
 
     old = PodmanSandbox(settings, "dead", harden=orphan)
     await old.prepare(nothing)
-    _, channel, _ = await old._box(Job(run_id="x", module="x_x", code=""), "")
+    box = await old._boxes.make(Kind())
     assert len(await containers(old, "alita.session=dead")) == 1
     new = PodmanSandbox(settings, "tests")
     await new.prepare(nothing)
     assert await containers(new, "alita.session=dead") == []
-    channel.close()
     await new.close()
+    await old._boxes.end(box)
     await old.close()
 
 

@@ -1,0 +1,261 @@
+"""One container: made, attested, given one job, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from alita_tui.sandbox.channel import Channel, parse
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.policy import Place, deviations, fresh_uid, spec
+from alita_tui.sandbox.service import RestError, Service, alive
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.values import Value
+
+_START_SECONDS = 30.0
+_PRELOAD_SECONDS = 30.0
+_END_SECONDS = 5.0
+_OWN_REMOVAL = (0.1, 0.1, 0.2, 0.3, 0.5, 1.0)
+"""Waits for a container to remove itself; then it is removed."""
+_REMOVAL_LOOKS = 100
+FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
+
+Harden = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Kind(Value, frozen=True):
+    """What containers have to have in common to stand in for each other."""
+
+    environment: str = ""
+    """Folder with installed requirements; empty for none."""
+    limits: Limits = Limits()
+
+
+class Box:
+    """A started container whose confinement was compared with the profile, waiting for its one job."""
+
+    def __init__(self, container: str, channel: Channel, kind: Kind, seen: dict[str, Any], pid: int) -> None:
+        self.container = container
+        self.channel = channel
+        self.kind = kind
+        self.seen = seen
+        """What the warden reported of itself."""
+        self.imports: frozenset[str] = frozenset()
+        """Modules that are imported already."""
+        self._told = False
+        try:
+            self._pidfd = os.pidfd_open(pid)
+        except OSError:
+            self._pidfd = -1  # it ended already, or lives on another machine
+
+    @property
+    def alive(self) -> bool:
+        """False once its first process has ended."""
+        if self._pidfd < 0:
+            return False
+        looking = select.poll()
+        looking.register(self._pidfd, select.POLLIN)
+        return not looking.poll(0)
+
+    async def preload(self, imports: frozenset[str]) -> str:
+        """Have modules imported; why that is not safe here, or nothing. Raises SandboxUnavailable."""
+        await self._tell(imports)
+        async with asyncio.timeout(_PRELOAD_SECONDS):
+            said = await self.channel.receive()
+        if said is None or said[0] != b"R":
+            return "the container ended"
+        self.imports = imports
+        return said[1].decode("utf-8", "replace")
+
+    async def give(self, job: Job) -> None:
+        """Hand the job over."""
+        if not self._told:
+            await self._tell(frozenset())
+        task = {
+            "module": job.module,
+            "code": job.code,
+            "tests": job.tests,
+            "what": job.what,
+            "arguments": job.arguments or {},
+        }
+        await self.channel.send(b"J", json.dumps(task).encode())  # escapes lone surrogates
+
+    async def end(self) -> None:
+        """Kill it; returns when no process of it is left."""
+        self.channel.close()
+        pidfd, self._pidfd = self._pidfd, -1
+        if pidfd < 0:
+            return
+        loop = asyncio.get_running_loop()
+        gone = asyncio.Event()
+        try:
+            with suppress(OSError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            loop.add_reader(pidfd, gone.set)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_END_SECONDS):
+                    await gone.wait()
+        finally:
+            loop.remove_reader(pidfd)
+            os.close(pidfd)
+
+    async def _tell(self, imports: frozenset[str]) -> None:
+        self._told = True
+        limits = self.kind.limits
+        asked = {
+            "limits": {name: getattr(limits, name) for name in limits.__struct_fields__},
+            "imports": sorted(imports),
+            "environment": bool(self.kind.environment),
+        }
+        await self.channel.send(b"L", json.dumps(asked).encode())
+
+
+class Boxes:
+    """Makes containers and sees to it that none stays behind."""
+
+    def __init__(self, host: Host, service: Service, session: str, harden: Harden) -> None:
+        self._host = host
+        self._service = service
+        self._session = session
+        self._harden = harden
+        self._uids: set[int] = set()
+        self._going: set[asyncio.Task[None]] = set()
+        self._copies: tuple[str, str] | None = None
+        self.image = ""
+        self.cgroup = False
+
+    async def make(self, kind: Kind) -> Box:
+        """A container that is confined as the profile says. Raises SandboxUnavailable."""
+        warden, seccomp = await asyncio.to_thread(self._files)
+        uid = fresh_uid(self._uids)
+        self._uids.add(uid)
+        place = Place(
+            image=self.image,
+            warden=warden,
+            seccomp=seccomp,
+            environment=kind.environment,
+            uid=uid,
+            labels={"alita.session": self._session, "alita.owner": self._service.owner},
+            cgroup_limits=self.cgroup,
+        )
+        try:
+            container = await self._create(self._harden(spec(place, kind.limits)))
+        except BaseException:
+            self._uids.discard(uid)
+            raise
+        try:
+            return await self._start(container, kind, place)
+        except BaseException as error:
+            self._let_go(self._remove(container, uid, ()))
+            if isinstance(error, RestError | TimeoutError | OSError | ValueError):
+                raise SandboxUnavailable(f"A container could not be started: {error}", hint=FIX) from error
+            raise
+
+    async def end(self, box: Box) -> None:
+        """Kill everything in it and return when that is done; it is removed in the background."""
+        self._let_go(self._remove(box.container, box.seen["uid"][0], _OWN_REMOVAL))
+        await box.end()
+
+    async def close(self) -> None:
+        """Wait until every container that ended is removed."""
+        while self._going:
+            await asyncio.wait(self._going)
+
+    async def reap(self) -> int:
+        """Remove containers whose maker is gone; how many there were."""
+        filters = quote(json.dumps({"label": ["alita.owner"]}))
+        dead = []
+        with suppress(RestError):
+            found = await self._service.request("GET", f"/containers/json?all=true&filters={filters}")
+            dead = [one for one in found or () if not alive((one.get("Labels") or {})["alita.owner"])]
+            for one in dead:
+                await self._remove(one["Id"], 0, ())
+        return len(dead)
+
+    def _let_go(self, removal: Any) -> None:
+        task = asyncio.create_task(removal)
+        self._going.add(task)
+        task.add_done_callback(self._going.discard)
+
+    async def _start(self, container: str, kind: Kind, place: Place) -> Box:
+        channel = Channel(*await self._service.attach(container))
+        try:
+            await self._service.request("POST", f"/containers/{container}/start")
+            async with asyncio.timeout(_START_SECONDS):
+                made, said = await asyncio.gather(
+                    self._service.request("GET", f"/containers/{container}/json"), channel.receive()
+                )
+            if said is None or said[0] != b"A":
+                words = channel.stray.decode("utf-8", "replace").strip()[-300:]
+                raise SandboxUnavailable(
+                    f"The container ended before it reported: {words or 'no reason given'}"
+                )
+            seen = parse(said[1])
+            wrong = deviations(seen, place, kind.limits)
+            driver = made["HostConfig"]["LogConfig"]["Type"]
+            if driver != "none":  # cannot be seen from inside: a log would fill the host's disk
+                wrong.append(f"the log driver is {driver}")
+            if wrong:
+                raise SandboxUnavailable(
+                    "The container is not confined as the profile says, so nothing was run in it: "
+                    + "; ".join(wrong),
+                    hint=FIX,
+                )
+            return Box(container, channel, kind, seen, int(made["State"]["Pid"]))
+        except BaseException:
+            channel.close()
+            raise
+
+    async def _create(self, body: dict[str, Any]) -> str:
+        for attempt in (1, 2):
+            try:
+                answer = await self._service.request("POST", "/containers/create", body)
+                return str(answer["Id"])
+            except RestError as error:
+                if error.status < 500 or attempt == 2:
+                    raise SandboxUnavailable(f"Podman refuses the container: {error}", hint=FIX) from error
+        raise AssertionError
+
+    async def _remove(self, container: str, uid: int, patience: tuple[float, ...]) -> None:
+        """Wait for it to remove itself as long as there is patience, then remove it until it is gone."""
+        with suppress(SandboxUnavailable, OSError):
+            for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
+                if wait == 0.05:
+                    with suppress(RestError):
+                        where = f"/containers/{container}?force=true&timeout=0&ignore=true"
+                        await self._service.request("DELETE", where)
+                try:
+                    await self._service.request("GET", f"/containers/{container}/exists")
+                except RestError as error:
+                    if error.status == 404:
+                        break
+                await asyncio.sleep(wait)
+        self._uids.discard(uid)
+
+    def _files(self) -> tuple[str, str]:
+        """Warden and profile where the account may read them, named by content: versions do not collide."""
+        if self._copies is None:
+            self._host.prepare()
+            self._copies = self._copy("warden.py"), self._copy("seccomp.json")
+        return self._copies
+
+    def _copy(self, name: str) -> str:
+        source = Path(__file__).with_name(name)
+        data = source.read_bytes()
+        copy = self._host.area / f"{source.stem}-{sha256(data).hexdigest()[:12]}{source.suffix}"
+        if not copy.exists():
+            draft = copy.with_suffix(f".{os.urandom(4).hex()}")
+            draft.write_bytes(data)
+            draft.chmod(0o644)
+            draft.replace(copy)
+        return str(copy)

@@ -1,0 +1,122 @@
+"""Holds Podman's service for alita, and clears up when alita is gone. Standard library only.
+
+    guard.py SOCKET OWNER [COMMAND...]
+
+Its standard input is a pipe that only alita holds: it ends when alita ends, however that happens.
+The guard then removes every container of that owner through the service, and ends the service and
+itself; a byte on the pipe says that there is nothing to remove. It keeps one connection open, so
+that a service that ends by itself when it is idle does so only when the guard is gone. What the
+service says it reads itself: a service that writes to a pipe nobody reads would die too early.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+_API = "/v4.0.0/libpod"
+_CLEAR_SECONDS = 10.0
+
+
+def connect(path: str) -> socket.socket | None:
+    """A connection to the service, or None while it does not answer."""
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    line.settimeout(5)
+    try:
+        line.connect(path)
+    except OSError:
+        line.close()
+        return None
+    return line
+
+
+def ask(path: str, method: str, where: str) -> Any:
+    """One request; None when there is no answer that can be read."""
+    line = connect(path)
+    if line is None:
+        return None
+    with line:
+        line.sendall(f"{method} {_API}{where} HTTP/1.0\r\nHost: podman\r\n\r\n".encode())
+        data = b""
+        with suppress(OSError):
+            while piece := line.recv(65536):
+                data += piece
+    with suppress(ValueError):
+        return json.loads(data.partition(b"\r\n\r\n")[2])
+    return None
+
+
+def clear(path: str, owner: str) -> None:
+    """Remove the owner's containers until there are none, looking twice: one may just be being made."""
+    filters = quote(json.dumps({"label": ["alita.owner=" + owner]}))
+    deadline = time.monotonic() + _CLEAR_SECONDS
+    empty = 0
+    while empty < 2 and time.monotonic() < deadline:
+        found = ask(path, "GET", f"/containers/json?all=true&filters={filters}")
+        if found is None and connect(path) is None:
+            return
+        empty = 0 if found else empty + 1
+        for one in found or ():
+            ask(path, "DELETE", f"/containers/{one['Id']}?force=true&timeout=0&ignore=true")
+        time.sleep(0.05)
+
+
+def collect(*_: object) -> None:
+    """Take note of every child that ended: Podman's helpers become ours when their parent ends."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def main() -> None:
+    """Start the service, wait for the end of either side, leave nothing."""
+    path, owner, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: not every machine's init collects
+    signal.signal(signal.SIGCHLD, collect)
+    if not command:
+        if not os.read(0, 1):
+            clear(path, owner)
+        return
+    service = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
+    )
+    assert service.stdout is not None
+    said = service.stdout.fileno()
+    held = None
+    try:
+        while True:
+            held = held or connect(path)
+            ready, _, _ = select.select([0, said], [], [], None if held else 0.02)
+            if said in ready:
+                piece = os.read(said, 65536)
+                with suppress(OSError):
+                    os.write(1, piece)
+                if not piece:
+                    break
+            if 0 in ready:
+                if not os.read(0, 1):
+                    clear(path, owner)
+                break
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(service.pid, signal.SIGKILL)
+        service.wait()
+        with suppress(OSError):
+            Path(path).unlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Containers that are started ahead: each is used once and thrown away, and another takes its place.
+
+Hot ones have the imports of the last tool done, warm ones nothing; both answer at once. They are
+made in the background, when no run is waiting for the processor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from contextlib import suppress
+
+from alita_tui.sandbox.box import Box, Boxes, Kind
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.values import Value
+
+_AT_ONCE = 2
+_PATIENCE_SECONDS = 0.25
+"""How long a refill waits for the runs of the moment: a run that lasts must not starve the pool."""
+
+
+class PoolRow(Value, frozen=True):
+    """What waits for one environment."""
+
+    environment: str
+    """Beginning of the environment's digest; `base` for the bare image."""
+    hot: int = 0
+    warm: int = 0
+    making: int = 0
+    imports: tuple[str, ...] = ()
+    """What hot ones have imported."""
+
+
+class Stock:
+    """The containers that wait for one kind of job."""
+
+    def __init__(self) -> None:
+        self.boxes: list[Box] = []
+        self.making = 0
+        self.wanted: frozenset[str] = frozenset()
+        """Imports of the last job."""
+        self.before: frozenset[str] = frozenset()
+        """Imports of the job before that."""
+        self.refused: set[frozenset[str]] = set()
+        """Imports that are not safe to do ahead."""
+
+    def fitting(self, imports: frozenset[str]) -> Box | None:
+        """Take the box with most of these imports done, and none besides."""
+        fit = [box for box in self.boxes if box.imports <= imports and box.alive]
+        if not fit:
+            return None
+        best = max(fit, key=lambda box: len(box.imports))
+        self.boxes.remove(best)
+        return best
+
+    def spare(self) -> list[Box]:
+        """Take out what died, and what was made hot for a tool that is no longer the one in use."""
+        settled = self.wanted == self.before
+        out = [
+            box
+            for box in self.boxes
+            if not box.alive or (settled and box.imports and box.imports != self.wanted)
+        ]
+        self.boxes = [box for box in self.boxes if box not in out]
+        return out
+
+
+class Pool:
+    """Hands containers out, and makes new ones while nobody waits."""
+
+    def __init__(self, boxes: Boxes, *, hot: int, warm: int, environments: int) -> None:
+        self._boxes = boxes
+        self._hot = hot
+        self._warm = warm
+        self._most = max(environments, 1)
+        self._stocks: OrderedDict[Kind, Stock] = OrderedDict()
+        self._makers: set[asyncio.Task[None]] = set()
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._busy = 0
+        self._calm = asyncio.Event()
+        self._calm.set()
+        self._closed = False
+
+    def rows(self) -> tuple[PoolRow, ...]:
+        """What waits at this moment, the environment used last first."""
+        return tuple(
+            PoolRow(
+                environment=kind.environment.rpartition("/")[2][:12] or "base",
+                hot=sum(bool(box.imports) and box.alive for box in stock.boxes),
+                warm=sum(not box.imports and box.alive for box in stock.boxes),
+                making=stock.making,
+                imports=tuple(sorted(stock.wanted)),
+            )
+            for kind, stock in reversed(self._stocks.items())
+        )
+
+    async def fill(self, kind: Kind) -> None:
+        """Have containers of this kind wait; returns when they do."""
+        self._refill(kind, self._stock(kind))
+        while self._makers:
+            await asyncio.wait(self._makers)
+
+    async def take(self, kind: Kind, imports: frozenset[str]) -> Box:
+        """A container for one job, from the pool or made now. Raises SandboxUnavailable."""
+        stock = self._stock(kind)
+        stock.before, stock.wanted = stock.wanted, imports
+        self._busy += 1
+        self._calm.clear()
+        try:
+            return stock.fitting(imports) or await self._boxes.make(kind)
+        except BaseException:
+            await self._rest(kind)
+            raise
+
+    async def put(self, box: Box) -> None:
+        """Throw a container away after its job; returns when no process of it is left."""
+        await self._boxes.end(box)
+        await self._rest(box.kind)
+
+    async def close(self) -> None:
+        """End all that waits."""
+        self._closed = True
+        for maker in self._makers:
+            maker.cancel()
+        while self._makers:
+            await asyncio.wait(self._makers)
+        while self._stocks:
+            await self._drop(self._stocks.popitem()[1])
+
+    async def _rest(self, kind: Kind) -> None:
+        self._busy -= 1
+        if not self._busy:
+            self._calm.set()
+        self._refill(kind, self._stock(kind))
+
+    def _stock(self, kind: Kind) -> Stock:
+        stock = self._stocks.setdefault(kind, Stock())
+        self._stocks.move_to_end(kind)
+        if len(self._stocks) > self._most:
+            self._spawn(self._drop(self._stocks.popitem(last=False)[1]))
+        return stock
+
+    async def _drop(self, stock: Stock) -> None:
+        boxes, stock.boxes = stock.boxes, []
+        for box in boxes:
+            await self._boxes.end(box)
+
+    def _refill(self, kind: Kind, stock: Stock) -> None:
+        if self._closed:
+            return
+        for box in stock.spare():
+            self._spawn(self._boxes.end(box))
+        missing = self._hot + self._warm - len(stock.boxes) - stock.making
+        for _ in range(missing):
+            stock.making += 1
+            self._spawn(self._make(kind, stock))
+
+    def _spawn(self, work: object) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)  # type: ignore[arg-type]
+        self._makers.add(task)
+        task.add_done_callback(self._makers.discard)
+
+    async def _make(self, kind: Kind, stock: Stock) -> None:
+        """Make one container in the background. A failure is left to the next run, which reports it."""
+        good = True
+        try:
+            async with self._slots:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_PATIENCE_SECONDS):
+                        await self._calm.wait()
+                box = await self._boxes.make(kind)
+                try:
+                    good = await self._heat(box, stock)
+                except BaseException:
+                    await self._boxes.end(box)
+                    raise
+            if good and not self._closed and self._stocks.get(kind) is stock:
+                stock.boxes.append(box)
+            else:
+                await self._boxes.end(box)
+        except (SandboxUnavailable, TimeoutError, OSError):
+            pass
+        finally:
+            stock.making -= 1
+        if not good:
+            self._refill(kind, stock)  # without imports this time
+
+    async def _heat(self, box: Box, stock: Stock) -> bool:
+        imports = stock.wanted
+        hot = sum(one.imports == imports for one in stock.boxes)
+        if not imports or imports in stock.refused or hot >= self._hot:
+            return True
+        problem = await box.preload(imports)
+        if problem:
+            stock.refused.add(imports)
+        return not problem

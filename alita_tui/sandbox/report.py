@@ -1,0 +1,147 @@
+"""A job's conversation with the warden, and the report that comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from typing import Any, Literal
+
+from alita_tui.sandbox.box import Box
+from alita_tui.sandbox.channel import parse
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports import Job, OnOutput
+from alita_tui.spine.values import RunReport, TestCase
+
+_TELL_SECONDS = 1 / 30
+"""Live output is handed on at most this often for each stream."""
+_GRACE_SECONDS = 5.0
+"""How long after its own wall limit a container may take to report before it is killed."""
+
+
+async def converse(box: Box, job: Job, on_output: OnOutput) -> RunReport:
+    """Give the job, pass on what it prints, return the report. Raises SandboxUnavailable."""
+    streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
+    try:
+        async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS):
+            try:
+                await box.give(job)
+            except ConnectionError as error:
+                raise SandboxUnavailable("The container was gone before it had its job.") from error
+            return await _listen(box, job, streams)
+    except TimeoutError:
+        return RunReport(
+            status="timeout",
+            error="The container did not answer in time.",
+            limits_hit=("wall",),
+            **_texts(streams),
+        )
+    finally:
+        for stream in streams.values():
+            stream.end()
+
+
+async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream]) -> RunReport:
+    while True:
+        said = await box.channel.receive()
+        if said is None:
+            words = box.channel.stray.decode("utf-8", "replace").strip()[-300:]
+            reason = f"The container ended without a report. {words}".strip()
+            return RunReport(status="killed", error=reason, **_texts(streams))
+        kind, payload = said
+        if kind == b"D":
+            for stream in streams.values():
+                stream.end()
+            return _report(parse(payload), job, _texts(streams))
+        if kind in streams:
+            streams[kind].take(payload)
+
+
+class _Stream:
+    """One output stream: decoded piece by piece, kept whole up to its cap."""
+
+    def __init__(self, name: Literal["stdout", "stderr"], tell: OnOutput) -> None:
+        self._name = name
+        self._tell = tell
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self.text: list[str] = []
+        self._untold = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, piece: bytes, *, final: bool = False) -> None:
+        text = self._decode(piece, final)
+        if text:
+            self.text.append(text)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(_TELL_SECONDS, self._flush)
+
+    def end(self) -> None:
+        """Say what is left, at once; nothing is said afterwards."""
+        self.take(b"", final=True)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        new, self._untold = "".join(self.text[self._untold :]), len(self.text)
+        if new:
+            self._tell(self._name, new)
+
+
+def _texts(streams: dict[bytes, _Stream]) -> dict[str, Any]:
+    return {"stdout": "".join(streams[b"O"].text), "stderr": "".join(streams[b"E"].text)}
+
+
+def _report(meta: dict[str, Any], job: Job, texts: dict[str, Any]) -> RunReport:
+    """What the warden measured and the child answered, as one report."""
+    problem, answer = "", None
+    if meta["answer"]:
+        try:
+            answer = parse(meta["answer"])
+        except ValueError as why:
+            problem = f"The result is no JSON that can be read: {why}"
+    answer = answer if isinstance(answer, dict) else {}
+    hits = list(meta["limits_hit"])
+    error = str(answer.get("error", "")) or problem
+    if "MemoryError" in error and "memory" not in hits:
+        hits.append("memory")
+    cases = tuple(
+        TestCase(
+            name=str(case.get("name", "")),
+            passed=case.get("passed") is True,
+            message=str(case.get("message", "")),
+            duration_ms=float(case.get("duration_ms", 0.0)),
+        )
+        for case in answer.get("cases", ())
+        if isinstance(case, dict)
+    )
+    done = "cases" in answer if job.what == "test" else "result" in answer
+    status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
+    if "wall" in hits:
+        status = "timeout"
+        error = f"It ran longer than {job.limits.wall_seconds:g} s and was ended."
+    elif hits and not done:
+        status = "limit"
+        error = error or f"It was ended at its limit: {', '.join(hits)}."
+    elif problem:
+        status = "bad_result"
+    elif error:
+        status = "error"
+    elif done:
+        status = "ok"
+    else:
+        status = "exit"
+        error = f"It ended without a result (exit code {meta['exit_code']}, signal {meta['signal']})."
+    return RunReport(
+        status=status,
+        exit_code=meta["exit_code"],
+        result=answer.get("result") if status == "ok" else None,
+        error=error,
+        truncated=tuple(meta["truncated"]),
+        limits_hit=tuple(hits),
+        duration_ms=meta["duration_ms"],
+        cpu_ms=meta["cpu_ms"],
+        peak_memory_bytes=meta["peak_memory_bytes"],
+        cases=cases,
+        **texts,
+    )

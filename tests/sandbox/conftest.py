@@ -1,0 +1,18 @@
+"""One set-up of the machine for every test of the room."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.sandbox.setup import repair
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> SandboxSettings:
+    folder = tmp_path_factory.mktemp("sandbox")
+    found = default_settings(folder / "data", folder / "cache")
+    asyncio.run(repair(found, lambda *_: None))
+    return found

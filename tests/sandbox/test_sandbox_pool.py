@@ -1,0 +1,193 @@
+"""The pool: containers that wait, are used once, and never outlive alita."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+import pytest
+
+from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.imports import imports_of
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.service import alive
+from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.values import RunReport
+
+pytestmark = pytest.mark.podman
+LIMITS = Limits(wall_seconds=5)
+
+
+def nothing(*_: object) -> None:
+    return
+
+
+@pytest.fixture
+async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+    made = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=1, pool_warm=1), "pool")
+    yield made
+    await made.close()
+
+
+async def run(sandbox: PodmanSandbox, code: str) -> RunReport:
+    job = Job(run_id="t", module="tool_under_test", code=code, limits=LIMITS)
+    return await sandbox.run(job, nothing, nothing)
+
+
+async def filled(sandbox: PodmanSandbox) -> list[str]:
+    await sandbox.warm_up(LIMITS, nothing)
+    return [box.container for box in sandbox._pool._stocks[Kind(limits=LIMITS)].boxes]
+
+
+async def containers(sandbox: PodmanSandbox) -> list[str]:
+    filters = quote(json.dumps({"label": ["alita.owner=" + sandbox._service.owner]}))
+    found = await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}")
+    return [one["Id"] for one in found or ()]
+
+
+async def test_each_container_is_used_once_and_replaced(sandbox: PodmanSandbox) -> None:
+    first = await filled(sandbox)
+    assert len(first) == 2
+    seen = set()
+    for _ in range(3):
+        report = await run(sandbox, "import os\ndef run(): return [os.getuid(), os.listdir('/tmp')]\n")
+        assert report.result[1] == ["tool"]
+        seen.add(report.result[0])
+        await filled(sandbox)
+    assert len(seen) == 3
+    await sandbox._boxes.close()
+    now = await filled(sandbox)
+    assert len(now) == 2 and set(await containers(sandbox)) == set(now)
+    assert not set(now) & set(first[:1])
+
+
+async def test_a_hot_container_has_only_what_the_code_imports(sandbox: PodmanSandbox) -> None:
+    code = "import sys\nimport statistics\ndef run(): return ['statistics' in sys.modules, 'decimal' in sys.modules]\n"
+    await run(sandbox, code)
+    await filled(sandbox)
+    assert sandbox.waiting()[0].hot == 1
+    assert sandbox.waiting()[0].imports == ("statistics", "sys")
+    probe = "import sys\nwas = 'statistics' in sys.modules\n{}\ndef run(): return was\n"
+    assert (await run(sandbox, probe.format("import statistics"))).result is True
+    await filled(sandbox)
+    assert (await run(sandbox, probe.format(""))).result is False
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["print('loud')\n", "import os\nos._exit(0)\n", "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n",
+     "import os, time\nif os.fork() == 0: time.sleep(60)\n"],
+    ids=["prints", "ends", "thread", "process"],
+)  # fmt: skip
+async def test_imports_that_do_more_than_define_are_not_done_ahead(
+    settings: SandboxSettings, tmp_path: Path, module: str
+) -> None:
+    area = PodmanSandbox(settings, "x")._host.area
+    area.mkdir(parents=True, exist_ok=True)
+    folder = area / f"test-{tmp_path.name}"
+    folder.mkdir()
+    try:
+        (folder / "busy_module.py").write_text(module)
+        sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=1), "pool")
+        try:
+            await sandbox.prepare(nothing)
+            box = await sandbox._boxes.make(Kind(environment=str(folder), limits=LIMITS))
+            assert await box.preload(frozenset({"busy_module"})) != ""
+            await sandbox._boxes.end(box)
+        finally:
+            await sandbox.close()
+    finally:
+        (folder / "busy_module.py").unlink()
+        folder.rmdir()
+
+
+def test_only_top_level_imports_are_done_ahead() -> None:
+    code = "from __future__ import annotations\nimport json, this\nfrom os import path\nimport pandas as pd\nfrom . import x\ndef run():\n    import csv\n"
+    assert imports_of(code, packages=False) == {"json", "os"}
+    assert imports_of(code, packages=True) == {"json", "os", "pandas"}
+    assert imports_of("def run(:", packages=True) == frozenset()
+
+
+async def test_a_container_that_died_while_it_waited_is_not_used(sandbox: PodmanSandbox) -> None:
+    await filled(sandbox)
+    for box in sandbox._pool._stocks[Kind(limits=LIMITS)].boxes:
+        signal.pidfd_send_signal(box._pidfd, signal.SIGKILL)
+        await asyncio.to_thread(wait_for_end, box._pidfd)
+    assert sandbox.waiting()[0].warm == 0
+    assert (await run(sandbox, "def run(): return 1\n")).status == "ok"
+
+
+def wait_for_end(pidfd: int) -> None:
+    import select
+
+    assert select.select([pidfd], [], [], 10)[0]
+
+
+async def test_closing_leaves_nothing(settings: SandboxSettings) -> None:
+    sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=2, pool_warm=1), "pool")
+    await filled(sandbox)
+    guard = sandbox._service._process
+    assert guard is not None
+    boxes = await containers(sandbox)
+    assert len(boxes) == 3
+    await sandbox.close()
+    assert guard.returncode is not None
+    assert not sandbox._service.socket.exists()
+    look = PodmanSandbox(settings, "look")
+    await look._service.ensure()
+    filters = quote(json.dumps({"label": ["alita.owner=" + sandbox._service.owner]}))
+    assert not await look._service.request("GET", f"/containers/json?all=true&filters={filters}")
+    await look.close()
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+import msgspec
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.policy import default_settings
+from alita_tui.spine.ports import Job, Limits
+quiet = lambda *_: None
+async def main():
+    found = default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache")
+    sandbox = PodmanSandbox(msgspec.structs.replace(found, pool_hot=1, pool_warm=1), "killed")
+    print(sandbox._service.owner, flush=True)
+    code = "import time\\ndef run():\\n    print('on', flush=True)\\n    time.sleep(0.05)\\n"
+    while True:
+        await sandbox.run(Job(run_id="k", module="k_k", code=code), quiet, quiet)
+        print("ran", flush=True)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("moment", [0.15, 0.4, 0.55, 0.7, 0.85, 1.0, 1.2, 1.5])
+async def test_nothing_outlives_a_killed_alita(
+    settings: SandboxSettings, tmp_path: Path, moment: float
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", KILLED, str(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    owner = (await process.stdout.readline()).decode().strip()
+    await asyncio.sleep(moment)  # the point at which it is killed is what is tested
+    process.kill()
+    await process.wait()
+    look = PodmanSandbox(settings, "look")
+    await look._service.ensure()
+    socket = look._service.socket.with_name(f"alita-{owner.split('.')[0]}-{owner.split('.')[2]}.sock")
+    filters = quote(json.dumps({"label": ["alita.owner=" + owner]}))
+    async with asyncio.timeout(10):
+        while (
+            await look._service.request("GET", f"/containers/json?all=true&filters={filters}")
+            or socket.exists()
+        ):
+            await asyncio.sleep(0.02)
+    assert not alive(owner)
+    await look.close()

@@ -37,6 +37,7 @@ class Stock:
     def __init__(self) -> None:
         self.boxes: list[Box] = []
         self.making = 0
+        self.heating = 0
         self.wanted: frozenset[str] = frozenset()
         """Imports of the last job."""
         self.before: frozenset[str] = frozenset()
@@ -174,10 +175,10 @@ class Pool:
                 except BaseException:
                     await self._boxes.end(box)
                     raise
-            if good and not self._closed and self._stocks.get(kind) is stock:
-                stock.boxes.append(box)
-            else:
-                await self._boxes.end(box)
+                if good and not self._closed and self._stocks.get(kind) is stock:
+                    stock.boxes.append(box)
+                else:
+                    await self._boxes.end(box)
         except (SandboxUnavailable, TimeoutError, OSError):
             pass
         finally:
@@ -186,11 +187,16 @@ class Pool:
             self._refill(kind, stock)  # without imports this time
 
     async def _heat(self, box: Box, stock: Stock) -> bool:
+        """Do the imports ahead where a hot container is missing; false when that is not safe."""
         imports = stock.wanted
-        hot = sum(one.imports == imports for one in stock.boxes)
+        hot = stock.heating + sum(one.imports == imports for one in stock.boxes)
         if not imports or imports in stock.refused or hot >= self._hot:
             return True
-        problem = await box.preload(imports)
+        stock.heating += 1
+        try:
+            problem = await box.preload(imports)
+        finally:
+            stock.heating -= 1
         if problem:
             stock.refused.add(imports)
         return not problem

@@ -75,9 +75,12 @@ class PodmanSandbox:
         kind = await self._kind(job, progress)
         box = await self._pool.take(kind, imports_of(job.code, packages=bool(kind.environment)))
         try:
-            return await converse(box, job, on_output)
-        finally:
-            await asyncio.shield(self._pool.put(box))
+            report = await converse(box, job, on_output)
+        except BaseException:
+            await asyncio.shield(self._pool.put(box))  # whoever interrupts may rely on nothing running
+            raise
+        self._pool.discard(box)  # the warden has ended all but itself
+        return report
 
     async def close(self) -> None:
         """See `Sandbox.close`."""

@@ -39,6 +39,8 @@ class Host:
     @property
     def area(self) -> Path:
         """Folder for what the account has to read: environments, the warden, the profile."""
+        if self.settings.area:
+            return Path(self.settings.area)
         return self.home / "area" if self.as_root else Path(self.settings.cache_dir) / "sandbox"
 
     @property

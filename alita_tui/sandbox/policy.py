@@ -35,6 +35,8 @@ class SandboxSettings(Value, frozen=True):
     """Name of the base image once it is here, however it came."""
     account: str = "alita-sandbox"
     """Unprivileged account that runs Podman when alita itself runs as root."""
+    area: str = ""
+    """Folder for environments, warden and profile, readable for the account; empty: one of our own."""
     socket: str = ""
     """Path of a running Podman service; empty: alita starts its own."""
     pool_hot: int = 0

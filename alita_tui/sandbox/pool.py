@@ -110,13 +110,17 @@ class Pool:
         try:
             return stock.fitting(imports) or await self._boxes.make(kind)
         except BaseException:
-            await self._rest(kind)
+            self._rest(kind)
             raise
 
     async def put(self, box: Box) -> None:
         """Throw a container away after its job; returns when no process of it is left."""
         await self._boxes.end(box)
-        await self._rest(box.kind)
+        self._rest(box.kind)
+
+    def discard(self, box: Box) -> None:
+        """The same in the background."""
+        self._spawn(self.put(box))
 
     async def close(self) -> None:
         """End all that waits."""
@@ -128,7 +132,7 @@ class Pool:
         while self._stocks:
             await self._drop(self._stocks.popitem()[1])
 
-    async def _rest(self, kind: Kind) -> None:
+    def _rest(self, kind: Kind) -> None:
         self._busy -= 1
         if not self._busy:
             self._calm.set()

@@ -16,6 +16,7 @@ To the host: `A` attestation, `R` ready (a problem, or nothing), `O` stdout, `E`
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import os
 import resource
@@ -126,6 +127,7 @@ def child(out: int, err: int, result: int, orders: int) -> NoReturn:
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     sys.dont_write_bytecode = True
     sys.modules.pop("__main__", None)
+    os.mkdir("/tmp/tool", 0o700)
     ahead(json.loads(order()))
     job = json.loads(order())
     os.close(4)
@@ -166,8 +168,6 @@ def order() -> bytes:
 
 def ahead(asked: dict[str, Any]) -> None:
     """Import modules before the job is there; what cannot be imported the job will report itself."""
-    import importlib
-
     if asked["environment"]:
         sys.path.insert(0, "/env")
     for name in asked["imports"]:
@@ -200,7 +200,6 @@ def told() -> str:
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """Import the tool and do what the job says."""
-    os.mkdir("/tmp/tool", 0o700)
     name = job["module"]
     files = {name: job["code"]}
     if job["what"] == "test":
@@ -209,8 +208,6 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         with open("/tmp/tool/" + stem + ".py", "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(text)
     sys.path.insert(0, "/tmp/tool")
-    import importlib
-
     if job["what"] == "run":
         return {"result": importlib.import_module(name).run(**job["arguments"])}
     tests = importlib.import_module("test_" + name)

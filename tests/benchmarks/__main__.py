@@ -22,6 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.bench_sandbox import sandbox  # the folder above is on the path only now
+
 ROUNDS = 7
 TYPER = "import typer\napp = typer.Typer()\n@app.command()\ndef run() -> None: ...\n"
 EMPTY = "from textual.app import App\nfrom textual.widgets import Static\nclass A(App):\n    def compose(self):\n        yield Static('Library')\nA().run()\n"
@@ -212,32 +214,6 @@ def store(results: dict[str, Row]) -> None:
     results["store.append_at_50000_vs_100"] = row(late, "us", early)
 
 
-def sandbox(results: dict[str, Row], home: Path) -> None:
-    """One isolated run, container and all, against starting Python on the host."""
-    from alita_tui.sandbox.engine import PodmanSandbox
-    from alita_tui.sandbox.policy import default_settings
-    from alita_tui.spine.ports import Job
-
-    async def measure() -> float:
-        made = PodmanSandbox(default_settings(home / "data", home / "cache"), "bench")
-        job = Job(run_id="bench", module="bench_tool", code="def run() -> int:\n    return 1\n")
-        taken = []
-        try:
-            for _ in range(ROUNDS + 1):
-                started = time.perf_counter()
-                report = await made.run(job, lambda *_: None, lambda *_: None)
-                assert report.status == "ok", report
-                taken.append((time.perf_counter() - started) * 1000)
-        finally:
-            await made.close()
-        return statistics.median(taken[1:])
-
-    native = statistics.median(
-        spent([sys.executable, "-c", "print(1)"], dict(os.environ)) for _ in range(ROUNDS)
-    )
-    results["sandbox.run_vs_python_spawn"] = row(asyncio.run(measure()), "ms", native)
-
-
 def main() -> None:
     """Measure, print, write."""
     results: dict[str, Row] = {}
@@ -252,7 +228,7 @@ def main() -> None:
         results["cli.version_vs_typer"] = row(version, "ms", typer)
         console(results, environ)
         store(results)
-        sandbox(results, home)
+        sandbox(results, row)
     Path("build").mkdir(exist_ok=True)
     Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")
     print(f"{'NAME':34} {'VALUE':>10} {'UNIT':>5} {'BASELINE':>10} {'RATIO':>8}")

@@ -17,6 +17,8 @@ from alita_tui.spine.ports import Limits
 from alita_tui.spine.values import Value
 
 _OPEN_FILES = 256
+_OOM_SCORE = 900
+"""Where the host runs out of memory, the kernel ends a tool before anything of a person's."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -110,6 +112,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
             {"type": "nofile", "soft": _OPEN_FILES, "hard": _OPEN_FILES},
             {"type": "core", "soft": 0, "hard": 0},
         ],
+        "oom_score_adj": _OOM_SCORE,
         "log_configuration": {"driver": "none"},
         "use_image_hosts": True,
         "labels": place.labels,
@@ -142,6 +145,7 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     want("open_files", seen.get("open_files") == [_OPEN_FILES, _OPEN_FILES])
     want("core", seen.get("core") == [0, 0])
     want("namespaces", seen.get("namespaces") == "refused")
+    want("oom_score", isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= _OOM_SCORE)
     want("shared_memory", seen.get("shared_memory") is False)
     want("environment", set(seen.get("environment", ["?"])) <= {"LANG", "LC_CTYPE", *_THREADS, *_PODMAN_SETS})
     mounts = seen.get("mounts", {})

@@ -10,6 +10,7 @@ from alita_tui.sandbox.box import Box
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import RunReport, TestCase
 
 _TELL_SECONDS = 1 / 30
@@ -103,8 +104,8 @@ def _report(meta: dict[str, Any], job: Job, texts: dict[str, Any]) -> RunReport:
     answer = answer if isinstance(answer, dict) else {}
     hits = list(meta["limits_hit"])
     error = str(answer.get("error", "")) or problem
-    if "MemoryError" in error and "memory" not in hits:
-        hits.append("memory")
+    if (met := answer.get("limit")) in ("memory", "files") and met not in hits:
+        hits.append(met)
     cases = tuple(
         TestCase(
             name=str(case.get("name", "")),
@@ -135,6 +136,8 @@ def _report(meta: dict[str, Any], job: Job, texts: dict[str, Any]) -> RunReport:
     return RunReport(
         status=status,
         exit_code=meta["exit_code"],
+        signal=meta["signal"],
+        exception=one_line(str(answer.get("exception", "")), 80),
         result=answer.get("result") if status == "ok" else None,
         error=error,
         truncated=tuple(meta["truncated"]),

@@ -88,12 +88,18 @@ def attest() -> dict[str, Any]:
         "open_files": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
         "core": list(resource.getrlimit(resource.RLIMIT_CORE)),
         "namespaces": _namespaces(),
+        "oom_score": _number("/proc/self/oom_score_adj"),
         "shared_memory": os.path.isdir("/dev/shm"),
         "environment": sorted(os.environ),
         "python": list(sys.version_info[:3]),
         "machine": os.uname().machine,
         "libc": _libc(),
     }
+
+
+def _number(file: str) -> int:
+    with open(file) as content:
+        return int(content.read())
 
 
 def _namespaces() -> str:
@@ -115,6 +121,7 @@ def _libc() -> str:
 def child(out: int, err: int, result: int, orders: int) -> NoReturn:
     """Import what is asked for, run the job, end; never returns."""
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # the tool may read its own /proc/self
     null = os.open("/dev/null", os.O_RDONLY)
     held = [os.dup(fd) for fd in (null, out, err, result, orders)]  # clear of the numbers they get
@@ -137,8 +144,8 @@ def child(out: int, err: int, result: int, orders: int) -> NoReturn:
     except SystemExit as leaving:
         answer = None
         code = leaving.code if isinstance(leaving.code, int) else 1 if leaving.code else 0
-    except BaseException:
-        answer, code = {"error": told()}, 1
+    except BaseException as error:
+        answer, code = {"error": told(), "exception": type(error).__name__, "limit": met(error)}, 1
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -198,6 +205,13 @@ def told() -> str:
     return text if len(text) < 20000 else text[:10000] + "\n[...]\n" + text[-10000:]
 
 
+def met(error: BaseException) -> str | None:
+    """The limit that an exception stands for."""
+    if isinstance(error, MemoryError):
+        return "memory"
+    return "files" if isinstance(error, OSError) and error.errno in (27, 28) else None  # EFBIG, ENOSPC
+
+
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """Import the tool and do what the job says."""
     name = job["module"]
@@ -232,29 +246,36 @@ class Watch:
         self.memory = limits["memory_bytes"]
         self.processes = limits["processes"]
         self.peak = 0
-        self.page = os.sysconf("SC_PAGE_SIZE")
 
     def breach(self) -> str | None:
         """The limit that is passed right now, or None."""
-        total = count = 0
-        for entry in os.listdir("/proc"):
-            if entry.isdigit() and entry != "1":
-                try:
-                    with open("/proc/" + entry + "/statm") as file:
-                        fields = file.read().split()
-                except OSError:
-                    continue
-                count += 1
-                total += (int(fields[1]) - int(fields[2])) * self.page
+        pids = [entry for entry in os.listdir("/proc") if entry.isdigit() and entry != "1"]
+        if len(pids) + 1 >= self.processes:  # RLIMIT_NPROC counts the warden too
+            return "processes"
+        total = sum(self.held(pid, "status", b"Rss") for pid in pids)
+        if total > self.memory:  # pages that forks share count for each of them: look closer
+            total = sum(self.held(pid, "smaps_rollup", b"Pss_") for pid in pids)
         self.peak = max(self.peak, total)
         if total > self.memory:
             return "memory"
-        if count >= self.processes:
-            return "processes"
         files = os.statvfs("/tmp")
         if files.f_files and files.f_files - files.f_ffree > 20000:
             return "inodes"
         return None
+
+    def held(self, pid: str, file: str, prefix: bytes) -> int:
+        """Bytes of a process that no file backs, as a file of /proc counts them."""
+        try:
+            with open("/proc/" + pid + "/" + file, "rb") as open_file:
+                fields = open_file.read()
+        except OSError:  # it ended, or hides its maps: then every page counts
+            return self.held(pid, "status", b"Rss") if file != "status" else 0
+        total = 0
+        for name in (b"\n" + prefix + b"Anon:", b"\n" + prefix + b"Shmem:"):
+            at = fields.find(name)
+            if at >= 0:
+                total += int(fields[at + len(name) :].split(None, 1)[0])
+        return total * 1024
 
 
 class Tool:
@@ -309,7 +330,7 @@ class Tool:
         """Processor time from now on, in whole seconds as the kernel counts them; never more than before."""
         most = max(int(self.spent() + seconds + 0.999), 1)
         ceiling = resource.prlimit(self.pid, resource.RLIMIT_CPU)[1]
-        last = most + int(reserve + 0.999)
+        last = most + int(reserve + 0.999) + 1  # a second for a tool that ignores the signal
         if ceiling != resource.RLIM_INFINITY:
             most, last = min(most, ceiling), min(last, ceiling)
         resource.prlimit(self.pid, resource.RLIMIT_CPU, (most, last))
@@ -427,7 +448,7 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
     cpu = usage.ru_utime + usage.ru_stime - before
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         hits.append("cpu")
-    elif os.WIFSIGNALED(status) and not hits and cpu >= limits["cpu_seconds"]:
+    elif os.WIFSIGNALED(status) and not hits and cpu >= limits["cpu_seconds"] * 0.9:
         hits.append("cpu")  # SIGXCPU was ignored: the kernel kills at the hard limit
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXFSZ:
         hits.append("files")
@@ -472,6 +493,7 @@ def leave() -> NoReturn:
 
 def main() -> None:
     """One job, then the end of the container."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python gives PID 1 a handler for
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody inside reads this process
     send(b"A", json.dumps(attest()).encode())
     tool = Tool()

@@ -158,10 +158,14 @@ class RunReport(Value, frozen=True):
     status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
     """`error`: the code raised. `exit`: it ended without a result. `killed`: it was interrupted."""
     exit_code: int | None = None
+    signal: int | None = None
+    """The signal that ended it."""
     result: Json = None
     """What `run` returned; None unless status is ok."""
     error: str = ""
     """The traceback, or the reason in one line."""
+    exception: str = ""
+    """Name of the class of the exception that ended it."""
     stdout: str = ""
     stderr: str = ""
     truncated: tuple[Literal["stdout", "stderr", "error"], ...] = ()
@@ -172,6 +176,22 @@ class RunReport(Value, frozen=True):
     peak_memory_bytes: int = 0
     cases: tuple[TestCase, ...] = ()
     """Filled for test runs."""
+
+    @property
+    def reason(self) -> str:
+        """Why it did not end well, in a word or two; empty when it did.
+
+        A limit, the name of an exception, `bad result`, `killed`, `signal 9`, `exit 3` or `wall`.
+        """
+        if self.status == "ok":
+            return ""
+        if self.limits_hit and self.status in ("limit", "timeout"):
+            return self.limits_hit[0]
+        if self.status == "error":
+            return self.exception or "error"
+        if self.status in ("bad_result", "killed"):
+            return self.status.replace("_", " ")
+        return f"signal {self.signal}" if self.signal else f"exit {self.exit_code}"
 
 
 class NearMiss(Value, frozen=True):

@@ -282,6 +282,7 @@ WEAKER = {
     "tmp": loose_tmp,
     "tmp_size": large_tmp,
     "mask": without("mask"),
+    "oom_score": without("oom_score_adj"),
     "log": without("log_configuration"),
     "mount": lambda body: {
         **body,

@@ -1,0 +1,187 @@
+"""Hostile programs: each is contained, says why it ended, and leaves nothing; the host stays as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from hostile import ATTACKS, LIMITS, VICTIM, Attack
+
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.spine.ports import Job
+from alita_tui.spine.text import neutralise
+from alita_tui.spine.values import RunReport
+
+pytestmark = pytest.mark.podman
+AT_ONCE = 4
+
+
+@dataclass
+class Aftermath:
+    """What the programs did, and what is left of them."""
+
+    reports: dict[str, RunReport] = field(default_factory=dict)
+    victim: RunReport | None = None
+    containers: list[str] = field(default_factory=list)
+    processes: list[str] = field(default_factory=list)
+    files_before: int = 0
+    files_after: int = 0
+    visitors: int = 0
+    canary: str = ""
+
+
+def nothing(*_: object) -> None:
+    return
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture(scope="module")
+def aftermath(settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
+    """All programs, some at a time, from one pool, on a host with something to steal."""
+    folder = tmp_path_factory.mktemp("host")
+    canary = folder / "canary"
+    canary.write_text("untouched")
+    os.environ["ALITA_TEST_SECRET"] = "do-not-leak"
+    with (
+        socket.socket() as port,
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket(socket.AF_UNIX) as named,
+    ):
+        port.bind(("127.0.0.1", 0))
+        abstract.bind(f"\0alita-host-{os.getpid()}")
+        named.bind(str(folder / "socket"))
+        doors = (port, abstract, named)
+        for door in doors:
+            door.listen()
+            door.setblocking(False)
+        given = {
+            "canary": str(canary),
+            "port": str(port.getsockname()[1]),
+            "abstract": f"alita-host-{os.getpid()}",
+            "socket": str(folder / "socket"),
+        }
+        found = asyncio.run(attack(settings, given))
+        for door in doors:
+            with pytest.raises(BlockingIOError):
+                door.accept()
+    found.canary = canary.read_text()
+    del os.environ["ALITA_TEST_SECRET"]
+    yield found
+
+
+async def attack(settings: SandboxSettings, given: dict[str, str]) -> Aftermath:
+    found = Aftermath()
+    sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_warm=4), "hostile")
+    try:
+        await sandbox.warm_up(LIMITS, nothing)
+        socket_path = str(sandbox._service.socket)
+        await sandbox._pool.close()
+        await sandbox._boxes.close()
+        sandbox._pool._closed = False
+        found.files_before = open_files()
+        gate = asyncio.Semaphore(AT_ONCE)
+        ready = asyncio.Event()
+
+        async def one(case: Attack) -> None:
+            async with gate:
+                job = Job(
+                    run_id=case.name,
+                    module="hostile_tool",
+                    code=case.code,
+                    limits=case.limits,
+                    arguments={**given, "podman": socket_path} if "given" in case.body else None,
+                )
+                found.reports[case.name] = await sandbox.run(job, nothing, nothing)
+
+        async def victim() -> None:
+            job = Job(run_id="victim", module="victim_tool", code=VICTIM, limits=LIMITS)
+            found.victim = await sandbox.run(job, lambda *_: ready.set(), nothing)
+
+        holding = asyncio.create_task(victim())
+        await ready.wait()
+        others = [case for case in ATTACKS if "another container" in case.name]
+        await asyncio.gather(*map(one, others))
+        await asyncio.gather(holding, *(one(case) for case in ATTACKS if case not in others))
+        await sandbox._pool.close()
+        await sandbox._boxes.close()
+        found.files_after = open_files()
+        found.containers = await left(sandbox)
+        guard = sandbox._service._process
+        assert guard is not None
+        found.processes = below(guard.pid)
+    finally:
+        await sandbox.close()
+    return found
+
+
+async def left(sandbox: PodmanSandbox) -> list[str]:
+    filters = quote(json.dumps({"label": ["alita.owner=" + sandbox._service.owner]}))
+    found = await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}")
+    return [one["Id"] for one in found or ()]
+
+
+def below(pid: int) -> list[str]:
+    """Commands of all processes under the guard but the service itself."""
+    deadline = time.monotonic() + 5
+    while True:
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                    command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                except OSError:
+                    continue
+                if parent == pid and "system service" not in command and "podman pause" not in command:
+                    found.append(command)
+        if not [one for one in found if one.strip()] or time.monotonic() > deadline:
+            return found
+
+
+@pytest.mark.parametrize("case", ATTACKS, ids=lambda case: case.name)
+def test_an_attack_is_contained_and_says_why(aftermath: Aftermath, case: Attack) -> None:
+    report = aftermath.reports[case.name]
+    assert report.stdout.startswith(case.proof), f"the attack did not begin: {report}"
+    assert report.status == case.status, report
+    assert report.reason in case.reason, report
+    if case.result is not None:
+        assert report.result == case.result
+    assert report.duration_ms < (case.limits.wall_seconds + 2.5) * 1000
+    assert len(report.stdout) + len(report.stderr) <= 2 * case.limits.output_bytes
+    assert len(report.error) < 50_000
+    assert "\x1b" not in neutralise(report.stdout) and "\u202e" not in neutralise(report.stdout)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "memory of many processes",
+        "memory out of sight",
+        "shared memory of many processes",
+        "shared memory mappings",
+        "memory bomb",
+    ],
+)
+def test_memory_is_stopped_not_far_over_its_limit(aftermath: Aftermath, name: str) -> None:
+    assert aftermath.reports[name].peak_memory_bytes < 3 * LIMITS.memory_bytes
+
+
+def test_nothing_is_left_and_the_host_is_as_it_was(aftermath: Aftermath) -> None:
+    assert aftermath.containers == []
+    assert aftermath.processes == []
+    assert aftermath.files_after <= aftermath.files_before
+    assert aftermath.canary == "untouched"
+    assert aftermath.victim is not None and aftermath.victim.result == "alone"

@@ -170,6 +170,7 @@ class House:
             pull=chosen.pull,
             account=chosen.account,
             socket=chosen.socket,
+            environments_mb=chosen.environments_mb,
         )
 
     def sandbox(self, session_id: str, *, pool: bool = False) -> PodmanSandbox:

@@ -40,6 +40,11 @@ class Kind(Value, frozen=True):
     """Folder with installed requirements; empty for none."""
     limits: Limits = Limits()
 
+    @property
+    def name(self) -> str:
+        """Beginning of the environment's digest; `base` for the bare image."""
+        return self.environment.rpartition("/")[2][:12] or "base"
+
 
 class Box:
     """A started container whose confinement was compared with the profile, waiting for its one job."""
@@ -145,7 +150,11 @@ class Boxes:
             seccomp=seccomp,
             environment=kind.environment,
             uid=uid,
-            labels={"alita.session": self._session, "alita.owner": self._service.owner},
+            labels={
+                "alita.session": self._session,
+                "alita.owner": self._service.owner,
+                "alita.environment": kind.name,
+            },
             cgroup_limits=self.cgroup,
         )
         try:
@@ -173,14 +182,15 @@ class Boxes:
 
     async def reap(self) -> int:
         """Remove containers whose maker is gone; how many there were."""
-        filters = quote(json.dumps({"label": ["alita.owner"]}))
-        dead = []
-        with suppress(RestError):
-            found = await self._service.request("GET", f"/containers/json?all=true&filters={filters}")
-            dead = [one for one in found or () if not alive((one.get("Labels") or {})["alita.owner"])]
-            for one in dead:
-                await self._remove(one["Id"], 0, ())
+        dead = [one for one in await self.found() if not alive(one["Labels"]["alita.owner"])]
+        for one in dead:
+            await self._remove(one["Id"], 0, ())
         return len(dead)
+
+    async def found(self) -> list[dict[str, Any]]:
+        """Every container that any alita of this account made, as Podman lists them."""
+        filters = quote(json.dumps({"label": ["alita.owner"]}))
+        return await self._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
 
     def _let_go(self, removal: Any) -> None:
         task = asyncio.create_task(removal)

@@ -94,6 +94,9 @@ def parse(text: bytes | str) -> Any:
     if deepest > _DEEPEST:
         raise ValueError(f"it is nested {deepest} levels deep")
     try:
-        return json.loads(raw)
+        value = json.loads(raw)
+        if b"\\ud" in raw or b"\\uD" in raw:  # half a surrogate pair is no text that could be passed on
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        return value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error

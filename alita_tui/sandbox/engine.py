@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from alita_tui.sandbox import environment, image
 from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
+from alita_tui.sandbox.overview import (
+    ContainerRow,
+    EnvironmentRow,
+    container_rows,
+    environment_rows,
+    hold,
+    tidy,
+)
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool, PoolRow
 from alita_tui.sandbox.report import converse
-from alita_tui.sandbox.service import Service
+from alita_tui.sandbox.service import RestError, Service
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
@@ -40,6 +51,7 @@ class PodmanSandbox:
         self._python: environment.Target | None = None
         self._status: SandboxStatus | None = None
         self._info: dict[str, Any] | None = None
+        self._held: dict[Path, int] = {}
         self._preparing = asyncio.Lock()
 
     # --- Sandbox --------------------------------------------------------------------------
@@ -59,7 +71,7 @@ class PodmanSandbox:
             if self._base is None:
                 await self._describe()
                 base = await image.ensure(self._host, progress)
-                await self._boxes.reap()
+                await self._tidy()
                 self._boxes.image = base.reference
                 self._base = base
 
@@ -87,6 +99,8 @@ class PodmanSandbox:
         await self._pool.close()
         await self._boxes.close()
         await self._service.close()
+        while self._held:
+            os.close(self._held.popitem()[1])
 
     # --- the pool -------------------------------------------------------------------------
 
@@ -99,19 +113,49 @@ class PodmanSandbox:
         """What waits in the pool."""
         return self._pool.rows()
 
-    async def reap(self, progress: Progress) -> int:
-        """Remove what dead sessions left; how many containers. Raises SandboxUnavailable."""
-        await self.prepare(progress)
-        return await self._boxes.reap()
+    # --- housekeeping ---------------------------------------------------------------------
+
+    async def overview(self) -> tuple[tuple[ContainerRow, ...], tuple[EnvironmentRow, ...]]:
+        """Containers of every alita here, and installed requirements. Raises SandboxUnavailable."""
+        await self._service.ensure()
+        try:
+            containers = container_rows(await self._boxes.found())
+        except RestError as error:
+            raise SandboxUnavailable(f"Podman does not list its containers: {error}", hint=FIX) from error
+        return containers, await asyncio.to_thread(environment_rows, self._environments)
+
+    async def reap(self) -> tuple[int, int]:
+        """Remove what dead sessions left: how many containers and folders. Raises SandboxUnavailable."""
+        await self._service.ensure()
+        return await self._tidy()
+
+    async def rebuild(self, progress: Progress) -> SandboxStatus:
+        """Make the base image anew; the old one stays until the new one is there. Raises SandboxUnavailable."""
+        await self._describe()
+        await image.rebuild(self._host, progress)
+        self._status = None
+        return await self.status()
+
+    async def _tidy(self) -> tuple[int, int]:
+        containers = 0
+        with suppress(RestError):
+            containers = await self._boxes.reap()
+        most = self._host.settings.environments_mb << 20
+        return containers, await asyncio.to_thread(tidy, self._environments, most)
 
     # --- inside ---------------------------------------------------------------------------
 
     async def _kind(self, job: Job, progress: Progress) -> Kind:
         if not job.lock.packages:
             return Kind(limits=job.limits)
-        area = self._host.area / "environments"
-        folder = await environment.ensure(job.lock, area, await self._target(), progress)
+        folder = await environment.ensure(job.lock, self._environments, await self._target(), progress)
+        if folder not in self._held:
+            self._held[folder] = hold(folder)
         return Kind(environment=str(folder), limits=job.limits)
+
+    @property
+    def _environments(self) -> Path:
+        return self._host.area / "environments"
 
     async def _target(self) -> environment.Target:
         """Python and platform of the base image, asked of the image itself."""

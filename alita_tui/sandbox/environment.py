@@ -7,6 +7,7 @@ nothing of a package is imported here. Folders are mounted read-only.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.sandbox.overview import size_of
+from alita_tui.sandbox.service import me
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Progress
 from alita_tui.spine.text import one_line
@@ -128,11 +131,11 @@ async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress) ->
 
 def _draft(root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix="building-", dir=root))
+    return Path(tempfile.mkdtemp(prefix=f"building-{me()}-", dir=root))
 
 
 def _publish(draft: Path, folder: Path, digest: str) -> None:
-    (draft / ".complete").write_text(digest)
+    (draft / ".complete").write_text(json.dumps({"digest": digest, "bytes": size_of(draft)}))
     with suppress(OSError):  # another process was faster: its folder is the same
         draft.rename(folder)
 

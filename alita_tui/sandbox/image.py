@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from alita_tui.sandbox.host import Host
@@ -38,9 +39,15 @@ async def ensure(host: Host, progress: Progress) -> Base:
 
     Raises SandboxUnavailable that lists what was tried.
     """
-    base = await present(host)
-    if base is not None:
-        return base
+    return await present(host) or await rebuild(host, progress)
+
+
+async def rebuild(host: Host, progress: Progress) -> Base:
+    """The base image, made anew; one that is there keeps its name until the new one takes it.
+
+    Raises SandboxUnavailable that lists what was tried.
+    """
+    before = await present(host)
     tried: list[str] = []
     ways = [(f"pulling {reference}", "pulled", _pull(reference)) for reference in _references(host)]
     if host.settings.image_tar:
@@ -55,6 +62,9 @@ async def ensure(host: Host, progress: Progress) -> Base:
         base = await present(host)
         if base is not None:
             _note_origin(host, base.digest, origin)
+            if before is not None and before.digest != base.digest:
+                with suppress(SandboxUnavailable):  # another alita's containers may still stand on it
+                    await host.output("podman", "rmi", before.digest.removeprefix("sha256:"))
             return Base(reference=base.reference, digest=base.digest, origin=origin)
     raise SandboxUnavailable(
         "No base image for the sandbox could be had. " + " | ".join(tried),
@@ -130,13 +140,17 @@ def _release() -> dict[str, str]:
 
 
 def _origin_file(host: Host, digest: str) -> str:
+    return _origins(host).get(digest, "already there")
+
+
+def _origins(host: Host) -> dict[str, str]:
     try:
         noted: dict[str, str] = json.loads((host.area / "image.json").read_text())
     except (OSError, ValueError):
-        return "already there"
-    return noted.get(digest, "already there")
+        return {}
+    return noted
 
 
 def _note_origin(host: Host, digest: str, origin: str) -> None:
     host.prepare()
-    (host.area / "image.json").write_text(json.dumps({digest: origin}))
+    (host.area / "image.json").write_text(json.dumps({**_origins(host), digest: origin}))

@@ -1,9 +1,10 @@
-"""Which modules a tool imports at its top, so that they can be imported before it runs. Pure."""
+"""What a file's top level says: which modules it imports first thing, and whether it is a tool. Pure."""
 
 from __future__ import annotations
 
 import ast
 import sys
+import warnings
 
 _MOST = 32
 _NEVER = frozenset({"antigravity", "this", "__main__", "__future__"})
@@ -14,12 +15,8 @@ def imports_of(code: str, *, packages: bool) -> frozenset[str]:
 
     Never more than the code asks for: an import that it forgot has to stay an error.
     """
-    try:
-        body = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
     found: set[str] = set()
-    for node in body:
+    for node in _body(code):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -30,3 +27,16 @@ def imports_of(code: str, *, packages: bool) -> frozenset[str]:
         if (packages or name.partition(".")[0] in sys.stdlib_module_names) and name.isascii()
     }
     return frozenset(sorted(good)[:_MOST])
+
+
+def is_tool(code: str) -> bool:
+    """True for a file with a `run` function; any other is a script."""
+    return any(isinstance(node, ast.FunctionDef) and node.name == "run" for node in _body(code))
+
+
+def _body(code: str) -> list[ast.stmt]:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []

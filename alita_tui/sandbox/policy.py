@@ -19,6 +19,8 @@ from alita_tui.spine.values import Value
 _OPEN_FILES = 256
 _OOM_SCORE = 900
 """Where the host runs out of memory, the kernel ends a tool before anything of a person's."""
+PROFILES = ("draft",)
+"""How a container may be confined. `draft`: nothing is granted, one run, thrown away."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -47,6 +49,8 @@ class SandboxSettings(Value, frozen=True):
     """Containers that wait with nothing imported, for each environment."""
     pool_environments: int = 3
     """Environments that containers wait for; the one unused for longest goes first."""
+    environments_mb: int = 4096
+    """Room for installed requirements; those unused for longest go first."""
     pull_seconds: float = 600.0
     build_seconds: float = 1200.0
 

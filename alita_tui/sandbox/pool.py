@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any
 
 from alita_tui.sandbox.box import Box, Boxes, Kind
 from alita_tui.spine.errors import SandboxUnavailable
@@ -76,6 +78,7 @@ class Pool:
         self._most = max(environments, 1)
         self._stocks: OrderedDict[Kind, Stock] = OrderedDict()
         self._makers: set[asyncio.Task[None]] = set()
+        self._enders: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._busy = 0
         self._calm = asyncio.Event()
@@ -86,7 +89,7 @@ class Pool:
         """What waits at this moment, the environment used last first."""
         return tuple(
             PoolRow(
-                environment=kind.environment.rpartition("/")[2][:12] or "base",
+                environment=kind.name,
                 hot=sum(bool(box.imports) and box.alive for box in stock.boxes),
                 warm=sum(not box.imports and box.alive for box in stock.boxes),
                 making=stock.making,
@@ -120,15 +123,15 @@ class Pool:
 
     def discard(self, box: Box) -> None:
         """The same in the background."""
-        self._spawn(self.put(box))
+        _spawn(self.put(box), self._enders)
 
     async def close(self) -> None:
         """End all that waits."""
         self._closed = True
         for maker in self._makers:
             maker.cancel()
-        while self._makers:
-            await asyncio.wait(self._makers)
+        while self._makers or self._enders:
+            await asyncio.wait(self._makers | self._enders)
         while self._stocks:
             await self._drop(self._stocks.popitem()[1])
 
@@ -142,7 +145,7 @@ class Pool:
         stock = self._stocks.setdefault(kind, Stock())
         self._stocks.move_to_end(kind)
         if len(self._stocks) > self._most:
-            self._spawn(self._drop(self._stocks.popitem(last=False)[1]))
+            _spawn(self._drop(self._stocks.popitem(last=False)[1]), self._enders)
         return stock
 
     async def _drop(self, stock: Stock) -> None:
@@ -154,16 +157,11 @@ class Pool:
         if self._closed:
             return
         for box in stock.spare():
-            self._spawn(self._boxes.end(box))
+            _spawn(self._boxes.end(box), self._enders)
         missing = self._hot + self._warm - len(stock.boxes) - stock.making
         for _ in range(missing):
             stock.making += 1
-            self._spawn(self._make(kind, stock))
-
-    def _spawn(self, work: object) -> None:
-        task: asyncio.Task[None] = asyncio.create_task(work)  # type: ignore[arg-type]
-        self._makers.add(task)
-        task.add_done_callback(self._makers.discard)
+            _spawn(self._make(kind, stock), self._makers)
 
     async def _make(self, kind: Kind, stock: Stock) -> None:
         """Make one container in the background. A failure is left to the next run, which reports it."""
@@ -204,3 +202,9 @@ class Pool:
         if problem:
             stock.refused.add(imports)
         return not problem
+
+
+def _spawn(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)

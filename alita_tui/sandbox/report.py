@@ -117,6 +117,8 @@ def _report(meta: dict[str, Any], job: Job, texts: dict[str, Any]) -> RunReport:
         if isinstance(case, dict)
     )
     done = "cases" in answer if job.what == "test" else "result" in answer
+    if job.what == "script":
+        done = meta["exit_code"] == 0 and not error
     status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
     if "wall" in hits:
         status = "timeout"
@@ -132,7 +134,8 @@ def _report(meta: dict[str, Any], job: Job, texts: dict[str, Any]) -> RunReport:
         status = "ok"
     else:
         status = "exit"
-        error = f"It ended without a result (exit code {meta['exit_code']}, signal {meta['signal']})."
+        how = f"signal {meta['signal']}" if meta["signal"] else f"exit code {meta['exit_code']}"
+        error = f"It ended with {how}." if job.what == "script" else f"It ended without a result ({how})."
     return RunReport(
         status=status,
         exit_code=meta["exit_code"],

@@ -43,7 +43,7 @@ class Service:
         self._drain: asyncio.Task[None] | None = None
         token = secrets.token_hex(4)
         self._name = f"alita-{os.getpid()}-{token}.sock"
-        self.owner = f"{os.getpid()}.{_started(os.getpid())}.{token}"
+        self.owner = f"{me()}.{token}"
         """Label of all that is made here, so that others can tell whether its maker still lives."""
 
     @property
@@ -168,6 +168,11 @@ class Service:
             return False
         writer.close()
         return True
+
+
+def me() -> str:
+    """This process, so that another can tell whether it still lives: pid and start time."""
+    return f"{os.getpid()}.{_started(os.getpid())}"
 
 
 def alive(owner: str) -> bool:

@@ -143,6 +143,8 @@ def child(out: int, err: int, result: int, orders: int) -> NoReturn:
         answer: dict[str, Any] | None = work(job)
     except SystemExit as leaving:
         answer = None
+        if isinstance(leaving.code, str):
+            sys.stderr.write(leaving.code + "\n")
         code = leaving.code if isinstance(leaving.code, int) else 1 if leaving.code else 0
     except BaseException as error:
         answer, code = {"error": told(), "exception": type(error).__name__, "limit": met(error)}, 1
@@ -199,7 +201,9 @@ def told() -> str:
     kind, value, trace = sys.exc_info()
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
-    while trace is not None and "importlib" in trace.tb_frame.f_code.co_filename:
+    while trace is not None and any(
+        one in trace.tb_frame.f_code.co_filename for one in ("importlib", "runpy")
+    ):
         trace = trace.tb_next
     text = "".join(traceback.format_exception(kind, value, trace))
     return text if len(text) < 20000 else text[:10000] + "\n[...]\n" + text[-10000:]
@@ -222,6 +226,8 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
         with open("/tmp/tool/" + stem + ".py", "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(text)
     sys.path.insert(0, "/tmp/tool")
+    if job["what"] == "script":
+        return script(job, "/tmp/tool/" + name + ".py")
     if job["what"] == "run":
         return {"result": importlib.import_module(name).run(**job["arguments"])}
     tests = importlib.import_module("test_" + name)
@@ -237,6 +243,24 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
             spent = (time.monotonic() - started) * 1000
             cases.append({"name": label, "passed": not message, "message": message, "duration_ms": spent})
     return {"cases": cases}
+
+
+def script(job: dict[str, Any], path: str) -> dict[str, Any]:
+    """Run the file as a program of its own, by its `#!` line where it has one that is not Python's."""
+    with open("/tmp/tool/.input", "w") as file:
+        json.dump(job["arguments"], file)
+    os.dup2(os.open("/tmp/tool/.input", os.O_RDONLY), 0)
+    first = job["code"].split("\n", 1)[0].strip()
+    if first.startswith("#!") and "python" not in first and first[2:].split():
+        os.close(3)
+        command = first[2:].split()
+        os.execvp(command[0], [*command, path])
+    import runpy
+
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    sys.argv[:] = [path]
+    runpy.run_path(path, run_name="__main__")
+    return {"result": None}
 
 
 class Watch:

@@ -178,9 +178,10 @@ class Job(Value, frozen=True):
     code: str
     tests: str = ""
     """For `test` jobs: the module with the `test_*` functions."""
-    what: Literal["run", "test"] = "run"
+    what: Literal["run", "test", "script"] = "run"
+    """`script`: the file itself, as `__main__` or by its `#!` line; ok when it exits with 0."""
     arguments: Json = None
-    """For `run` jobs: keyword arguments of `run`."""
+    """For `run` jobs: keyword arguments of `run`. For scripts: what standard input holds, as JSON."""
     lock: Lock = Lock()
     limits: Limits = Limits()
     capabilities: Capabilities = Capabilities()

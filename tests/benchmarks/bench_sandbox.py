@@ -60,8 +60,8 @@ async def timed(sandbox: PodmanSandbox, code: str, lock: Lock | None = None) -> 
 
 async def settled(sandbox: PodmanSandbox) -> None:
     """Wait until the pool is full again, as it is between two calls of an agent."""
-    while sandbox._pool._makers:
-        await asyncio.wait(set(sandbox._pool._makers))
+    while busy := sandbox._pool._makers | sandbox._pool._enders:
+        await asyncio.wait(busy)
 
 
 async def paced(sandbox: PodmanSandbox, calls: int, code: str = ONE, lock: Lock | None = None) -> list[float]:

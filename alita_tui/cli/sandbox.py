@@ -1,0 +1,324 @@
+"""`alita sandbox`: what is there, and running any file behind the wall."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from alita_tui.cli.output import json_document, table
+from alita_tui.spine.errors import AlitaError, RequirementsError, SandboxUnavailable, UsageError
+from alita_tui.spine.text import neutralise, one_line, reveal
+
+if TYPE_CHECKING:
+    from alita_tui.sandbox.engine import PodmanSandbox
+    from alita_tui.spine.ports import Limits
+    from alita_tui.spine.values import RunReport
+
+app = typer.Typer(
+    help="The containers that tools run in, and running any file in one.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_MB = 1024 * 1024
+
+
+@app.command()
+def status(context: typer.Context, json: Json = False) -> None:
+    """Show engine, base image, what enforces each limit, containers and environments."""
+    from alita_tui.wiring import House
+
+    house = House.open(context.obj)
+
+    async def go() -> None:
+        sandbox = house.sandbox("cli")
+        try:
+            found = await sandbox.status()
+            containers, environments = await sandbox.overview() if found.available else ((), ())
+        finally:
+            await sandbox.close()
+        if json:
+            json_document({"status": found, "containers": containers, "environments": environments})
+        else:
+            typer.echo(found.engine if found.available else neutralise(f"{found.problem} {found.hint}"))
+            if found.available:
+                typer.echo(f"{found.image}, {found.image_origin}, {found.image_digest[:19]}\n")
+            table(
+                ("RESOURCE", "STRONG", "ENFORCED BY"),
+                ((row.resource, "yes" if row.strong else "no", row.mechanism) for row in found.enforcement),
+            )
+            typer.echo(f"\n{len(containers)} containers, {len(environments)} environments")
+            table(
+                ("ENVIRONMENT", "MB", "PACKAGES"),
+                ((e.environment, f"{e.size / _MB:.0f}", ", ".join(e.packages)) for e in environments),
+            )
+        if not found.available:
+            raise typer.Exit(SandboxUnavailable.exit_code)
+
+    asyncio.run(go())
+
+
+@app.command()
+def pool(context: typer.Context, json: Json = False) -> None:
+    """Show the containers that wait or run, of every alita here, and how many are kept."""
+    from alita_tui.wiring import House
+
+    house = House.open(context.obj)
+    chosen = house.loaded.settings.sandbox
+
+    async def go() -> None:
+        sandbox = house.sandbox("cli")
+        try:
+            containers, _ = await sandbox.overview()
+        finally:
+            await sandbox.close()
+        sizes = {
+            "hot": chosen.pool_hot,
+            "warm": chosen.pool_warm,
+            "environments": chosen.pool_environments,
+        }
+        if json:
+            json_document({"kept": sizes, "containers": containers})
+        else:
+            typer.echo(
+                "kept for each environment: {hot} hot, {warm} warm; {environments} environments\n".format(
+                    **sizes
+                )
+            )
+            table(
+                ("CONTAINER", "SESSION", "ENVIRONMENT", "STATE", "SINCE"),
+                (
+                    (
+                        c.container,
+                        c.session,
+                        c.environment,
+                        c.state + (", orphan" if c.orphan else ""),
+                        c.since,
+                    )
+                    for c in containers
+                ),
+            )
+
+    asyncio.run(go())
+
+
+@app.command()
+def reap(context: typer.Context, json: Json = False) -> None:
+    """Remove what dead sessions left, and environments past their room."""
+    from alita_tui.wiring import House
+
+    house = House.open(context.obj)
+
+    async def go() -> tuple[int, int]:
+        sandbox = house.sandbox("cli")
+        try:
+            return await sandbox.reap()
+        finally:
+            await sandbox.close()
+
+    containers, folders = asyncio.run(go())
+    if json:
+        json_document({"containers": containers, "folders": folders})
+    else:
+        typer.echo(f"removed {containers} containers and {folders} folders")
+
+
+@app.command()
+def rebuild(context: typer.Context, json: Json = False) -> None:
+    """Make the base image anew; the old one serves until the new one is there."""
+    from alita_tui.wiring import House
+
+    house = House.open(context.obj)
+    last = ""
+
+    def tell(work: str, _done: float, _total: float, _detail: str) -> None:
+        nonlocal last
+        if work != last:
+            typer.echo(neutralise(work), err=True)
+        last = work
+
+    async def go() -> None:
+        sandbox = house.sandbox("cli")
+        try:
+            found = await sandbox.rebuild(tell)
+        finally:
+            await sandbox.close()
+        if json:
+            json_document(found)
+        else:
+            typer.echo(f"{found.image}, {found.image_origin}, {found.image_digest[:19]}")
+
+    asyncio.run(go())
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tools or plain scripts.")],
+    input_json: Annotated[
+        str, typer.Option("--input", metavar="JSON", help="A tool's arguments; a script's standard input.")
+    ] = "{}",
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="How they are confined.")
+    ] = "draft",
+    requirement: Annotated[
+        list[str] | None,
+        typer.Option("--requirement", metavar="SPEC", help="A package besides the file's own."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", min=1, max=64, help="How many at a time.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run each file in a fresh container with nothing granted."""
+    from alita_tui.sandbox.policy import PROFILES
+    from alita_tui.wiring import House
+
+    if profile not in PROFILES:
+        raise UsageError(
+            f"There is no profile {one_line(profile, 40)!r}.", hint=f"There is {', '.join(PROFILES)}."
+        )
+    arguments = _arguments(input_json)
+    house = House.open(context.obj)
+    wanted = tuple(requirement or ())
+    codes = [_read(file) for file in files]
+
+    async def go() -> list[dict[str, Any]]:
+        sandbox = house.sandbox("cli", pool=len(files) > 1)
+        gate = asyncio.Semaphore(jobs or min(os.cpu_count() or 1, 4))
+
+        async def one(file: Path, code: str) -> dict[str, Any]:
+            async with gate:
+                return await _one(sandbox, house.limits, file, code, arguments, wanted)
+
+        try:
+            await sandbox.prepare(lambda *_: None)
+            return list(await asyncio.gather(*(one(f, c) for f, c in zip(files, codes, strict=True))))
+        finally:
+            await sandbox.close()
+
+    rows = asyncio.run(go())
+    if json:
+        json_document(rows)
+    elif len(rows) == 1:
+        _show(rows[0])
+    else:
+        table(
+            ("FILE", "OUTCOME", "REASON", "WALL MS", "CPU MS", "PEAK MB"),
+            (
+                (
+                    r["file"],
+                    r["outcome"],
+                    r["reason"],
+                    f"{r['wall_ms']:.0f}",
+                    f"{r['cpu_ms']:.0f}",
+                    f"{r['peak_mb']:.0f}",
+                )
+                for r in rows
+            ),
+        )
+    raise typer.Exit(0 if all(row["outcome"] == "ok" for row in rows) else 1)
+
+
+async def _one(
+    sandbox: PodmanSandbox,
+    limits: Limits,
+    file: Path,
+    code: str,
+    arguments: dict[str, Any],
+    wanted: tuple[str, ...],
+) -> dict[str, Any]:
+    """One file's run as a row. A file that cannot be run at all is a row as well."""
+    from alita_tui.sandbox.imports import is_tool
+    from alita_tui.spine.ports import Job
+    from alita_tui.toolsmith.contract import ContractError, header_requirements
+    from alita_tui.wiring import new_id
+
+    def nothing(*_: object) -> None:
+        return
+
+    try:
+        lock = await sandbox.lock((*(header_requirements(code) or ()), *wanted), nothing)
+        job = Job(
+            run_id=new_id(), module=_module(file), code=code, what="run" if is_tool(code) else "script",
+            arguments=arguments, lock=lock, limits=limits,
+        )  # fmt: skip
+        return _row(file, await sandbox.run(job, nothing, nothing))
+    except (RequirementsError, ContractError) as error:
+        return _unrun(file, "requirements", error)
+
+
+def _row(file: Path, report: RunReport) -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "outcome": report.status,
+        "reason": report.reason,
+        "exit_code": report.exit_code,
+        "signal": report.signal,
+        "stdout": report.stdout,
+        "stderr": report.stderr,
+        "result": report.result,
+        "error": report.error,
+        "truncated": report.truncated,
+        "wall_ms": round(report.duration_ms, 3),
+        "cpu_ms": round(report.cpu_ms, 3),
+        "peak_mb": round(report.peak_memory_bytes / _MB, 3),
+        "limits_hit": report.limits_hit,
+    }
+
+
+def _unrun(file: Path, reason: str, error: AlitaError) -> dict[str, Any]:
+    from alita_tui.spine.values import RunReport
+
+    return {**_row(file, RunReport(status="error", error=str(error))), "reason": reason}
+
+
+def _show(row: dict[str, Any]) -> None:
+    """One run as a person reads it: what it printed, then what came of it."""
+    typer.echo(reveal(row["stdout"]), nl=False)
+    typer.echo(reveal(row["stderr"]), nl=False, err=True)
+    if row["outcome"] == "ok" and row["result"] is not None:
+        json_document(row["result"])
+    if row["error"]:
+        typer.echo(reveal(row["error"].rstrip()), err=True)
+    reason = f" ({row['reason']})" if row["reason"] else ""
+    typer.echo(
+        f"{row['outcome']}{reason}  {row['wall_ms']:.0f} ms, {row['cpu_ms']:.0f} ms cpu, {row['peak_mb']:.0f} MB",
+        err=True,
+    )
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is no text in UTF-8.") from error
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    import sys
+
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(sys.stdin.read() if text == "-" else text)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"--input is not valid JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise UsageError("--input has to be a JSON object.")
+    return found
+
+
+def _module(file: Path) -> str:
+    """A module name from a file's name; one that hides no module of the standard library."""
+    import re
+    import sys
+
+    name = re.sub(r"\W", "_", file.stem, flags=re.ASCII) or "tool"
+    return f"{name}_" if name in sys.stdlib_module_names or name[0].isdigit() else name

@@ -1,0 +1,137 @@
+"""What of the sandbox is on this machine: containers of every alita, environments and their sizes."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from alita_tui.sandbox.service import alive
+from alita_tui.spine.values import Value
+
+
+class ContainerRow(Value, frozen=True):
+    """One container."""
+
+    container: str
+    """Beginning of its id."""
+    session: str
+    environment: str
+    """Beginning of the environment's digest; `base` for the bare image."""
+    state: str
+    """As Podman says it: `running`, `created` …"""
+    since: str
+    """ISO 8601."""
+    orphan: bool = False
+    """True when the alita that made it is gone."""
+
+
+class EnvironmentRow(Value, frozen=True):
+    """Installed requirements."""
+
+    environment: str
+    """Beginning of its digest."""
+    packages: tuple[str, ...] = ()
+    size: int = 0
+    """Bytes on disk."""
+    used_at: float = 0.0
+    """Seconds since the epoch."""
+
+
+def container_rows(found: list[dict[str, Any]]) -> tuple[ContainerRow, ...]:
+    """Rows from Podman's list."""
+    rows = []
+    for one in found:
+        labels = one.get("Labels") or {}
+        rows.append(
+            ContainerRow(
+                container=str(one.get("Id", ""))[:12],
+                session=labels.get("alita.session", ""),
+                environment=labels.get("alita.environment", "base"),
+                state=str(one.get("State", "")),
+                since=str(one.get("Created", "")),
+                orphan=not alive(labels.get("alita.owner", "")),
+            )
+        )
+    return tuple(rows)
+
+
+def environment_rows(root: Path) -> tuple[EnvironmentRow, ...]:
+    """Every environment, the one used last first."""
+    rows = []
+    for folder in root.iterdir() if root.is_dir() else ():
+        with suppress(OSError):
+            stamp = folder / ".complete"
+            used = stamp.stat().st_mtime
+            rows.append(
+                EnvironmentRow(
+                    environment=folder.name[:12],
+                    packages=_packages(folder),
+                    size=_size(folder, stamp),
+                    used_at=used,
+                )
+            )
+    return tuple(sorted(rows, key=lambda row: -row.used_at))
+
+
+def _packages(folder: Path) -> tuple[str, ...]:
+    names = (path.name.removesuffix(".dist-info") for path in folder.glob("*.dist-info"))
+    return tuple(sorted(name.replace("-", " ", 1) for name in names))
+
+
+def _size(folder: Path, stamp: Path) -> int:
+    """Bytes of an environment, as counted when it was built."""
+    with suppress(ValueError, TypeError, KeyError):
+        return int(json.loads(stamp.read_text())["bytes"])
+    return size_of(folder)
+
+
+def size_of(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def hold(folder: Path) -> int:
+    """Keep an environment from being removed; the descriptor to close when it is no longer used."""
+    stamp = os.open(folder / ".complete", os.O_RDONLY)
+    fcntl.flock(stamp, fcntl.LOCK_SH)
+    return stamp
+
+
+def tidy(root: Path, most_bytes: int) -> int:
+    """Remove half-built environments of dead processes, and those unused for longest past a size.
+
+    Returns how many folders went. What any process holds stays.
+    """
+    gone = 0
+    for folder in root.glob("building-*") if root.is_dir() else ():
+        owner = re.fullmatch(r"building-(\d+\.\d+)-\w+", folder.name)
+        if owner and not alive(owner[1]):
+            shutil.rmtree(folder, ignore_errors=True)
+            gone += 1
+    total = 0
+    for row in environment_rows(root):
+        total += row.size
+        if total > most_bytes:
+            for folder in root.glob(row.environment + "*"):
+                gone += _discard(folder)
+    return gone
+
+
+def _discard(folder: Path) -> bool:
+    """Remove an environment unless somebody holds it."""
+    with suppress(OSError):
+        stamp = os.open(folder / ".complete", os.O_RDONLY)
+        try:
+            fcntl.flock(stamp, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            (folder / ".complete").unlink()  # first: an environment is whole or it is not there
+            shutil.rmtree(folder, ignore_errors=True)
+            return True
+        finally:
+            os.close(stamp)
+    return False

@@ -1,0 +1,107 @@
+"""Environments: sizes, what may be removed; and making the base image anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from alita_tui.sandbox import image
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.service import alive, me
+
+
+def environment(root: Path, name: str, size: int, used: float) -> Path:
+    folder = root / name
+    (folder / "some_package-1.0.dist-info").mkdir(parents=True)
+    (folder / "data").write_bytes(b"x" * size)
+    stamp = folder / ".complete"
+    stamp.write_text(json.dumps({"digest": name, "bytes": size}))
+    os.utime(stamp, (used, used))
+    return folder
+
+
+def test_environments_past_their_room_go_unless_somebody_holds_them(tmp_path: Path) -> None:
+    new = environment(tmp_path, "new", 600, 300)
+    held = environment(tmp_path, "held", 600, 200)
+    old = environment(tmp_path, "old", 600, 100)
+    assert [(row.environment, row.size, row.packages) for row in environment_rows(tmp_path)] == [
+        (name, 600, ("some_package 1.0",)) for name in ("new", "held", "old")
+    ]
+    stamp = hold(held)
+    assert tidy(tmp_path, 1000) == 1
+    assert (new.exists(), held.exists(), old.exists()) == (True, True, False)
+    os.close(stamp)
+    assert tidy(tmp_path, 1000) == 1
+    assert not held.exists()
+
+
+def test_an_environment_of_an_older_alita_is_measured(tmp_path: Path) -> None:
+    folder = environment(tmp_path, "one", 700, 1)
+    (folder / ".complete").write_text("digest")
+    assert environment_rows(tmp_path)[0].size >= 700
+
+
+def test_half_built_environments_of_dead_processes_go(tmp_path: Path) -> None:
+    for name in (f"building-{me()}-abc", "building-999999.1-abc", "building-other"):
+        (tmp_path / name).mkdir()
+    assert tidy(tmp_path, 1000) == 1
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
+        [f"building-{me()}-abc", "building-other"]
+    )
+
+
+def test_a_container_of_a_dead_alita_is_an_orphan() -> None:
+    labels = {"alita.session": "s", "alita.owner": me() + ".x"}
+    mine, other = container_rows(
+        [
+            {"Id": "a" * 64, "Labels": labels, "State": "running"},
+            {"Id": "b", "Labels": {"alita.owner": "1.1"}},
+        ]
+    )
+    assert (mine.container, mine.session, mine.environment, mine.orphan) == ("a" * 12, "s", "base", False)
+    assert other.orphan
+    assert alive(me()) and not alive("") and not alive("x.y")
+
+
+@pytest.mark.podman
+async def test_a_new_base_image_takes_the_name_of_the_old(settings: SandboxSettings, tmp_path: Path) -> None:
+    tars = Path("/var/tmp") / f"alita-test-{os.getpid()}"
+    own = msgspec.structs.replace(
+        settings,
+        area=str(tars),
+        tag=f"localhost/alita-test-{os.getpid()}:1",
+        pull=False,
+        image_tar="/var/tmp/none",
+    )
+    host = Host(own)
+    tars.mkdir()
+    tars.chmod(0o755)
+    digests = []
+    try:
+        for text in ("one", "two"):
+            (tmp_path / "file").write_text(text)
+            with tarfile.open(tars / f"{text}.tar", "w") as tar:
+                tar.add(tmp_path / "file", "file")
+            (tars / f"{text}.tar").chmod(0o644)
+            made = await image.rebuild(
+                Host(msgspec.structs.replace(own, image_tar=str(tars / f"{text}.tar"))), lambda *_: None
+            )
+            digests.append(made.digest)
+            assert made.origin == "imported"
+        assert digests[0] != digests[1]
+        here = await image.present(host)
+        assert here is not None and here.digest == digests[1]
+        listed = await host.output("podman", "images", "--all", "--no-trunc", "--format", "{{.ID}}")
+        assert digests[0] not in listed
+    finally:
+        await host.output("podman", "rmi", "--force", own.tag)
+        for one in tars.iterdir():
+            one.unlink()
+        tars.rmdir()

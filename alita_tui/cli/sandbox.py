@@ -48,8 +48,11 @@ def status(context: typer.Context, json: Json = False) -> None:
             if found.available:
                 typer.echo(f"{found.image}, {found.image_origin}, {found.image_digest[:19]}\n")
             table(
-                ("RESOURCE", "STRONG", "ENFORCED BY"),
-                ((row.resource, "yes" if row.strong else "no", row.mechanism) for row in found.enforcement),
+                ("RESOURCE", "STRONG", "MEASURED", "ENFORCED BY"),
+                (
+                    (row.resource, "yes" if row.strong else "no", row.measured, row.mechanism)
+                    for row in found.enforcement
+                ),
             )
             typer.echo(f"\n{len(containers)} containers, {len(environments)} environments")
             table(

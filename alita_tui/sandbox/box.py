@@ -137,7 +137,8 @@ class Boxes:
         self._going: set[asyncio.Task[None]] = set()
         self._copies: tuple[str, str] | None = None
         self.image = ""
-        self.cgroup = False
+        self.controllers: frozenset[str] = frozenset()
+        """Controllers of cgroup v2 that are delegated to us."""
 
     async def make(self, kind: Kind) -> Box:
         """A container that is confined as the profile says. Raises SandboxUnavailable."""
@@ -155,7 +156,7 @@ class Boxes:
                 "alita.owner": self._service.owner,
                 "alita.environment": kind.name,
             },
-            cgroup_limits=self.cgroup,
+            controllers=self.controllers,
         )
         try:
             container = await self._create(self._harden(spec(place, kind.limits)))
@@ -174,6 +175,11 @@ class Boxes:
         """Kill everything in it and return when that is done; it is removed in the background."""
         self._let_go(self._remove(box.container, box.seen["uid"][0], _OWN_REMOVAL))
         await box.end()
+
+    def versions(self) -> tuple[str, str]:
+        """Warden and seccomp profile by the names of their copies, which change with their content."""
+        warden, seccomp = self._files()
+        return Path(warden).name, Path(seccomp).name
 
     async def close(self) -> None:
         """Wait until every container that ended is removed."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from alita_tui.sandbox import environment, image
+from alita_tui.sandbox import environment, image, limits
 from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
@@ -56,11 +56,11 @@ class PodmanSandbox:
 
     # --- Sandbox --------------------------------------------------------------------------
 
-    async def status(self) -> SandboxStatus:
-        """See `Sandbox.status`."""
-        if self._status is None or not self._status.available:
+    async def status(self, *, fresh: bool = False) -> SandboxStatus:
+        """See `Sandbox.status`; with `fresh` every limit is tried again."""
+        if fresh or self._status is None or not self._status.available:
             try:
-                self._status = await self._probe()
+                self._status = await self._probe(fresh=fresh)
             except SandboxUnavailable as error:
                 self._status = SandboxStatus(available=False, problem=error.message, hint=error.hint or FIX)
         return self._status
@@ -104,10 +104,10 @@ class PodmanSandbox:
 
     # --- the pool -------------------------------------------------------------------------
 
-    async def warm_up(self, limits: Limits, progress: Progress) -> None:
+    async def warm_up(self, wanted: Limits, progress: Progress) -> None:
         """Have containers wait for tools without requirements. Raises SandboxUnavailable."""
         await self.prepare(progress)
-        await self._pool.fill(Kind(limits=limits))
+        await self._pool.fill(Kind(limits=wanted))
 
     def waiting(self) -> tuple[PoolRow, ...]:
         """What waits in the pool."""
@@ -175,12 +175,12 @@ class PodmanSandbox:
             host = info.get("host", {})
             if not host.get("security", {}).get("rootless"):
                 raise SandboxUnavailable("Podman does not run rootless.", hint=FIX)
-            delegated = set(host.get("cgroupControllers") or ())
-            self._boxes.cgroup = host.get("cgroupVersion") == "v2" and {"memory", "pids"} <= delegated
+            if host.get("cgroupVersion") == "v2":
+                self._boxes.controllers = frozenset(host.get("cgroupControllers") or ())
             self._info = info
         return self._info
 
-    async def _probe(self) -> SandboxStatus:
+    async def _probe(self, *, fresh: bool) -> SandboxStatus:
         info = await self._describe()
         host = info.get("host", {})
         base = await image.present(self._host)
@@ -199,8 +199,23 @@ class PodmanSandbox:
             image=base.reference,
             image_digest=base.digest,
             image_origin=base.origin,
-            enforcement=_enforcement(self._boxes.cgroup),
+            enforcement=await self._limits(f"{engine} {base.digest}", fresh=fresh),
         )
+
+    async def _limits(self, what: str, *, fresh: bool) -> tuple[Enforcement, ...]:
+        """What holds each limit here, tried out once for this engine, image, kernel and profile."""
+
+        async def run(job: Job) -> RunReport:
+            box = await self._boxes.make(Kind(limits=job.limits))  # the pool is for tools
+            try:
+                return await converse(box, job, lambda *_: None)
+            finally:
+                await asyncio.shield(self._boxes.end(box))
+
+        await self.prepare(lambda *_: None)
+        controllers = self._boxes.controllers
+        key = (what, os.uname().release, *sorted(controllers), *self._boxes.versions())
+        return await limits.known(self._host.area, key, run, controllers, fresh=fresh)
 
 
 def _info(url: str) -> dict[str, Any]:
@@ -214,26 +229,3 @@ def _info(url: str) -> dict[str, Any]:
     except (APIError, OSError) as error:
         raise SandboxUnavailable(f"Podman's service does not answer: {error}") from error
     return found
-
-
-def _enforcement(cgroup: bool) -> tuple[Enforcement, ...]:
-    pids = ", pids.max" if cgroup else ""
-    watched = "rlimits and the warden's watch over all processes"
-    return (
-        Enforcement(resource="network", mechanism="own network namespace with loopback only, attested"),
-        Enforcement(
-            resource="files", mechanism="read-only root, sized /tmp, nothing of the host mounted writable"
-        ),
-        Enforcement(resource="privileges", mechanism="no capabilities, no new privileges, own uid, attested"),
-        Enforcement(resource="system calls", mechanism="seccomp allow-list without namespaces, attested"),
-        Enforcement(
-            resource="memory", mechanism=f"cgroup v2 and {watched}" if cgroup else watched, strong=cgroup
-        ),
-        Enforcement(
-            resource="processes",
-            mechanism=f"RLIMIT_NPROC for a uid of its own{pids}",
-        ),
-        Enforcement(resource="time", mechanism="wall clock of the warden and of the host, RLIMIT_CPU"),
-        Enforcement(resource="output", mechanism="capped by the warden; a flood ends the run"),
-        Enforcement(resource="cpu share", mechanism="low priority only", strong=False),
-    )

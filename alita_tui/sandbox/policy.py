@@ -21,6 +21,9 @@ _OOM_SCORE = 900
 """Where the host runs out of memory, the kernel ends a tool before anything of a person's."""
 PROFILES = ("draft",)
 """How a container may be confined. `draft`: nothing is granted, one run, thrown away."""
+_WARDEN_BYTES = 32 << 20
+_WARDEN_PROCESSES = 4
+_CPU_PERIOD = 100_000
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -72,8 +75,8 @@ class Place(Value, frozen=True):
     uid: int = 20_001
     """Unique per container: RLIMIT_NPROC counts per uid."""
     labels: dict[str, str] = {}
-    cgroup_limits: bool = False
-    """True where cgroup v2 controllers are delegated to us."""
+    controllers: frozenset[str] = frozenset()
+    """Controllers of cgroup v2 that are delegated to us."""
 
 
 def spec(place: Place, limits: Limits) -> dict[str, Any]:
@@ -122,12 +125,22 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         "labels": place.labels,
         "mounts": mounts,
     }
-    if place.cgroup_limits:
-        body["resource_limits"] = {
-            "memory": {"limit": limits.memory_bytes * 2, "swap": limits.memory_bytes * 2},
-            "pids": {"limit": limits.processes + 32},
-        }
+    if resources := _resources(place, limits):
+        body["resource_limits"] = resources
     return body
+
+
+def _resources(place: Place, limits: Limits) -> dict[str, Any]:
+    """What cgroup v2 is to hold: no swap, room for the warden and for what lies in /tmp."""
+    found: dict[str, Any] = {}
+    if "memory" in place.controllers:
+        most = limits.memory_bytes + limits.scratch_bytes + _WARDEN_BYTES
+        found["memory"] = {"limit": most, "swap": most}  # OCI counts memory in: equal means no swap
+    if "pids" in place.controllers:
+        found["pids"] = {"limit": limits.processes + _WARDEN_PROCESSES}
+    if "cpu" in place.controllers:
+        found["cpu"] = {"quota": _CPU_PERIOD, "period": _CPU_PERIOD}  # one processor
+    return found
 
 
 def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
@@ -152,6 +165,17 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     want("oom_score", isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= _OOM_SCORE)
     want("shared_memory", seen.get("shared_memory") is False)
     want("environment", set(seen.get("environment", ["?"])) <= {"LANG", "LC_CTYPE", *_THREADS, *_PODMAN_SETS})
+    asked = _resources(place, limits)
+    group = seen.get("cgroup", {})
+    if "memory" in asked:
+        want(
+            "cgroup",
+            group.get("memory.max") == str(asked["memory"]["limit"]) and group.get("memory.swap.max") == "0",
+        )
+    if "pids" in asked:
+        want("cgroup", group.get("pids.max") == str(asked["pids"]["limit"]))
+    if "cpu" in asked:
+        want("cgroup", group.get("cpu.max") == f"{_CPU_PERIOD} {_CPU_PERIOD}")
     mounts = seen.get("mounts", {})
     options = {where: set(mounts.get(where, "").split(",")) for where in ("/", "/tmp", "/warden.py", "/env")}  # noqa: S108
     want("root", "ro" in options["/"])

@@ -27,7 +27,7 @@ async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
     checks = [_programs(host), _account(host)]
     sandbox = PodmanSandbox(settings, "doctor")
     try:
-        status = await sandbox.status()
+        status = await sandbox.status(fresh=True)
         if not status.available:
             checks.append(
                 Check(name="sandbox", state="problem", detail=status.problem, hint=status.hint, fixable=True)
@@ -37,7 +37,11 @@ async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
         origin = f"{status.image} ({status.image_origin}, {status.image_digest[:19]})"
         checks.append(Check(name="base image", state="ok", detail=origin))
         checks += [
-            Check(name=row.resource, state="ok" if row.strong else "warning", detail=row.mechanism)
+            Check(
+                name=row.resource,
+                state="ok" if row.strong else "warning",
+                detail=row.mechanism + (f" ({row.measured})" if row.measured else ""),
+            )
             for row in status.enforcement
         ]
         checks.append(await _trial(sandbox))

@@ -88,6 +88,7 @@ def attest() -> dict[str, Any]:
         "open_files": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
         "core": list(resource.getrlimit(resource.RLIMIT_CORE)),
         "namespaces": _namespaces(),
+        "cgroup": _cgroup(),
         "oom_score": _number("/proc/self/oom_score_adj"),
         "shared_memory": os.path.isdir("/dev/shm"),
         "environment": sorted(os.environ),
@@ -95,6 +96,18 @@ def attest() -> dict[str, Any]:
         "machine": os.uname().machine,
         "libc": _libc(),
     }
+
+
+def _cgroup() -> dict[str, str]:
+    """Limits of cgroup v2 as they hold for this container; nothing where it has none."""
+    found = {}
+    for name in ("memory.max", "memory.swap.max", "pids.max", "cpu.max"):
+        try:
+            with open("/sys/fs/cgroup/" + name) as file:
+                found[name] = file.read().strip()
+        except OSError:
+            pass
+    return found
 
 
 def _number(file: str) -> int:
@@ -270,6 +283,8 @@ class Watch:
         self.memory = limits["memory_bytes"]
         self.processes = limits["processes"]
         self.peak = 0
+        self.patience = POLL
+        """Seconds until the next look: fewer when half of the memory is taken."""
 
     def breach(self) -> str | None:
         """The limit that is passed right now, or None."""
@@ -280,6 +295,7 @@ class Watch:
         if total > self.memory:  # pages that forks share count for each of them: look closer
             total = sum(self.held(pid, "smaps_rollup", b"Pss_") for pid in pids)
         self.peak = max(self.peak, total)
+        self.patience = POLL if total < self.memory / 2 else POLL / 5
         if total > self.memory:
             return "memory"
         files = os.statvfs("/tmp")
@@ -424,7 +440,7 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
 
     while open_pipes or status is None:
         waiting = [0, *open_pipes] + ([tool.exit] if status is None else [])
-        ready, writable, _ = select.select(waiting, [tool.orders] if tool.unsent else [], [], POLL)
+        ready, writable, _ = select.select(waiting, [tool.orders] if tool.unsent else [], [], watch.patience)
         now = time.monotonic()
         if 0 in ready and not os.read(0, 1):
             leave()
@@ -459,7 +475,7 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
             stop("wall")
         elif status is not None and now > deadline:
             break
-        if status is None and now - looked > POLL:
+        if status is None and now - looked > watch.patience:
             looked = now
             limit = watch.breach()
             if limit:
@@ -472,6 +488,8 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
     cpu = usage.ru_utime + usage.ru_stime - before
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
         hits.append("cpu")
+    elif os.WIFSIGNALED(status) and not hits and starved():
+        hits.append("memory")
     elif os.WIFSIGNALED(status) and not hits and cpu >= limits["cpu_seconds"] * 0.9:
         hits.append("cpu")  # SIGXCPU was ignored: the kernel kills at the hard limit
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXFSZ:
@@ -486,6 +504,15 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
         "peak_memory_bytes": max(watch.peak, usage.ru_maxrss * 1024),
         "answer": b"".join(result).decode("utf-8", "replace"),
     }
+
+
+def starved() -> bool:
+    """True when the kernel ended a process of this container for want of memory (cgroup v2)."""
+    try:
+        with open("/sys/fs/cgroup/memory.events") as lines:
+            return any(line.split()[0] == "oom_kill" and line.split()[1] != "0" for line in lines)
+    except OSError:
+        return False
 
 
 def reap(pid: int) -> int | None:

@@ -218,6 +218,8 @@ class Enforcement(Value, frozen=True):
     resource: str
     """`memory`, `processes`, `cpu`, `network` …"""
     mechanism: str
+    measured: str = ""
+    """What happened when it was tried; empty where it was not."""
     strong: bool = True
     """False where the limit is approximate or missing."""
 

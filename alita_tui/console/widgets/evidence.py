@@ -158,7 +158,8 @@ def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
     rows.append(fact("image", ((image + origin, ""), (f"  {one_line(status.image_digest)[:19]}…", "muted"))))
     for one in status.enforcement:
         mark = ("● ", "good") if one.strong else ("△ approximate: ", "warn")
-        rows.append(fact(one_line(one.resource), (mark, (one_line(one.mechanism), ""))))
+        seen = ((f"  {one_line(one.measured)}", "muted"),) if one.measured else ()
+        rows.append(fact(one_line(one.resource), (mark, (one_line(one.mechanism), ""), *seen)))
     if attempt.reports and all(report.status == "ok" for report in attempt.reports):
         peak = max(report.peak_memory_bytes for report in attempt.reports)
         rows.append(fact("most memory", f"{peak / 2**20:.0f} MiB in {len(attempt.reports)} runs"))

@@ -1,0 +1,224 @@
+"""Which mechanism holds each limit on this machine: tried out in containers, and kept until something changes.
+
+Documentation: https://docs.kernel.org/admin-guide/cgroup-v2.html, getrlimit(2), seccomp(2).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.values import Enforcement, RunReport, digest_of
+
+Run = Callable[[Job], Awaitable[RunReport]]
+_MB = 1 << 20
+LIMITS = Limits(
+    wall_seconds=1, cpu_seconds=5, memory_bytes=96 * _MB, processes=24, output_bytes=8192, result_bytes=4096,
+    file_bytes=4 * _MB, scratch_bytes=8 * _MB,
+)  # fmt: skip
+_LONGER = msgspec.structs.replace(LIMITS, wall_seconds=8, cpu_seconds=1)
+_CALLS = """
+import ctypes, os, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(work):
+    try:
+        return work() in (-1, None)
+    except OSError:
+        return True
+def run():
+    arm = os.uname().machine == "aarch64"
+    tries = [lambda: libc.unshare(0x10000000), lambda: libc.unshare(0x00020000),
+             lambda: libc.mount(b"x", b"/tmp", b"tmpfs", 0, 0), lambda: os.memfd_create("x"),
+             lambda: libc.syscall(425, 8, 0), lambda: libc.syscall(280 if arm else 321, 5, 0, 0),
+             lambda: libc.syscall(282 if arm else 323, 1), lambda: libc.shmget(0, 4096, 0o1600),
+             lambda: socket.socket(40, 1).close() or 1, lambda: socket.socket(17, 3).close() or 1]
+    return {"refused": sum(map(refused, tries)), "tried": len(tries)}
+"""
+_NETWORK = """
+import socket
+def run():
+    refused = []
+    for where in (("1.1.1.1", 53), ("169.254.169.254", 80)):
+        with socket.socket() as line:
+            line.settimeout(0.5)
+            try: line.connect(where)
+            except OSError as error: refused.append(error.strerror or "timed out")
+    with open("/proc/net/dev") as lines:
+        interfaces = [line.split(":")[0].strip() for line in lines if ":" in line]
+    return {"refused": refused, "interfaces": interfaces}
+"""
+_PRIVILEGES = """
+def run():
+    status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+    return {"bounding": int(status["CapBnd"], 16), "new": status["NoNewPrivs"].strip()}
+"""
+_FILES = """
+import os
+def run():
+    writable = []
+    for folder in ("/", "/usr", "/etc", "/var", "/home", "/dev", "/run", "/tmp"):
+        try:
+            open(folder + "/probe", "w").close(); writable.append(folder)
+        except OSError: pass
+    total = 0
+    try:
+        for number in range(64):
+            with open(f"/tmp/{number}", "wb", 0) as file: total += file.write(bytes(1 << 20))
+    except OSError: pass
+    return {"writable": writable, "written": total}
+"""
+_PROCESSES = """
+import os, time
+def run():
+    count = 1
+    try:
+        while True:
+            if os.fork() == 0: time.sleep(9)
+            count += 1
+    except OSError: return {"count": count}
+"""
+_MEMORY = """
+import os, time
+def run():
+    for _ in range(6):
+        if os.fork() == 0:
+            held = b"x" * (40 << 20); time.sleep(9)
+    time.sleep(9)
+"""
+_TIME = "import time\ndef run(): time.sleep(9)\n"
+_CPU = "def run():\n    while True: pass\n"
+_OUTPUT = "def run():\n    while True: print('x' * 4000)\n"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One limit: what breaks it, what holds it, and how to read what happened."""
+
+    resource: str
+    code: str
+    mechanism: str
+    judge: Callable[[RunReport, dict[str, Any]], tuple[str, bool]]
+    """What was seen, and whether the limit held."""
+    controller: str = ""
+    """The controller of cgroup v2 that holds it as well."""
+    needs_controller: bool = False
+    """Only approximate without that controller."""
+    limits: Limits = LIMITS
+
+
+def _network(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+    refused, there = seen.get("refused", []), seen.get("interfaces", [])
+    text = f"{', '.join(sorted(set(refused)))}; interfaces: {', '.join(there)}"
+    return text, len(refused) == 2 and there == ["lo"]
+
+
+def _files(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+    writable, written = seen.get("writable", ["?"]), seen.get("written", 0)
+    text = (
+        f"writable: {', '.join(writable)}; {written / _MB:.0f} of {LIMITS.scratch_bytes / _MB:.0f} MB taken"
+    )
+    return text, writable == ["/tmp"] and written <= LIMITS.scratch_bytes  # noqa: S108
+
+
+def _privileges(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+    bounding, new = seen.get("bounding", -1), seen.get("new", "?")
+    return f"bounding set {bounding:x}, NoNewPrivs {new}", bounding == 0 and new == "1"
+
+
+def _calls(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+    refused, tried = seen.get("refused", 0), seen.get("tried", -1)
+    return f"{refused} of {tried} dangerous calls refused", refused == tried
+
+
+def _memory(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
+    at, most = report.peak_memory_bytes / _MB, LIMITS.memory_bytes / _MB
+    held = "memory" in report.limits_hit
+    return f"{'ended' if held else 'not ended'} at {at:.0f} MB, the limit being {most:.0f} MB", held
+
+
+def _processes(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+    count = seen.get("count", 1 << 30)
+    return f"{count} started, the limit being {LIMITS.processes}", count <= LIMITS.processes
+
+
+def _time(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
+    return (
+        f"ended after {report.duration_ms / 1000:.2f} s of {LIMITS.wall_seconds:g} s",
+        "wall" in report.limits_hit,
+    )
+
+
+def _processor(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
+    return (
+        f"ended after {report.cpu_ms / 1000:.1f} s of {_LONGER.cpu_seconds:g} s",
+        "cpu" in report.limits_hit,
+    )
+
+
+def _output(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
+    text = (
+        f"{len(report.stdout)} of {LIMITS.output_bytes} bytes kept, ended after {report.duration_ms:.0f} ms"
+    )
+    return text, "output" in report.limits_hit and len(report.stdout) <= LIMITS.output_bytes
+
+
+_WATCH = "rlimits and the warden's watch over all processes"
+PROBES = (
+    Probe("network", _NETWORK, "own network namespace with loopback only, attested", _network),
+    Probe("files", _FILES, "read-only root, sized /tmp, nothing of the host mounted writable", _files),
+    Probe("privileges", _PRIVILEGES, "no capabilities, no new privileges, own uid, attested", _privileges),
+    Probe("system calls", _CALLS, "seccomp allow-list without namespaces, attested", _calls),
+    Probe("memory", _MEMORY, _WATCH, _memory, "memory", needs_controller=True),
+    Probe("processes", _PROCESSES, "RLIMIT_NPROC for a uid of its own", _processes, "pids"),
+    Probe("time", _TIME, "wall clock of the warden and of the host", _time),
+    Probe("processor time", _CPU, "RLIMIT_CPU for each process", _processor, limits=_LONGER),
+    Probe("output", _OUTPUT, "capped by the warden; a flood ends the run", _output, limits=_LONGER),
+)
+_CONTROLS = {"memory": "memory.max", "pids": "pids.max", "cpu": "cpu.max"}
+
+
+async def measure(run: Run, controllers: Collection[str]) -> tuple[Enforcement, ...]:
+    """Try every limit. `controllers`: those of cgroup v2 that are delegated to us."""
+
+    async def one(probe: Probe) -> Enforcement:
+        job = Job(run_id="limits", module="limit_probe", code=probe.code, limits=probe.limits)
+        report = await run(job)
+        text, held = probe.judge(report, report.result if isinstance(report.result, dict) else {})
+        delegated = probe.controller in controllers
+        control = f"cgroup v2 {_CONTROLS[probe.controller]}, " if delegated else ""
+        return Enforcement(
+            resource=probe.resource,
+            mechanism=control + probe.mechanism,
+            measured=text,
+            strong=held and (delegated or not probe.needs_controller),
+        )
+
+    rows = await asyncio.gather(*map(one, PROBES))
+    share = "cpu" in controllers
+    shared = Enforcement(
+        resource="cpu share", mechanism="cgroup v2 cpu.max" if share else "low priority only", strong=share
+    )
+    return (*rows, shared, Enforcement(resource="disk bandwidth", mechanism="not limited", strong=False))
+
+
+async def known(
+    folder: Path, key: Sequence[str], run: Run, controllers: Collection[str], *, fresh: bool
+) -> tuple[Enforcement, ...]:
+    """What `measure` found for this key; measured now where it never was, or with `fresh`."""
+    kept = folder / f"limits-{digest_of(*key)[:16]}.json"
+    if not fresh:
+        with suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode(kept.read_bytes(), type=tuple[Enforcement, ...])
+    found = await measure(run, controllers)
+    draft = kept.with_suffix(f".{os.urandom(4).hex()}")
+    draft.write_bytes(msgspec.json.encode(found))
+    draft.replace(kept)
+    return found

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.sandbox.host import bound
 from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.service import me
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
@@ -55,7 +56,7 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress) -
         return Lock()
     progress(f"Resolving {len(wanted)} requirements", 0, 0, ", ".join(wanted))
     text = await _uv_with_cache(
-        "pip", "compile", "-", "--generate-hashes", "--no-header", "--no-annotate", "--quiet",
+        "pip", "compile", "-", "--format", "pylock.toml", "--no-header", "--quiet",
         "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
         stdin="\n".join(wanted) + "\n", about=", ".join(wanted),
     )  # fmt: skip
@@ -87,16 +88,28 @@ def plain(requirement: str) -> str:
 
 
 def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
-    """The packages of a compiled requirements file."""
+    """The packages of a `pylock.toml` (PEP 751), each with the wheels that fit. Raises RequirementsError."""
+    import tomllib
+
     found: list[LockedPackage] = []
-    for entry in re.split(r"\n(?=\S)", text.strip()):
-        pin = re.match(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([^\s;\\]+)", entry)
-        if pin:
-            hashes = tuple(re.findall(r"--hash=(sha256:[0-9a-f]{64})", entry))
-            name = pin[1]
+    try:
+        for package in tomllib.loads(text).get("packages", ()):
+            wheels = package["wheels"]
+            times = sorted(wheel["upload-time"].isoformat() for wheel in wheels if "upload-time" in wheel)
             found.append(
-                LockedPackage(name=name, version=pin[2], hashes=hashes, direct=_name(name) in direct)
+                LockedPackage(
+                    name=package["name"],
+                    version=package["version"],
+                    hashes=tuple(f"sha256:{wheel['hashes']['sha256']}" for wheel in wheels),
+                    uploaded=times[-1] if times else "",
+                    size=max(int(wheel.get("size", 0)) for wheel in wheels),
+                    direct=_name(package["name"]) in direct,
+                )
             )
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise RequirementsError(
+            f"The package index's answer gives no lock that can be read: {error}."
+        ) from error
     return tuple(found)
 
 
@@ -173,7 +186,7 @@ async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
         if pips in os.environ:
             environ.setdefault(ours, os.environ[pips])
     process = await asyncio.create_subprocess_exec(
-        find_uv_bin(), *arguments, env=environ, cwd="/", stdin=asyncio.subprocess.PIPE,
+        *bound(), find_uv_bin(), *arguments, env=environ, cwd="/", stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:

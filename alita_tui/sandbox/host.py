@@ -13,6 +13,11 @@ from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import SandboxUnavailable
 
 
+def bound() -> tuple[str, ...]:
+    """What in front of a command has the kernel kill it when its parent ends (prctl(2), PR_SET_PDEATHSIG)."""
+    return ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
+
+
 class Host:
     """Commands, folders and files as the account that runs Podman sees them."""
 
@@ -86,11 +91,11 @@ class Host:
         }  # fmt: skip
 
     def command(self, *argv: str) -> list[str]:
-        """The command as the account runs it."""
+        """The command as the account runs it; it ends when alita does."""
         if not self.as_root:
-            return list(argv)
+            return [*bound(), *argv]
         pairs = [f"{name}={value}" for name, value in self.environ.items()]
-        return ["runuser", "-u", self.account, "--", "env", "-i", *pairs, *argv]
+        return [*bound(), "runuser", "-u", self.account, "--", "env", "-i", *pairs, *bound(), *argv]
 
     async def start(self, *argv: str, stdin: int | None = None) -> asyncio.subprocess.Process:
         """Start a command; its output is ours to read, never the terminal's. Raises SandboxUnavailable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -191,3 +192,45 @@ async def test_nothing_outlives_a_killed_alita(
             await asyncio.sleep(0.02)
     assert not alive(owner)
     await look.close()
+
+
+STARTS = """
+import asyncio, sys
+from pathlib import Path
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.policy import default_settings
+async def main():
+    host = Host(default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache"))
+    process = await host.start("sh", "-c", "echo up; exec sleep $0", sys.argv[2])
+    print((await process.stdout.readline()).decode(), flush=True)
+    await process.wait()
+asyncio.run(main())
+"""
+
+
+async def test_a_command_of_the_account_ends_with_alita(tmp_path: Path) -> None:
+    seconds = f"600.{tmp_path.stat().st_ino}"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", STARTS, str(tmp_path), seconds, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert (await process.stdout.readline()).strip() == b"up"
+    assert sleeping(seconds)
+    process.kill()
+    await process.wait()
+    async with asyncio.timeout(5):
+        while sleeping(seconds):
+            await asyncio.sleep(0.01)
+
+
+def sleeping(seconds: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and entry.name != str(os.getpid()):
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[:2] == [b"sleep", seconds.encode()]:
+                found.append(entry.name)
+    return found

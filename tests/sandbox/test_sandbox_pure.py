@@ -53,12 +53,33 @@ def test_shallow_json_is_itself(value) -> None:
 
 def test_a_lock_is_read_from_what_uv_writes() -> None:
     one, two = "a" * 64, "b" * 64
-    text = f"dnspython==2.8.0 \\\n    --hash=sha256:{one} \\\n    --hash=sha256:{two}\nemail-validator==2.3.0 \\\n    --hash=sha256:{two}\n"
+    text = f"""
+lock-version = "1.0"
+[[packages]]
+name = "dnspython"
+version = "2.8.0"
+wheels = [{{ url = "https://x/a.whl", upload-time = 2026-11-03T23:56:52Z, size = 300, hashes = {{ sha256 = "{one}" }} }},
+          {{ url = "https://x/b.whl", upload-time = 2026-11-04T01:00:00Z, size = 400, hashes = {{ sha256 = "{two}" }} }}]
+[[packages]]
+name = "Email_Validator"
+version = "2.3.0"
+wheels = [{{ url = "https://x/c.whl", hashes = {{ sha256 = "{two}" }} }}]
+"""
     packages = parse_lock(text, {"email-validator"})
     assert [(p.name, p.version, len(p.hashes), p.direct) for p in packages] == [
         ("dnspython", "2.8.0", 2, False),
-        ("email-validator", "2.3.0", 1, True),
+        ("Email_Validator", "2.3.0", 1, True),
     ]
+    assert [(p.uploaded, p.size) for p in packages] == [("2026-11-04T01:00:00+00:00", 400), ("", 0)]
+    assert packages[0].hashes == (f"sha256:{one}", f"sha256:{two}")
+
+
+@pytest.mark.parametrize(
+    "text", ["[[packages]\n", "[[packages]]\nname = 'x'\nversion = '1'\n", "packages = 3\n"]
+)
+def test_a_lock_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(RequirementsError):
+        parse_lock(text, set())
 
 
 @pytest.mark.parametrize(

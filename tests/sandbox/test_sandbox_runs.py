@@ -207,6 +207,7 @@ async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> Non
     lock = await sandbox.lock(["email-validator>=2.2"], nothing)
     assert {package.name for package in lock.packages} >= {"email-validator", "idna", "dnspython"}
     assert all(package.hashes for package in lock.packages)
+    assert all(package.uploaded[:2] == "20" for package in lock.packages)
     assert [package.name for package in lock.packages if package.direct] == ["email-validator"]
     code = "import email_validator\ndef run(a):\n    return email_validator.validate_email(a, check_deliverability=False).normalized\n"
     job = Job(run_id="t", module="tool_under_test", code=code, arguments={"a": "a@EXAMPLE.org"}, lock=lock)

@@ -27,6 +27,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Lock, LockedPackage, Value
 
 _UV_SECONDS = 300
+_SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _UNREACHABLE = re.compile(r"error sending request|dns error|operation timed out|network was disabled")
 _GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32", "2.31", "2.28", "2.17")
 
@@ -54,7 +55,7 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress) -
     wanted = tuple(sorted({plain(one) for one in requirements if one.strip()}))
     if not wanted:
         return Lock()
-    progress(f"Resolving {len(wanted)} requirements", 0, 0, ", ".join(wanted))
+    progress("Resolving requirements", 0, 0, ", ".join(wanted))
     text = await _uv_with_cache(
         "pip", "compile", "-", "--format", "pylock.toml", "--no-header", "--quiet",
         "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
@@ -125,7 +126,7 @@ async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress) ->
     if (folder / ".complete").exists():
         os.utime(folder / ".complete")
         return folder
-    progress(f"Installing {len(wanted.packages)} packages", 0, 0, ", ".join(p.name for p in wanted.packages))
+    progress("Installing packages", 0, 0, ", ".join(p.name for p in wanted.packages))
     draft = await asyncio.to_thread(_draft, root)
     try:
         same = f"{sys.version_info.major}.{sys.version_info.minor}" == where.python
@@ -182,6 +183,10 @@ async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
         "UV_PYTHON": sys.executable,
     }
     environ.setdefault("UV_HTTP_RETRIES", "2")
+    if await asyncio.to_thread(
+        _SYSTEM_CERTIFICATES.exists
+    ):  # as pip does: a company's own authority is among them
+        environ.setdefault("UV_SYSTEM_CERTS", "true")
     for ours, pips in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
         if pips in os.environ:
             environ.setdefault(ours, os.environ[pips])
@@ -202,8 +207,9 @@ async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
         return out.decode("utf-8", "replace")
     said = " ".join(err.decode("utf-8", "replace").split())
     if _UNREACHABLE.search(said):
+        cause = said.partition(" hint:")[0].rpartition("cause: ")[2]
         raise IndexUnreachable(
-            f"{about} cannot be installed: the package index could not be reached. {said[-300:]}",
+            f"{about} cannot be installed: the package index could not be reached ({cause[-300:]}).",
             hint="Check the network, or UV_DEFAULT_INDEX where another index is meant.",
         )
     raise RequirementsError(

@@ -8,6 +8,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from functools import partial
+from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -45,6 +46,9 @@ class Index:
             wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
             wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             wheel.writestr(f"{info}/RECORD", "")
+        made = place / f"{name}-{version}-py3-none-any.whl"
+        digest = sha256(made.read_bytes()).hexdigest()
+        (place / "index.html").write_text(f'<a href="{made.name}#sha256={digest}">{made.name}</a>')
 
     def go_away(self) -> None:
         if self._thread.is_alive():

@@ -89,6 +89,8 @@ class StatusLine(Plain):
         """Every part as (how little it matters, text, style)."""
         view, spend = self._view, self._view.spend
         parts: list[tuple[int, str, str]] = []
+        if not view.seq and not self._replay:
+            return [(1, "opening …", "$alita-muted")]
         if view.recorded:
             parts.append((1, " RECORDED ", "bold $background on $alita-recorded"))
         spin = _FRAMES[self._frame % len(_FRAMES)] + " " if self._timer is not None else ""

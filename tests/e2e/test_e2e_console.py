@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
+from test_e2e_wire import SCRIPT, SERVERS
 from textual.pilot import Pilot
 
 from alita_tui.cli.console import HouseCatalog
@@ -37,12 +39,24 @@ def lines(trace: Trace) -> list[str]:
     return [trace.render_line(y - trace.scroll_offset.y).text.rstrip() for y in range(height)]
 
 
-async def test_type_review_approve_and_replay(shell, keep, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in shell.environ.items():
-        if name.startswith("ALITA_"):
-            monkeypatch.setenv(name, value)
-    house = House.open(shell.home, {"model": "demo:recorded"})
-    build, reuse, _ = house.suggestions
+@pytest.fixture(params=["demo:recorded", "openai:test-model", "anthropic:test-model"])
+def model(request: pytest.FixtureRequest, shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The recorded model, and the same replies over either vendor's wire through its SDK."""
+    provider = request.param.partition(":")[0]
+    with ExitStack() as stack:
+        if provider in SERVERS:
+            server_type, key_name = SERVERS[provider]
+            server = stack.enter_context(server_type(SCRIPT))
+            shell.environ |= {"ALITA_MODEL_BASE_URL": server.base_url, key_name: "sk-not-a-real-key"}
+        for name, value in shell.environ.items():
+            if name.startswith(("ALITA_", "OPENAI", "ANTHROPIC")):
+                monkeypatch.setenv(name, value)
+        yield request.param
+
+
+async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
+    house = House.open(shell.home, {"model": model})
+    build, reuse, _ = SCRIPT.tasks
     opened = await live(house, parks=False)
     heard: list[Envelope] = []
     news = opened.bus.subscribe()
@@ -89,7 +103,8 @@ async def test_type_review_approve_and_replay(shell, keep, monkeypatch: pytest.M
         drawn = lines(app.main.query_one(Trace))
         await close(opened, engine)
     await hearing
-    keep(shell.home, "golden-walkthrough")
+    if house.demo:
+        keep(shell.home, "golden-walkthrough")
 
     stored = recording(house, opened.session_id)
     assert check(stored, complete=True) == []

@@ -187,6 +187,7 @@ class House:
                 pool_hot=chosen.pool_hot,
                 pool_warm=chosen.pool_warm,
                 pool_environments=chosen.pool_environments,
+                session_calls=chosen.session_calls,
             )
         return PodmanSandbox(settings, session_id)
 

@@ -33,7 +33,7 @@ def test_it_contains_what_it_needs(wheel: Path) -> None:
         "alita_tui/agent/prompts/orchestrator.md",
         "alita_tui/toolsmith/prompts/toolsmith.md",
         "alita_tui/sandbox/seccomp.json",
-        "alita_tui/sandbox/warden.py",
+        "alita_tui/sandbox/warden/__main__.py",
     ):
         assert wanted in names
     assert not [name for name in names if name.startswith("tests/")]

@@ -509,6 +509,7 @@ class Orchestrator:
         job = Job(
             run_id=call_id, module=action.name, code=record.draft.code, arguments=action.arguments,
             lock=record.lock, limits=self._policy.run_limits, capabilities=record.draft.capabilities,
+            digest=record.digest,
         )  # fmt: skip
         try:
             report = await self._sandbox.run(job, show, self._progress)

@@ -67,6 +67,8 @@ class SandboxSettings(Value, frozen=True):
     """Containers that wait with nothing imported, for each environment."""
     pool_environments: Annotated[int, Meta(ge=1, le=16)] = 3
     """Environments that containers wait for at a time."""
+    session_calls: bool = True
+    """Whether the calls of an approved tool in a session may share a container, each under its own user id."""
     environments_mb: Annotated[int, Meta(ge=256, le=1_048_576)] = 4096
     """Room on disk for installed requirements; those unused for longest go first."""
 

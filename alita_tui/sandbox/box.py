@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import select
 import signal
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
@@ -17,7 +19,7 @@ from urllib.parse import quote
 from alita_tui.sandbox.channel import Channel, parse
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.policy import Place, deviations, fresh_uid, spec
-from alita_tui.sandbox.service import RestError, Service, alive
+from alita_tui.sandbox.service import RestError, Service, alive, me
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import Value
@@ -39,6 +41,8 @@ class Kind(Value, frozen=True):
     environment: str = ""
     """Folder with installed requirements; empty for none."""
     limits: Limits = Limits()
+    calls: int = 0
+    """For a session container: how many jobs it takes, one after the other; 0: one, then it ends."""
 
     @property
     def name(self) -> str:
@@ -57,6 +61,8 @@ class Box:
         """What the warden reported of itself."""
         self.imports: frozenset[str] = frozenset()
         """Modules that are imported already."""
+        first = int(seen["uid"][0])
+        self.uids = range(first, first + kind.calls + 1)
         self._told = False
         try:
             self._pidfd = os.pidfd_open(pid)
@@ -73,13 +79,17 @@ class Box:
         return not looking.poll(0)
 
     async def preload(self, imports: frozenset[str]) -> str:
-        """Have modules imported; why that is not safe here, or nothing. Raises SandboxUnavailable."""
+        """Have modules imported; why that is not safe here, or nothing. Raises TimeoutError."""
         await self._tell(imports)
+        self.imports = imports
+        return await self.ready()
+
+    async def ready(self) -> str:
+        """Wait until it can take a job; what is wrong, or nothing. Raises TimeoutError."""
         async with asyncio.timeout(_PRELOAD_SECONDS):
             said = await self.channel.receive()
         if said is None or said[0] != b"R":
             return "the container ended"
-        self.imports = imports
         return said[1].decode("utf-8", "replace")
 
     async def give(self, job: Job) -> None:
@@ -143,17 +153,19 @@ class Boxes:
     async def make(self, kind: Kind) -> Box:
         """A container that is confined as the profile says. Raises SandboxUnavailable."""
         warden, seccomp = await asyncio.to_thread(self._files)
-        uid = fresh_uid(self._uids)
-        self._uids.add(uid)
+        uid = fresh_uid(self._uids, kind.calls + 1)
+        self._uids.update(range(uid, uid + kind.calls + 1))
         place = Place(
             image=self.image,
             warden=warden,
             seccomp=seccomp,
             environment=kind.environment,
             uid=uid,
+            calls=kind.calls,
             labels={
                 "alita.session": self._session,
-                "alita.owner": self._service.owner,
+                "alita.owner": me(),
+                "alita.service": self._service.owner,
                 "alita.environment": kind.name,
             },
             controllers=self.controllers,
@@ -161,19 +173,19 @@ class Boxes:
         try:
             container = await self._create(self._harden(spec(place, kind.limits)))
         except BaseException:
-            self._uids.discard(uid)
+            self._uids.difference_update(place.uids)
             raise
         try:
             return await self._start(container, kind, place)
         except BaseException as error:
-            self._let_go(self._remove(container, uid, ()))
+            self._let_go(self._remove(container, place.uids, ()))
             if isinstance(error, RestError | TimeoutError | OSError | ValueError):
                 raise SandboxUnavailable(f"A container could not be started: {error}", hint=FIX) from error
             raise
 
     async def end(self, box: Box) -> None:
         """Kill everything in it and return when that is done; it is removed in the background."""
-        self._let_go(self._remove(box.container, box.seen["uid"][0], _OWN_REMOVAL))
+        self._let_go(self._remove(box.container, box.uids, _OWN_REMOVAL))
         await box.end()
 
     def versions(self) -> tuple[str, str]:
@@ -190,7 +202,7 @@ class Boxes:
         """Remove containers whose maker is gone; how many there were."""
         dead = [one for one in await self.found() if not alive(one["Labels"]["alita.owner"])]
         for one in dead:
-            await self._remove(one["Id"], 0, ())
+            await self._remove(one["Id"], range(0), ())
         return len(dead)
 
     async def found(self) -> list[dict[str, Any]]:
@@ -242,7 +254,7 @@ class Boxes:
                     raise SandboxUnavailable(f"Podman refuses the container: {error}", hint=FIX) from error
         raise AssertionError
 
-    async def _remove(self, container: str, uid: int, patience: tuple[float, ...]) -> None:
+    async def _remove(self, container: str, uids: range, patience: tuple[float, ...]) -> None:
         """Wait for it to remove itself as long as there is patience, then remove it until it is gone."""
         with suppress(SandboxUnavailable, OSError):
             for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
@@ -256,22 +268,39 @@ class Boxes:
                     if error.status == 404:
                         break
                 await asyncio.sleep(wait)
-        self._uids.discard(uid)
+        self._uids.difference_update(uids)
 
     def _files(self) -> tuple[str, str]:
         """Warden and profile where the account may read them, named by content: versions do not collide."""
         if self._copies is None:
             self._host.prepare()
-            self._copies = self._copy("warden.py"), self._copy("seccomp.json")
+            folder = Path(__file__).parent
+            seccomp = (folder / "seccomp.json").read_bytes()
+            self._copies = (
+                self._copy("warden.pyz", _packed(folder / "warden")),
+                self._copy("seccomp.json", seccomp),
+            )
         return self._copies
 
-    def _copy(self, name: str) -> str:
-        source = Path(__file__).with_name(name)
-        data = source.read_bytes()
-        copy = self._host.area / f"{source.stem}-{sha256(data).hexdigest()[:12]}{source.suffix}"
+    def _copy(self, name: str, data: bytes) -> str:
+        stem, _, suffix = name.partition(".")
+        copy = self._host.area / f"{stem}-{sha256(data).hexdigest()[:12]}.{suffix}"
         if not copy.exists():
             draft = copy.with_suffix(f".{os.urandom(4).hex()}")
             draft.write_bytes(data)
             draft.chmod(0o644)
             draft.replace(copy)
         return str(copy)
+
+
+def _packed(folder: Path) -> bytes:
+    """The warden as one archive that Python runs; the same bytes for the same files."""
+    files = {"alita_tui/__init__.py": b"", "alita_tui/sandbox/__init__.py": b""}
+    for path in sorted(folder.glob("*.py")):
+        files[f"alita_tui/sandbox/warden/{path.name}"] = path.read_bytes()
+    files["__main__.py"] = files.pop("alita_tui/sandbox/warden/__main__.py")
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packing:
+        for name, data in files.items():
+            packing.writestr(zipfile.ZipInfo(name), data)
+    return archive.getvalue()

@@ -26,6 +26,7 @@ from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool, PoolRow
 from alita_tui.sandbox.report import converse
 from alita_tui.sandbox.service import RestError, Service
+from alita_tui.sandbox.sessions import Sessions
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
@@ -47,6 +48,7 @@ class PodmanSandbox:
             warm=settings.pool_warm,
             environments=settings.pool_environments,
         )
+        self._sessions = Sessions(self._boxes)
         self._base: image.Base | None = None
         self._python: environment.Target | None = None
         self._status: SandboxStatus | None = None
@@ -85,7 +87,12 @@ class PodmanSandbox:
         """See `Sandbox.run`."""
         await self.prepare(progress)
         kind = await self._kind(job, progress)
-        box = await self._pool.take(kind, imports_of(job.code, packages=bool(kind.environment)))
+        imports = imports_of(job.code, packages=bool(kind.environment))
+        if job.digest and self._host.settings.session_calls:
+            shared = await self._sessions.run(kind, imports, job, on_output)
+            if shared is not None:
+                return shared
+        box = await self._pool.take(kind, imports)
         try:
             report = await converse(box, job, on_output)
         except BaseException:
@@ -96,6 +103,7 @@ class PodmanSandbox:
 
     async def close(self) -> None:
         """See `Sandbox.close`."""
+        await self._sessions.close()
         await self._pool.close()
         await self._boxes.close()
         await self._service.close()

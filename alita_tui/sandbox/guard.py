@@ -59,7 +59,7 @@ def ask(path: str, method: str, where: str) -> Any:
 
 def clear(path: str, owner: str) -> None:
     """Remove the owner's containers until there are none, looking twice: one may just be being made."""
-    filters = quote(json.dumps({"label": ["alita.owner=" + owner]}))
+    filters = quote(json.dumps({"label": ["alita.service=" + owner]}))
     deadline = time.monotonic() + _CLEAR_SECONDS
     empty = 0
     while empty < 2 and time.monotonic() < deadline:

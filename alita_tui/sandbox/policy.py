@@ -21,6 +21,8 @@ _OOM_SCORE = 900
 """Where the host runs out of memory, the kernel ends a tool before anything of a person's."""
 PROFILES = ("draft",)
 """How a container may be confined. `draft`: nothing is granted, one run, thrown away."""
+_SESSION_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
+"""What a session container's warden holds, by bit; its children hold nothing."""
 _WARDEN_BYTES = 32 << 20
 _WARDEN_PROCESSES = 4
 _CPU_PERIOD = 100_000
@@ -52,6 +54,8 @@ class SandboxSettings(Value, frozen=True):
     """Containers that wait with nothing imported, for each environment."""
     pool_environments: int = 3
     """Environments that containers wait for; the one unused for longest goes first."""
+    session_calls: bool = False
+    """Whether calls of an approved build may share a container, each with processes and a uid of its own."""
     environments_mb: int = 4096
     """Room for installed requirements; those unused for longest go first."""
     pull_seconds: float = 600.0
@@ -74,16 +78,23 @@ class Place(Value, frozen=True):
     """Folder with installed requirements; empty for none."""
     uid: int = 20_001
     """Unique per container: RLIMIT_NPROC counts per uid."""
+    calls: int = 0
+    """How many jobs a session container takes, each with the next uid; 0: one job under its own."""
     labels: dict[str, str] = {}
     controllers: frozenset[str] = frozenset()
     """Controllers of cgroup v2 that are delegated to us."""
+
+    @property
+    def uids(self) -> range:
+        """Every uid that its processes have."""
+        return range(self.uid, self.uid + self.calls + 1)
 
 
 def spec(place: Place, limits: Limits) -> dict[str, Any]:
     """The create body (libpod API v4) of a container that holds one run."""
     readonly = ["ro", "nosuid", "nodev", "rbind"]
     mounts: list[dict[str, Any]] = [
-        {"type": "bind", "source": place.warden, "destination": "/warden.py", "options": readonly},
+        {"type": "bind", "source": place.warden, "destination": "/warden.pyz", "options": readonly},
         {
             "type": "tmpfs",
             "source": "tmpfs",
@@ -97,7 +108,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         )
     body: dict[str, Any] = {
         "image": place.image,
-        "command": ["python3", "-I", "-S", "-u", "/warden.py"],
+        "command": ["python3", "-I", "-S", "-u", "/warden.pyz", *_session(place)],
         "entrypoint": [],
         "env": {"PATH": _PATH, "LANG": "C.UTF-8", **dict.fromkeys(_THREADS, "1")},
         "unsetenvall": True,
@@ -110,6 +121,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         "read_write_tmpfs": False,
         "mask": ["/dev/mqueue"],  # files can be made there without any of the refused calls
         "cap_drop": ["all"],
+        "cap_add": list(_SESSION_CAPABILITIES) if place.calls else [],
         "no_new_privileges": True,
         "user": f"{place.uid}:{place.uid}",
         "hostname": "sandbox",
@@ -128,6 +140,11 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
     if resources := _resources(place, limits):
         body["resource_limits"] = resources
     return body
+
+
+def _session(place: Place) -> list[str]:
+    """The warden's arguments: the uids of a session container's children."""
+    return ["session", str(place.uid + 1), str(place.uid + 1 + place.calls)] if place.calls else []
 
 
 def _resources(place: Place, limits: Limits) -> dict[str, Any]:
@@ -153,7 +170,8 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
 
     want("no_new_privs", seen.get("no_new_privs") == 1)
     want("seccomp", seen.get("seccomp") == 2)
-    want("capabilities", seen.get("capabilities") == [0, 0, 0, 0, 0])
+    mask = sum(1 << bit for bit in _SESSION_CAPABILITIES.values()) if place.calls else 0
+    want("capabilities", seen.get("capabilities") == [mask] * 5)
     want("uid", seen.get("uid") == [place.uid] * 4)
     want("gid", seen.get("gid") == [place.uid] * 4)
     want("pid", seen.get("pid") == 1)
@@ -177,17 +195,17 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     if "cpu" in asked:
         want("cgroup", group.get("cpu.max") == f"{_CPU_PERIOD} {_CPU_PERIOD}")
     mounts = seen.get("mounts", {})
-    options = {where: set(mounts.get(where, "").split(",")) for where in ("/", "/tmp", "/warden.py", "/env")}  # noqa: S108
+    options = {where: set(mounts.get(where, "").split(",")) for where in ("/", "/tmp", "/warden.pyz", "/env")}  # noqa: S108
     want("root", "ro" in options["/"])
     tmp = options["/tmp"]  # noqa: S108
     want("tmp", {"nosuid", "nodev", "noexec"} <= tmp and _small(tmp, limits.scratch_bytes))
     want("mqueue", "/dev/mqueue" not in mounts or "ro" in mounts["/dev/mqueue"].split(","))
-    want("warden", "ro" in options["/warden.py"])
+    want("warden", "ro" in options["/warden.pyz"])
     want("env", not place.environment or "ro" in options["/env"])
     unknown = [
         where
         for where in mounts
-        if where not in ("/", "/tmp", "/warden.py", "/env")  # noqa: S108
+        if where not in ("/", "/tmp", "/warden.pyz", "/env")  # noqa: S108
         and not where.startswith(("/proc", "/sys", "/dev"))
         and where not in _PODMAN_FILES
     ]
@@ -215,11 +233,12 @@ _PODMAN_FILES = (
 )
 
 
-def fresh_uid(taken: Collection[int]) -> int:
-    """A uid for one container, so that no two at a time share a process count.
+def fresh_uid(taken: Collection[int], count: int = 1) -> int:
+    """The first of some uids for one container, so that no two at a time share a process count.
 
     Random, because another alita on this machine picks from the same numbers.
     """
-    while (uid := 20_000 + int.from_bytes(os.urandom(4), "big") % 40_000) in taken:
-        pass
-    return uid
+    while True:
+        uid = 20_000 + int.from_bytes(os.urandom(4), "big") % 40_000
+        if not any(one in taken for one in range(uid, uid + count)):
+            return uid

@@ -44,7 +44,7 @@ class Service:
         token = secrets.token_hex(4)
         self._name = f"alita-{os.getpid()}-{token}.sock"
         self.owner = f"{me()}.{token}"
-        """Label of all that is made here, so that others can tell whether its maker still lives."""
+        """Label of all that is made through this service."""
 
     @property
     def socket(self) -> Path:

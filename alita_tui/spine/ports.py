@@ -169,7 +169,7 @@ class Limits(Value, frozen=True):
 
 
 class Job(Value, frozen=True):
-    """One run of one tool's code. Always in a fresh container."""
+    """One run of one tool's code, in a fresh container unless its digest is approved."""
 
     run_id: str
     """Labels the container; output chunks carry it."""
@@ -183,6 +183,8 @@ class Job(Value, frozen=True):
     arguments: Json = None
     """For `run` jobs: keyword arguments of `run`. For scripts: what standard input holds, as JSON."""
     lock: Lock = Lock()
+    digest: str = ""
+    """The approved build whose code this is: its calls in a session may share a container. Empty: never."""
     limits: Limits = Limits()
     capabilities: Capabilities = Capabilities()
     """What is granted. The draft profile grants nothing."""

@@ -29,7 +29,7 @@ from alita_tui.spine.values import Lock
 
 Row = dict[str, float | str | None]
 MakeRow = Callable[..., Row]
-CALLS, COLD, KILLS, INTERRUPTS = 40, 8, 200, 30
+CALLS, COLD, KILLS, INTERRUPTS, SOAK = 40, 8, 200, 30, 2000
 LIMITS = Limits()
 ONE = "def run() -> int:\n    return 1\n"
 SCRIPT = "import json\n" + ONE + "print(json.dumps(run()))\n"
@@ -121,7 +121,7 @@ def cpu(pids: list[int]) -> float:
 
 async def mine(sandbox: PodmanSandbox, owner: str) -> list[dict[str, Any]]:
     """Containers that carry an owner's label."""
-    filters = quote(json.dumps({"label": ["alita.owner=" + owner]}))
+    filters = quote(json.dumps({"label": ["alita.service=" + owner]}))
     return await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
 
 
@@ -150,7 +150,7 @@ async def calls(results: dict[str, Row], row: MakeRow, settings: SandboxSettings
             return command(host.command("podman", "exec", held, "python3", "-c", SCRIPT), host.environ)
 
         held = subprocess.run(
-            host.command("podman", "run", "-d", "--rm", "--label", "alita.owner=" + sandbox._service.owner, *HARD, image, "sleep", "600"),
+            host.command("podman", "run", "-d", "--rm", "--label", "alita.service=" + sandbox._service.owner, *HARD, image, "sleep", "600"),
             env=host.environ, cwd="/", capture_output=True, text=True, check=True,
         ).stdout.strip()  # fmt: skip
         ours, bare, cold, execs = [], [], [], []
@@ -178,6 +178,41 @@ async def calls(results: dict[str, Row], row: MakeRow, settings: SandboxSettings
         await sandbox.close()
 
 
+async def session(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
+    """An approved build called again and again, each call under a user id of its own; what a soak leaves."""
+    sandbox = PodmanSandbox(msgspec.structs.replace(settings, session_calls=True), "bench")
+    approved = msgspec.structs.replace(job(ONE), digest="bench")
+
+    async def once() -> None:
+        report = await sandbox.run(approved, nothing, nothing)
+        assert report.status == "ok", report
+
+    try:
+        for _ in range(2):
+            await once()
+        while sandbox._sessions._tasks:
+            await asyncio.wait(set(sandbox._sessions._tasks))
+        assert sandbox._sessions._open, "there is no session container"
+        for _ in range(50):
+            await once()
+        guard = sandbox._service._process
+        assert guard is not None
+        before = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
+        started = time.perf_counter()
+        for _ in range(400):
+            await once()
+        results["sandbox.session_calls_per_second"] = row(400 / (time.perf_counter() - started), "/s")
+        for _ in range(SOAK - 400):
+            await once()
+        await asyncio.sleep(1)
+        after = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
+        results["sandbox.soak_grown_mb"] = row(after[0] - before[0], "MB")
+        results["sandbox.soak_grown_files"] = row(after[1] - before[1], "fds")
+        results["sandbox.soak_grown_processes"] = row(after[2] - before[2], "")
+    finally:
+        await sandbox.close()
+
+
 async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
     """What containers that wait cost."""
     count = 8
@@ -191,7 +226,7 @@ async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
         every = family(guard.pid)
         boxes = [
             pid for pid in every
-            if any(word in Path(f"/proc/{pid}/cmdline").read_bytes() for word in (b"/warden.py", b"conmon"))
+            if any(word in Path(f"/proc/{pid}/cmdline").read_bytes() for word in (b"/warden.pyz", b"conmon"))
         ]  # fmt: skip
         results["sandbox.idle_mb"] = row(sum(map(pss, boxes)) / count, "MB")
         before = cpu([os.getpid(), *every])
@@ -341,6 +376,7 @@ def sandbox(results: dict[str, Row], row: MakeRow) -> None:
             folder = Path(name)
             settings = default_settings(folder / "data", folder / "cache")
             await calls(results, row, settings, folder)
+            await session(results, row, settings)
             await idle(results, row, settings)
             await requirements(results, row, settings, folder)
             await interrupts(results, row, settings)

@@ -197,7 +197,7 @@ FILES = (
     refused("write to /usr", "attack()\nopen('/usr/x', 'w')", "OSError", "PermissionError"),
     refused("write to /", "attack()\nopen('/x', 'w')", "OSError", "PermissionError"),
     refused("write to /etc/passwd", "attack()\nopen('/etc/passwd', 'a')", "OSError", "PermissionError"),
-    refused("write to the warden", "attack()\nopen('/warden.py', 'a')", "OSError", "PermissionError"),
+    refused("write to the warden", "attack()\nopen('/warden.pyz', 'a')", "OSError", "PermissionError"),
     refused("write to /dev", "attack()\nopen('/dev/x', 'w')", "OSError", "PermissionError"),
     refused("write to /run", "attack()\nopen('/run/x', 'w')", "OSError", "PermissionError"),
     refused("write to /proc/sys", "attack()\nopen('/proc/sys/kernel/core_pattern', 'w')", "OSError", "PermissionError"),

@@ -128,7 +128,7 @@ async def attack(settings: SandboxSettings, given: dict[str, str]) -> Aftermath:
 
 
 async def left(sandbox: PodmanSandbox) -> list[str]:
-    filters = quote(json.dumps({"label": ["alita.owner=" + sandbox._service.owner]}))
+    filters = quote(json.dumps({"label": ["alita.service=" + sandbox._service.owner]}))
     found = await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}")
     return [one["Id"] for one in found or ()]
 

@@ -99,5 +99,5 @@ def seen(cgroup: dict[str, str]) -> dict[str, Any]:
         "no_new_privs": 1, "seccomp": 2, "capabilities": [0] * 5, "uid": [20_007] * 4, "gid": [20_007] * 4, "pid": 1,
         "interfaces": ["lo"], "routes": 0, "open_files": [256, 256], "core": [0, 0], "namespaces": "refused",
         "shared_memory": False, "oom_score": 900, "environment": ["PATH"], "cgroup": cgroup,
-        "mounts": {"/": "ro", "/tmp": "rw,nosuid,nodev,noexec,size=8192k", "/warden.py": "ro"},
+        "mounts": {"/": "ro", "/tmp": "rw,nosuid,nodev,noexec,size=8192k", "/warden.pyz": "ro"},
     }  # fmt: skip

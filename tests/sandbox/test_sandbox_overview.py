@@ -58,7 +58,7 @@ def test_half_built_environments_of_dead_processes_go(tmp_path: Path) -> None:
 
 
 def test_a_container_of_a_dead_alita_is_an_orphan() -> None:
-    labels = {"alita.session": "s", "alita.owner": me() + ".x"}
+    labels = {"alita.session": "s", "alita.owner": me()}
     mine, other = container_rows(
         [
             {"Id": "a" * 64, "Labels": labels, "State": "running"},

@@ -48,7 +48,7 @@ async def filled(sandbox: PodmanSandbox) -> list[str]:
 
 
 async def containers(sandbox: PodmanSandbox) -> list[str]:
-    filters = quote(json.dumps({"label": ["alita.owner=" + sandbox._service.owner]}))
+    filters = quote(json.dumps({"label": ["alita.service=" + sandbox._service.owner]}))
     found = await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}")
     return [one["Id"] for one in found or ()]
 
@@ -143,7 +143,7 @@ async def test_closing_leaves_nothing(settings: SandboxSettings) -> None:
     assert not sandbox._service.socket.exists()
     look = PodmanSandbox(settings, "look")
     await look._service.ensure()
-    filters = quote(json.dumps({"label": ["alita.owner=" + sandbox._service.owner]}))
+    filters = quote(json.dumps({"label": ["alita.service=" + sandbox._service.owner]}))
     assert not await look._service.request("GET", f"/containers/json?all=true&filters={filters}")
     await look.close()
 
@@ -183,7 +183,7 @@ async def test_nothing_outlives_a_killed_alita(
     look = PodmanSandbox(settings, "look")
     await look._service.ensure()
     socket = look._service.socket.with_name(f"alita-{owner.split('.')[0]}-{owner.split('.')[2]}.sock")
-    filters = quote(json.dumps({"label": ["alita.owner=" + owner]}))
+    filters = quote(json.dumps({"label": ["alita.service=" + owner]}))
     async with asyncio.timeout(10):
         while (
             await look._service.request("GET", f"/containers/json?all=true&filters={filters}")

@@ -50,7 +50,15 @@ async def containers(sandbox: PodmanSandbox, label: str) -> list[Any]:
 async def lives(sandbox: PodmanSandbox, label: str) -> list[int]:
     """Processes of the label's containers that are there at this very moment."""
     pids = [one.get("Pid", 0) for one in await containers(sandbox, label)]
-    return [pid for pid in pids if pid and Path(f"/proc/{pid}/cmdline").exists()]
+    return [pid for pid in pids if pid and running(pid)]
+
+
+def running(pid: int) -> bool:
+    """False for what is gone, and for what only waits to be collected."""
+    try:
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    except OSError:
+        return False
 
 
 async def test_a_result_and_what_was_printed(sandbox: PodmanSandbox) -> None:

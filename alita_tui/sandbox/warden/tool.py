@@ -1,0 +1,270 @@
+"""The child as the warden holds it: its pipes, its limits, its run."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import time
+from typing import Any, NoReturn
+
+from alita_tui.sandbox.warden.child import child, renounce, restrict
+from alita_tui.sandbox.warden.line import send
+from alita_tui.sandbox.warden.watch import Watch
+
+CHUNK = 65536
+FLOOD = 64
+PRELOAD = 20.0
+
+
+class Tool:
+    """The child, its pipes and its limits, as the warden holds them."""
+
+    def __init__(self, uid: int | None = None, limits: dict[str, Any] | None = None) -> None:
+        """With a uid, the child becomes that user and sets these limits itself: they are out of reach then."""
+        self.foreign = uid is not None
+        out, err, result, orders = os.pipe(), os.pipe(), os.pipe(), os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            child(out[1], err[1], result[1], orders[0], uid, limits)
+        for fd in (out[1], err[1], result[1], orders[0]):
+            os.close(fd)
+        self.exit = os.pidfd_open(self.pid)
+        self.pipes = {out[0]: "O", err[0]: "E", result[0]: "R"}
+        self.orders = orders[1]
+        os.set_blocking(self.orders, False)
+        self.unsent = memoryview(b"")
+
+    def tell(self, message: bytes) -> None:
+        """Queue a message; a child that does not read must not hold up the warden."""
+        self.unsent = memoryview(bytes(self.unsent) + struct.pack(">I", len(message)) + message)
+
+    def push(self) -> None:
+        """Write what the child takes."""
+        try:
+            self.unsent = self.unsent[os.write(self.orders, self.unsent[:CHUNK]) :]
+        except BlockingIOError:
+            pass
+        except BrokenPipeError:
+            self.unsent = memoryview(b"")
+
+    def spent(self) -> float:
+        """Seconds of processor time of the child so far; the clock id is the kernel's for a pid."""
+        try:
+            return time.clock_gettime((~self.pid << 3) | 2)
+        except OSError:
+            return 0.0
+
+    def close(self) -> None:
+        """Let go of everything that belongs to this child."""
+        for fd in (self.exit, self.orders, *self.pipes):
+            os.close(fd)
+
+    def allow(self, seconds: float, reserve: float = 0.0) -> None:
+        """Processor time from now on, in whole seconds as the kernel counts them; never more than before."""
+        if self.foreign:
+            return
+        most = max(int(self.spent() + seconds + 0.999), 1)
+        ceiling = resource.prlimit(self.pid, resource.RLIMIT_CPU)[1]
+        last = most + int(reserve + 0.999) + 1  # a second for a tool that ignores the signal
+        if ceiling != resource.RLIM_INFINITY:
+            most, last = min(most, ceiling), min(last, ceiling)
+        resource.prlimit(self.pid, resource.RLIMIT_CPU, (most, last))
+
+    def alone(self) -> bool:
+        """True when the child is one process with one thread, besides the warden."""
+        if [entry for entry in os.listdir("/proc") if entry.isdigit()] not in (
+            ["1", str(self.pid)],
+            [str(self.pid), "1"],
+        ):
+            return False
+        return len(os.listdir("/proc/" + str(self.pid) + "/task")) == 1
+
+
+def prepare(tool: Tool, asked: dict[str, Any]) -> str:
+    """Hold the child to its limits and have it import; what is wrong with it then, or nothing."""
+    if not tool.foreign:
+        restrict(tool.pid, asked["limits"])
+    tool.tell(json.dumps({"imports": asked["imports"], "environment": asked["environment"]}).encode())
+    if not asked["imports"] and not tool.foreign:
+        while tool.unsent:
+            tool.push()
+        return ""
+    deadline = time.monotonic() + PRELOAD
+    said = b""
+    while said != b".":
+        ready, writable, _ = select.select(
+            [0, tool.exit, *tool.pipes], [tool.orders] if tool.unsent else [], [], deadline - time.monotonic()
+        )
+        if 0 in ready and not os.read(0, 1):
+            leave()
+        if writable:
+            tool.push()
+        if not ready and not writable:
+            return "its imports took too long"
+        if tool.exit in ready:
+            return "its imports ended the process"
+        for fd in ready:
+            if fd in tool.pipes:
+                if tool.pipes[fd] != "R":
+                    return "its imports printed something"
+                said += os.read(fd, 1)
+    tool.allow(1, asked["limits"]["cpu_seconds"])  # nothing that waits needs more
+    return "" if tool.alone() else "its imports left something running"
+
+
+def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
+    """Pass on what the child prints, hold it to its limits, return the report."""
+    watch = Watch(limits)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = tool.spent() + usage.ru_utime + usage.ru_stime
+    tool.allow(limits["cpu_seconds"])
+    started = looked = time.monotonic()
+    deadline = started + limits["wall_seconds"]
+    seen = {"O": 0, "E": 0, "R": 0}
+    kept = {"O": limits["output_bytes"], "E": limits["output_bytes"]}
+    result: list[bytes] = []
+    hits: list[str] = []
+    truncated: list[str] = []
+    status: int | None = None
+    names = {"O": "stdout", "E": "stderr"}
+    open_pipes = dict(tool.pipes)
+
+    def stop(limit: str) -> None:
+        if limit not in hits:
+            hits.append(limit)
+        end_all()
+
+    while open_pipes or status is None:
+        waiting = [0, *open_pipes] + ([tool.exit] if status is None else [])
+        ready, writable, _ = select.select(waiting, [tool.orders] if tool.unsent else [], [], watch.patience)
+        now = time.monotonic()
+        if 0 in ready and not os.read(0, 1):
+            leave()
+        if writable:
+            tool.push()
+        for fd in [fd for fd in ready if fd in open_pipes]:
+            kind = open_pipes[fd]
+            piece = os.read(fd, CHUNK)
+            if not piece:
+                del open_pipes[fd]
+                continue
+            seen[kind] += len(piece)
+            if kind == "R":
+                if seen[kind] > limits["result_bytes"]:
+                    stop("result")
+                else:
+                    result.append(piece)
+                continue
+            room = kept[kind] - (seen[kind] - len(piece))
+            if room > 0:
+                send(kind.encode(), piece[:room])
+            if seen[kind] > kept[kind] and names[kind] not in truncated:
+                truncated.append(names[kind])
+            if seen[kind] > kept[kind] * FLOOD:
+                stop("output")
+        if status is None and (ended := reap(tool.pid)) is not None:
+            status = ended
+            tool.unsent = memoryview(b"")
+            end_all()
+            deadline = now + 1.0
+        if status is None and now > deadline:
+            stop("wall")
+        elif status is not None and now > deadline:
+            break
+        if status is None and now - looked > watch.patience:
+            looked = now
+            limit = watch.breach()
+            if limit:
+                stop(limit)
+    assert status is not None
+    spent = (time.monotonic() - started) * 1000
+    while reap(-1) is not None:
+        pass
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = usage.ru_utime + usage.ru_stime - before
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        hits.append("cpu")
+    elif os.WIFSIGNALED(status) and not hits and starved():
+        hits.append("memory")
+    elif os.WIFSIGNALED(status) and not hits and cpu >= limits["cpu_seconds"] * 0.9:
+        hits.append("cpu")  # SIGXCPU was ignored: the kernel kills at the hard limit
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXFSZ:
+        hits.append("files")
+    return {
+        "exit_code": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+        "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+        "limits_hit": hits,
+        "truncated": truncated,
+        "duration_ms": spent,
+        "cpu_ms": max(cpu, 0.0) * 1000,
+        "peak_memory_bytes": max(watch.peak, usage.ru_maxrss * 1024),
+        "answer": b"".join(result).decode("utf-8", "replace"),
+    }
+
+
+def starved() -> bool:
+    """True when the kernel ended a process of this container for want of memory (cgroup v2)."""
+    try:
+        with open("/sys/fs/cgroup/memory.events") as lines:
+            return any(line.split()[0] == "oom_kill" and line.split()[1] != "0" for line in lines)
+    except OSError:
+        return False
+
+
+def reap(pid: int) -> int | None:
+    """Collect what has ended, orphans too; the status of this one (-1: of any) once it has."""
+    while True:
+        try:
+            gone, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if not gone:
+            return None
+        if pid in (gone, -1):
+            return status
+
+
+def sweep(uid: int) -> bool:
+    """After a child of a session: end what it left, empty /tmp; false when that did not work."""
+    end_all()
+    while reap(-1) is not None or len([entry for entry in os.listdir("/proc") if entry.isdigit()]) > 1:
+        pass
+    helper = os.fork()
+    if helper == 0:
+        try:
+            renounce(uid)  # the warden may not remove another user's files
+            empty("/tmp")
+        finally:
+            os._exit(0)
+    os.waitpid(helper, 0)
+    return not os.listdir("/tmp")
+
+
+def empty(folder: str) -> None:
+    """Remove all that is in a folder, whatever its modes are."""
+    if folder != "/tmp":
+        os.chmod(folder, 0o700)
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False):
+            empty(entry.path)
+            os.rmdir(entry.path)
+        else:
+            os.unlink(entry.path)
+
+
+def end_all() -> None:
+    """Kill every process of the container but this one; the kernel spares the caller."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def leave() -> NoReturn:
+    """The channel is closed: nobody wants this container any more."""
+    end_all()
+    os._exit(0)

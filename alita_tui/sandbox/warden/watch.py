@@ -1,0 +1,50 @@
+"""What all processes of the container hold together; an rlimit only knows one of them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+POLL = 0.05
+
+
+class Watch:
+    """Sums what all processes of the container hold; an rlimit only knows one of them."""
+
+    def __init__(self, limits: dict[str, Any]) -> None:
+        self.memory = limits["memory_bytes"]
+        self.processes = limits["processes"]
+        self.peak = 0
+        self.patience = POLL
+        """Seconds until the next look: fewer when half of the memory is taken."""
+
+    def breach(self) -> str | None:
+        """The limit that is passed right now, or None."""
+        pids = [entry for entry in os.listdir("/proc") if entry.isdigit() and entry != "1"]
+        if len(pids) + 1 >= self.processes:  # RLIMIT_NPROC counts the warden too
+            return "processes"
+        total = sum(self.held(pid, "status", b"Rss") for pid in pids)
+        if total > self.memory:  # pages that forks share count for each of them: look closer
+            total = sum(self.held(pid, "smaps_rollup", b"Pss_") for pid in pids)
+        self.peak = max(self.peak, total)
+        self.patience = POLL if total < self.memory / 2 else POLL / 5
+        if total > self.memory:
+            return "memory"
+        files = os.statvfs("/tmp")
+        if files.f_files and files.f_files - files.f_ffree > 20000:
+            return "inodes"
+        return None
+
+    def held(self, pid: str, file: str, prefix: bytes) -> int:
+        """Bytes of a process that no file backs, as a file of /proc counts them."""
+        try:
+            with open("/proc/" + pid + "/" + file, "rb") as open_file:
+                fields = open_file.read()
+        except OSError:  # it ended, or hides its maps: then every page counts
+            return self.held(pid, "status", b"Rss") if file != "status" else 0
+        total = 0
+        for name in (b"\n" + prefix + b"Anon:", b"\n" + prefix + b"Shmem:"):
+            at = fields.find(name)
+            if at >= 0:
+                total += int(fields[at + len(name) :].split(None, 1)[0])
+        return total * 1024

@@ -30,6 +30,7 @@ _END_SECONDS = 5.0
 _OWN_REMOVAL = (0.1, 0.1, 0.2, 0.3, 0.5, 1.0)
 """Waits for a container to remove itself; then it is removed."""
 _REMOVAL_LOOKS = 100
+_SILENT_LOOKS = 5
 FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 
 Harden = Callable[[dict[str, Any]], dict[str, Any]]
@@ -256,18 +257,23 @@ class Boxes:
 
     async def _remove(self, container: str, uids: range, patience: tuple[float, ...]) -> None:
         """Wait for it to remove itself as long as there is patience, then remove it until it is gone."""
-        with suppress(SandboxUnavailable, OSError):
-            for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
+        silent = 0
+        for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
+            try:
                 if wait == 0.05:
                     with suppress(RestError):
                         where = f"/containers/{container}?force=true&timeout=0&ignore=true"
                         await self._service.request("DELETE", where)
-                try:
-                    await self._service.request("GET", f"/containers/{container}/exists")
-                except RestError as error:
-                    if error.status == 404:
-                        break
-                await asyncio.sleep(wait)
+                await self._service.request("GET", f"/containers/{container}/exists")
+                silent = 0
+            except RestError as error:
+                if error.status == 404:
+                    break
+            except (SandboxUnavailable, OSError):
+                silent += 1
+                if silent == _SILENT_LOOKS:
+                    break  # the service is gone: its guard, or the next start, removes what is left
+            await asyncio.sleep(wait)
         self._uids.difference_update(uids)
 
     def _files(self) -> tuple[str, str]:

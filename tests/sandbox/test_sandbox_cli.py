@@ -121,6 +121,8 @@ def test_one_file_reads_like_a_program(tmp_path: Path, folder: Path) -> None:
 
 
 def test_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "uses.py").write_text("import idna\n")
+    assert alita(tmp_path, "run", str(tmp_path / "uses.py"), "--requirement", "idna").exit_code == 0
     shown = json.loads(alita(tmp_path, "status", "--json").stdout)
     assert shown["status"]["available"] and shown["status"]["enforcement"]
     assert any("idna" in " ".join(one["packages"]) and one["size"] > 0 for one in shown["environments"])

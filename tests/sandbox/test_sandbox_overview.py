@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -102,6 +103,4 @@ async def test_a_new_base_image_takes_the_name_of_the_old(settings: SandboxSetti
         assert digests[0] not in listed
     finally:
         await host.output("podman", "rmi", "--force", own.tag)
-        for one in tars.iterdir():
-            one.unlink()
-        tars.rmdir()
+        shutil.rmtree(tars)

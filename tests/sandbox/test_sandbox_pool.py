@@ -215,7 +215,9 @@ async def test_a_command_of_the_account_ends_with_alita(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert (await process.stdout.readline()).strip() == b"up"
-    assert sleeping(seconds)
+    async with asyncio.timeout(5):
+        while not sleeping(seconds):  # the shell has yet to become it
+            await asyncio.sleep(0.01)
     process.kill()
     await process.wait()
     async with asyncio.timeout(5):

@@ -239,8 +239,8 @@ async def test_a_status_is_told(site, room):
         await room.read(f"{site.url}/gone?token=secret")
 
 
-# Pages on which the parser's time grows with the square of their size.
-@pytest.mark.parametrize("unit", ["<a", "<a href='", "<!--"])
+# Hundreds of thousands of elements: far more than can be parsed in a second.
+@pytest.mark.parametrize("unit", ["<p>a", "<b>", "<a b=c>"])
 async def test_a_tangled_page_is_given_up(site, room, unit, monkeypatch):
     monkeypatch.setattr(reader, "_PARSE_SECONDS", 1)
     with pytest.raises(WebError, match="tangled"):

@@ -23,12 +23,14 @@ from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, SandboxUnavailable, UsageError
+from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Limits, Progress
 from alita_tui.spine.values import Check, MemoryItem
 
 if TYPE_CHECKING:
     from alita_tui.agent.orchestrator import Orchestrator
-    from alita_tui.llm.factory import OpenedModel
+    from alita_tui.config.models import ModelEntry
+    from alita_tui.llm.factory import ModelSpec, OpenedModel, ProbeResult
     from alita_tui.memory.recall import Recollection
     from alita_tui.registry.shelf import Shelf
     from alita_tui.sandbox.engine import PodmanSandbox
@@ -123,7 +125,8 @@ class House:
     @property
     def demo(self) -> bool:
         """True when the model is the recorded one: none is configured, or the demo was asked for."""
-        return self.loaded.settings.model.provider in ("", "demo")
+        settings = self.loaded.settings
+        return settings.model.provider == "demo" or not settings.configured
 
     @property
     def suggestions(self) -> tuple[str, ...]:
@@ -134,27 +137,57 @@ class House:
 
         return load_script(shipped("sessions") / DEMO_SCRIPT).tasks
 
+    def candidates(self, role: ModelRole) -> tuple[ModelEntry, ...]:
+        """The models of a role in order; a model given as a flag stands alone. Raises ConfigError."""
+        from alita_tui.config.models import candidates
+
+        flagged = self.loaded.origin("model.provider") == "flag"
+        return candidates(self.loaded.settings, role, chosen=flagged or self.demo)
+
+    def model_spec(self, entry: ModelEntry) -> ModelSpec:
+        """How to open one model, its key looked up; the keyring may block. Raises ConfigError."""
+        from alita_tui.llm.factory import ModelSpec
+        from alita_tui.llm.keys import find_key
+        from alita_tui.llm.prices import OwnPrice
+
+        if entry.provider in ("", "demo"):
+            return ModelSpec(provider="demo", script=str(shipped("sessions") / DEMO_SCRIPT))
+        key = find_key(entry.provider, env_file=self.paths.env_file, environ=self.environ, name=entry.key)
+        own = (
+            OwnPrice(input_usd=entry.input_usd, output_usd=entry.output_usd)
+            if entry.input_usd is not None and entry.output_usd is not None
+            else None
+        )
+        return ModelSpec(
+            provider=entry.provider,
+            model=entry.name,
+            base_url=entry.base_url,
+            api_key=key or "",
+            timeout=self.loaded.settings.model.timeout,
+            own_price=own,
+        )
+
     def model(self) -> OpenedModel:
         """The configured model, or the recorded one. Imports no SDK yet; the keyring may block.
 
         Raises ConfigError.
         """
-        from alita_tui.llm.factory import ModelSpec, open_model
-        from alita_tui.llm.keys import find_key
+        from alita_tui.llm.factory import open_model
 
-        chosen = self.loaded.settings.model
-        if self.demo:
-            return open_model(ModelSpec(provider="demo", script=str(shipped("sessions") / DEMO_SCRIPT)))
-        key = find_key(chosen.provider, env_file=self.paths.env_file, environ=self.environ)
-        return open_model(
-            ModelSpec(
-                provider=chosen.provider,
-                model=chosen.name,
-                base_url=chosen.base_url,
-                api_key=key or "",
-                timeout=chosen.timeout,
-            )
-        )
+        return open_model(self.model_spec(self.candidates("orchestrator")[0]))
+
+    async def probe(self, entry: ModelEntry) -> ProbeResult:
+        """One small real call of a model; what cannot be opened is the result too."""
+        from alita_tui.llm.factory import ProbeResult, open_model, probe
+
+        try:
+            model = open_model(await asyncio.to_thread(self.model_spec, entry))
+        except ConfigError as error:
+            return ProbeResult(ok=False, error="unavailable", text=error.message, hint=error.hint)
+        try:
+            return await probe(model)
+        finally:
+            await model.aclose()
 
     def sandbox_settings(self) -> SandboxSettings:
         """The sandbox's settings from ours."""

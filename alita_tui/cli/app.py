@@ -52,7 +52,7 @@ def root(
 
 def _commands() -> None:
     """Hang the commands on the tree; each module imports what it needs when it is called."""
-    from alita_tui.cli import builds, machine, sandbox, sessions, tasks, tools
+    from alita_tui.cli import builds, machine, models, sandbox, sessions, tasks, tools
 
     app.command("run")(tasks.run)
     app.command("resume")(tasks.resume)
@@ -64,6 +64,7 @@ def _commands() -> None:
     app.add_typer(tools.app, name="tools")
     app.add_typer(sessions.app, name="sessions")
     app.add_typer(sandbox.app, name="sandbox")
+    app.add_typer(models.app, name="models")
     app.add_typer(machine.config_app, name="config")
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
-from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
 import msgspec
 
+from alita_tui.config.models import read_entry
+from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
@@ -44,6 +44,11 @@ class Field(Value, frozen=True):
     def kind(self) -> type:
         """The plain type: bool, int, float, str or tuple."""
         return type(self.default)
+
+    @property
+    def lists_models(self) -> bool:
+        """True when each of its texts is a model."""
+        return self.key == "models.known" or self.key.startswith("roles.")
 
 
 @cache
@@ -89,12 +94,6 @@ def unknown(key: str, where: str) -> ConfigError:
     )
 
 
-def nearest(word: str, valid: Iterable[str]) -> str:
-    """The valid name that looks most like a word, or nothing."""
-    close = difflib.get_close_matches(word, list(valid), n=1, cutoff=0.6)
-    return close[0] if close else ""
-
-
 def coerce(field: Field, value: object, where: str, *, text: bool = False) -> Any:
     """A value as the setting's type. With `text` it is written as in a variable or on a command line.
 
@@ -104,13 +103,17 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
         read = _from_text(field, value) if text and isinstance(value, str) else value
         if field.kind is str and not isinstance(read, str):
             raise ValueError
-        return msgspec.convert(read, field.type, strict=True)
+        value_read = msgspec.convert(read, field.type, strict=True)
     except (msgspec.ValidationError, ValueError) as error:
         said = f" {one_line(str(error), 80)}." if isinstance(error, msgspec.ValidationError) else ""
         raise ConfigError(
             f"{where}: {field.key} must be {_WORDS[field.kind]}, not {one_line(repr(value), 60)}.{said}",
             hint=f"The default is {field.default!r}.",
         ) from error
+    if field.lists_models:
+        for entry in value_read:
+            read_entry(entry, f"{where}: {field.key}")
+    return value_read
 
 
 def _from_text(field: Field, value: str) -> object:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.config import catalogue, dotenv
+from alita_tui.config.near import nearest
 from alita_tui.config.paths import Paths
 from alita_tui.config.settings import Settings
 from alita_tui.spine.errors import ConfigError
@@ -131,7 +132,7 @@ class _Layers:
         for section, entries in tree.items():
             where = f"{path.name} line {line_of(text, section)}" if line_of(text, section) else path.name
             if section not in Settings.__struct_fields__:
-                near = catalogue.nearest(section, Settings.__struct_fields__)
+                near = nearest(section, Settings.__struct_fields__)
                 hint = f"Did you mean [{near}]?" if near else "`alita config` lists every section and key."
                 self.problems.append(
                     ConfigError(f"{where} has an unknown section {one_line(section, 60)!r}.", hint=hint)
@@ -156,7 +157,7 @@ class _Layers:
         known = {*(f.variable for f in catalogue.fields().values()), "ALITA_MODEL"}
         for name in sorted(environ):  # ALITA_MODEL comes before the more exact ALITA_MODEL_NAME
             near = name.startswith("ALITA_") and name not in _OTHER_VARIABLES
-            if name in known or (near and catalogue.nearest(name, known)):
+            if name in known or (near and nearest(name, known)):
                 self._variable(name, environ[name], f"environment {name}")
 
     def flags(self, flags: Mapping[str, object]) -> None:
@@ -176,7 +177,7 @@ class _Layers:
         if name in by_variable:
             self._put(by_variable[name], value, origin, text=True)
             return
-        near = catalogue.nearest(name, [*by_variable, "ALITA_MODEL"])
+        near = nearest(name, [*by_variable, "ALITA_MODEL"])
         hint = f"Did you mean {near}?" if near else "`alita config` lists every key and its variable."
         self.problems.append(ConfigError(f"{origin}: {one_line(name, 80)} is not a setting.", hint=hint))
 

@@ -27,6 +27,30 @@ class ModelSettings(Value, frozen=True):
     """Longest silence in seconds while a reply streams."""
 
 
+class KnownSettings(Value, frozen=True):
+    """More models, each written as `provider:name; option=value`."""
+
+    known: tuple[str, ...] = ()
+    """Models with their options: base_url, key, tools, context, max_usd, input_usd, output_usd."""
+    cache: bool = False
+    """Whether the orchestrator, too, is answered from the cache where the very same was asked before."""
+
+
+class RoleSettings(Value, frozen=True):
+    """Which models do which work, in order: the next one is asked where one cannot answer."""
+
+    orchestrator: tuple[str, ...] = ()
+    """Thinks and acts; empty: the model of `model.provider` and `model.name`."""
+    planner: tuple[str, ...] = ()
+    """Proposes plans; empty: as the orchestrator."""
+    toolsmith: tuple[str, ...] = ()
+    """Writes tools; empty: as the orchestrator."""
+    reviewer: tuple[str, ...] = ()
+    """Looks over what others wrote; empty: as the orchestrator."""
+    summariser: tuple[str, ...] = ()
+    """Shortens long conversations; empty: as the orchestrator."""
+
+
 class BudgetSettings(Value, frozen=True):
     """What a task may cost. Reserved before each call, so a cap is never overrun."""
 
@@ -119,6 +143,8 @@ class Settings(Value, frozen=True):
     """All settings."""
 
     model: ModelSettings = ModelSettings()
+    models: KnownSettings = KnownSettings()
+    roles: RoleSettings = RoleSettings()
     budget: BudgetSettings = BudgetSettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
@@ -127,4 +153,4 @@ class Settings(Value, frozen=True):
     @property
     def configured(self) -> bool:
         """True when a model is named; else the demo is offered."""
-        return bool(self.model.provider)
+        return bool(self.model.provider or self.roles.orchestrator)

@@ -112,6 +112,7 @@ class _Reading:
                 input_tokens=self._fresh + self._written + self._cached,
                 output_tokens=self._output,
                 cached_tokens=self._cached,
+                cache_write_tokens=self._written,
             )
 
 

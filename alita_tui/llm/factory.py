@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from alita_tui.llm.presets import Preset, preset
+from alita_tui.llm.prices import OwnPrice
 from alita_tui.llm.scripted import ScriptedModel, load_script
 from alita_tui.spine.errors import ConfigError, ModelError, ModelErrorKind
 from alita_tui.spine.ports import Delta, Message, Model, ModelRequest, Reply, ToolSpec
@@ -33,6 +34,8 @@ class ModelSpec(Value, frozen=True):
     """Longest silence in seconds."""
     script: str = ""
     """Path of the recording, for the providers `demo` and `scripted`."""
+    own_price: OwnPrice | None = None
+    """Goes before the price table."""
     delay: float = 0.012
     """Seconds between the pieces of a recording."""
 
@@ -61,6 +64,8 @@ class ProbeResult(Value, frozen=True):
     has_price: bool = False
     first_piece_ms: float = 0.0
     total_ms: float = 0.0
+    tokens_per_second: float = 0.0
+    """Written tokens by the time since the first piece; 0 when unknown."""
     error: ModelErrorKind | None = None
     text: str = ""
     """What went wrong, or what the model lacks."""
@@ -74,12 +79,39 @@ def open_model(spec: ModelSpec) -> OpenedModel:
             raise ConfigError("There is no recording to play.", hint="Choose a model with `alita setup`.")
         return ScriptedModel(load_script(Path(spec.script)), delay=spec.delay)
     chosen = preset(spec.provider)
-    name, base_url = spec.model or chosen.model, (spec.base_url or chosen.base_url).rstrip("/")
-    _check(spec, chosen, name, base_url)
+    if not (spec.model or chosen.model):
+        raise ConfigError(
+            f"No model is named for {spec.provider}.", hint="Set one: `alita config set model.name NAME`."
+        )
+    return _remote(spec, chosen)
+
+
+async def offered(spec: ModelSpec) -> tuple[str, ...]:
+    """The models that a provider's server lists, sorted; none where it has no list.
+
+    Raises ConfigError, ModelError.
+    """
+    if spec.provider in _RECORDINGS:
+        return ()
+    server = _remote(spec, preset(spec.provider))
+    try:
+        return await server.offered()
+    finally:
+        await server.aclose()
+
+
+def _remote(spec: ModelSpec, chosen: Preset) -> RemoteModel:
+    base_url = (spec.base_url or chosen.base_url).rstrip("/")
+    _check(spec, chosen, base_url)
     if chosen.protocol == "anthropic":
         base_url = base_url.removesuffix("/v1")  # which the SDK adds itself
     return _adapter(chosen)(
-        spec.provider, name, api_key=spec.api_key, base_url=base_url, timeout=spec.timeout
+        spec.provider,
+        spec.model or chosen.model,
+        api_key=spec.api_key,
+        base_url=base_url,
+        timeout=spec.timeout,
+        own_price=spec.own_price,
     )
 
 
@@ -107,11 +139,7 @@ def _adapter(chosen: Preset) -> type[RemoteModel]:
     return OpenAIModel
 
 
-def _check(spec: ModelSpec, chosen: Preset, name: str, base_url: str) -> None:
-    if not name:
-        raise ConfigError(
-            f"No model is named for {spec.provider}.", hint="Set one: `alita config set model.name NAME`."
-        )
+def _check(spec: ModelSpec, chosen: Preset, base_url: str) -> None:
     if not base_url:
         raise ConfigError(
             f"{spec.provider} needs a base URL.", hint="Set one: `alita config set model.base_url URL`."
@@ -151,6 +179,7 @@ async def probe(model: Model) -> ProbeResult:
 
 
 def _result(model: Model, reply: Reply, first_ms: float, total_ms: float) -> ProbeResult:
+    writing = (total_ms - first_ms) / 1000
     calls = any(call.name == "ping" and not call.problem for call in reply.requests)
     return ProbeResult(
         ok=calls,
@@ -160,6 +189,7 @@ def _result(model: Model, reply: Reply, first_ms: float, total_ms: float) -> Pro
         has_price=model.price(reply.usage) is not None,
         first_piece_ms=first_ms,
         total_ms=total_ms,
+        tokens_per_second=reply.usage.output_tokens / writing if first_ms and writing > 0 else 0.0,
         text="" if calls else f"{model.name} answers, but did not call the tool it was told to call.",
         hint="" if calls else "Choose a model that can call tools.",
     )

@@ -34,13 +34,14 @@ class FoundKey(Value, frozen=True):
 
 
 def look_up(
-    provider: str, *, env_file: Path, environ: Mapping[str, str], explicit: str = ""
+    provider: str, *, env_file: Path, environ: Mapping[str, str], explicit: str = "", name: str = ""
 ) -> FoundKey | None:
     """The key of a provider and where it is, or None where there is none.
 
-    Raises ConfigError for an unknown provider.
+    `name` is the name that it is kept under, where that is not the provider's own. Raises ConfigError
+    for an unknown provider.
     """
-    name = preset(provider).key_name
+    name = name or preset(provider).key_name
     if explicit:
         return FoundKey(value=explicit, where="given")
     if environ.get(name):
@@ -53,9 +54,11 @@ def look_up(
     return FoundKey(value=held, where="keyring") if held else None
 
 
-def find_key(provider: str, *, env_file: Path, environ: Mapping[str, str], explicit: str = "") -> str | None:
+def find_key(
+    provider: str, *, env_file: Path, environ: Mapping[str, str], explicit: str = "", name: str = ""
+) -> str | None:
     """The key alone; see `look_up`."""
-    found = look_up(provider, env_file=env_file, environ=environ, explicit=explicit)
+    found = look_up(provider, env_file=env_file, environ=environ, explicit=explicit, name=name)
     return found.value if found else None
 
 

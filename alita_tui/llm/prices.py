@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from alita_tui.spine.values import Usage
+from datetime import date
+
+from alita_tui.spine.values import Usage, Value
 
 _NAMES = {"gemini": "google"}
 """Providers that the table calls otherwise."""
 
 
-def price(provider: str, model: str, usage: Usage) -> float | None:
-    """US dollars for a usage, or None when the table does not know the model.
+class OwnPrice(Value, frozen=True):
+    """A price that the person set, in US dollars for a million tokens; it goes before the table's."""
+
+    input_usd: float
+    output_usd: float
+
+
+def price(provider: str, model: str, usage: Usage, own: OwnPrice | None = None) -> float | None:
+    """US dollars for a usage, or None when no price is known.
 
     The first call imports the table (about half a second); `RemoteModel.warm` has done so before.
-    Tokens written to a cache count as plain input, which they exceed by a quarter at Anthropic.
     """
+    if own is not None:
+        return (usage.input_tokens * own.input_usd + usage.output_tokens * own.output_usd) / 1_000_000
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
+    read = min(usage.cached_tokens, usage.input_tokens)
     tokens = Tokens(
         input_tokens=usage.input_tokens,  # with the cached ones, as the table wants it
-        cache_read_tokens=min(usage.cached_tokens, usage.input_tokens),
+        cache_read_tokens=read,
+        cache_write_tokens=min(usage.cache_write_tokens, usage.input_tokens - read),
         output_tokens=usage.output_tokens,
     )
     try:
@@ -27,3 +39,31 @@ def price(provider: str, model: str, usage: Usage) -> float | None:
     except (LookupError, ValueError):
         return None
     return float(found.total_price)
+
+
+def window(provider: str, model: str) -> int:
+    """Tokens that a model reads at most, or 0 when the table does not say."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        _, found = get_snapshot().find_provider_model(model, None, _NAMES.get(provider, provider), None)
+    except (LookupError, ValueError):
+        return 0
+    return found.context_window or 0
+
+
+def table_of(today: date) -> str:
+    """The table's version and the newest change of a price in it, for people."""
+    from importlib.metadata import version
+
+    from genai_prices.data_snapshot import get_snapshot
+
+    changes = [
+        start
+        for provider in get_snapshot().providers
+        for model in provider.models
+        for priced in (model.prices if isinstance(model.prices, list) else ())
+        if (start := getattr(priced.constraint, "start_date", None)) is not None and start <= today
+    ]
+    newest = f", newest change {max(changes)}" if changes else ""
+    return f"genai-prices {version('genai-prices')}{newest}"

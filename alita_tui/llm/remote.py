@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from alita_tui.llm.assembly import ReplyDraft
 from alita_tui.llm.faults import Endpoint, kind_of
 from alita_tui.llm.loading import load
-from alita_tui.llm.prices import price
+from alita_tui.llm.prices import OwnPrice, price
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports import Delta, ModelRequest, Reply
 from alita_tui.spine.values import Usage
@@ -33,9 +33,19 @@ class RemoteModel(ABC):
     lazy: str
     """The module that the SDK would import at the first call, on the event loop."""
 
-    def __init__(self, provider: str, model: str, *, api_key: str, base_url: str, timeout: float) -> None:
+    def __init__(
+        self,
+        provider: str,
+        model: str,
+        *,
+        api_key: str,
+        base_url: str,
+        timeout: float,
+        own_price: OwnPrice | None = None,
+    ) -> None:
         """`timeout` is the longest silence in seconds."""
         self._at = Endpoint(provider, model, base_url, api_key.strip())
+        self._own_price = own_price
         self._timeout = timeout
         self._sdk: Any = None
         self._client: Any = None
@@ -56,7 +66,7 @@ class RemoteModel(ABC):
 
     def price(self, usage: Usage) -> float | None:
         """See `Model.price`."""
-        return price(self._at.provider, self._at.model, usage)
+        return price(self._at.provider, self._at.model, usage, self._own_price)
 
     @classmethod
     async def preload(cls) -> Any:
@@ -118,6 +128,26 @@ class RemoteModel(ABC):
                 "malformed", f"The reply is not what the protocol says ({type(error).__name__}: {error})."
             ) from None
         yield draft.finish(self._at, request)
+
+    async def offered(self) -> tuple[str, ...]:
+        """Names of the models that the server lists, sorted; none where it has no list.
+
+        Raises ModelError.
+        """
+        await self.warm()
+        import httpx2
+
+        try:
+            listed = await self._client.models.list()
+            return tuple(sorted({str(one.id) for one in listed.data or () if one.id}))
+        except (self._sdk.APIError, httpx2.RequestError) as error:
+            fault = self._transport_fault(error)
+            if fault.kind == "not_found":
+                return ()
+            raise fault from None
+        except (ValueError, TypeError, AttributeError) as error:
+            what = f"The list of models is not what the protocol says ({type(error).__name__})."
+            raise self._at.fault("malformed", what) from None
 
     @abstractmethod
     def _connect(self) -> Any:

@@ -328,6 +328,9 @@ class Usage(Value, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    """Read from the provider's cache."""
+    cache_write_tokens: int = 0
+    """Written to the provider's cache, which some charge more for."""
     reported: bool = True
     """False when the server sent none and the numbers are estimates."""
 

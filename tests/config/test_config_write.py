@@ -140,11 +140,15 @@ VALUES = {
     str: TEXTS,
     tuple: st.lists(TEXTS, max_size=4).map(tuple),
 }
+WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
+MODELS = st.lists(st.builds("{}:{}; context=9".format, WORDS, WORDS), max_size=3).map(tuple)
 
 
 def values(key: str):
     """Values that a setting may have."""
     field = fields()[key]
+    if field.lists_models:
+        return MODELS
     if field.kind is int:
         bounds = msgspec.inspect.type_info(field.type)
         return st.integers(bounds.ge or 0, bounds.le or 1_000_000)

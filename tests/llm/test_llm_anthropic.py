@@ -64,7 +64,9 @@ async def test_usage_is_a_running_total_over_the_events(anthropic_lab: Lab) -> N
     }
     anthropic_lab.server.plan(Fault(events=(start(counts), *TEXT, *end("end_turn", 42))))
     _, reply = await anthropic_lab.ask()
-    assert reply.usage == Usage(input_tokens=1012, output_tokens=42, cached_tokens=700)
+    assert reply.usage == Usage(
+        input_tokens=1012, output_tokens=42, cached_tokens=700, cache_write_tokens=300
+    )
 
 
 async def test_without_usage_the_counts_are_marked_as_estimates(anthropic_lab: Lab) -> None:

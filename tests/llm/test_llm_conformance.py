@@ -9,6 +9,7 @@ from servers.lab import CALL, FIND, KEY, REQUEST, TEXT, Lab
 from servers.wire import Fault
 
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
+from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports import Delta, Message
 from alita_tui.spine.values import ToolRequest, Usage
 
@@ -119,10 +120,40 @@ async def test_an_empty_reply_is_an_error(lab: Lab) -> None:
 
 
 async def test_usage_counts_the_cached_tokens_into_the_input(lab: Lab) -> None:
-    usage = Usage(input_tokens=1000, output_tokens=50, cached_tokens=800)
+    usage = Usage(input_tokens=1000, output_tokens=50, cached_tokens=800, cache_write_tokens=150)
     lab.server.plan(Fault(script=ScriptReply(text="ok", usage=usage)))
     _, reply = await lab.ask()
     assert reply.usage == usage
+
+
+# --- lists of models ----------------------------------------------------------------------
+
+
+async def test_the_server_says_which_models_it_has(lab: Lab) -> None:
+    assert await lab.model.offered() == ("model-a", "model-b")
+    assert lab.server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("body", [b'{"object": "list", "data": []}', b'{"data": null}'])
+async def test_a_server_may_list_no_models(lab: Lab, body: bytes) -> None:
+    lab.server.plan(Fault(body=body))
+    assert await lab.model.offered() == ()
+
+
+async def test_a_server_may_have_no_list_at_all(lab: Lab) -> None:
+    lab.server.plan(Fault(status=404))
+    assert await lab.model.offered() == ()
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [(Fault(status=401), "auth"), (Fault(body=b"<html>"), "malformed"), (Fault(body=b"[1]"), "malformed")],
+)
+async def test_a_list_that_cannot_be_read_is_an_error(lab: Lab, fault: Fault, kind: str) -> None:
+    lab.server.plan(fault)
+    with pytest.raises(ModelError) as caught:
+        await lab.model.offered()
+    assert caught.value.kind == kind
 
 
 # --- what is sent -------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """How both adapters fail: one kind for each fault, no part of a reply, no word of a key."""
 
 import socket
+import subprocess
 from contextlib import aclosing
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -123,6 +125,38 @@ async def test_a_proxy_is_not_asked_for_this_machine(lab: Lab, monkeypatch: pyte
         await other.model.aclose()
         assert (error.kind, host in error.message) == ("connection", True)
     assert lab.server.requests == []
+
+
+async def test_a_proxy_is_asked_for_other_hosts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", lab.server.origin)
+    other = open_lab(lab.vendor, lab.server, base_url="http://models.example/v1")
+    lab.server.plan(Fault(status=503))
+    error = await other.fail()
+    await other.model.aclose()
+    assert error.kind == "overloaded"
+    assert lab.server.requests[0].path.startswith("http://models.example/v1/")
+
+
+async def test_a_certificate_authority_of_ones_own_is_trusted(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pem = tmp_path / "server.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+         "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(pem), "-out", str(tmp_path / "ca.pem")],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    pem.write_text(pem.read_text() + (tmp_path / "ca.pem").read_text())
+    with type(lab.server)(api_key=KEY, tls=pem) as server:
+        stranger = open_lab(lab.vendor, server)
+        assert (await stranger.fail()).kind == "connection"
+        await stranger.model.aclose()
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        friend = open_lab(lab.vendor, server)
+        server.plan(Fault(script=TEXT))
+        _, reply = await friend.ask()
+        await friend.model.aclose()
+    assert reply.text == TEXT.text
 
 
 async def test_a_refused_connection_names_the_host(lab: Lab) -> None:

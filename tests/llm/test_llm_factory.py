@@ -1,8 +1,10 @@
 """Presets, prices, retries, opening and probing a model."""
 
 import json
+import re
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,7 +16,7 @@ from servers.wire import Fault
 from alita_tui.llm.factory import ModelSpec, open_model, preload, probe, sdk_of
 from alita_tui.llm.faults import retry_after
 from alita_tui.llm.presets import PRESETS, preset
-from alita_tui.llm.prices import price
+from alita_tui.llm.prices import OwnPrice, price, table_of, window
 from alita_tui.llm.retrying import wait_before_retry
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ConfigError, ModelError
@@ -64,6 +66,30 @@ def test_cached_input_is_cheaper_and_counted_once() -> None:
     cached = price("anthropic", "claude-sonnet-4-5", Usage(input_tokens=1_000_000, cached_tokens=1_000_000))
     assert plain is not None and cached is not None
     assert cached == pytest.approx(plain / 10)
+
+
+def test_what_is_written_to_the_cache_costs_more_than_plain_input() -> None:
+    plain = price("anthropic", "claude-sonnet-4-5", Usage(input_tokens=1_000_000))
+    written = price(
+        "anthropic", "claude-sonnet-4-5", Usage(input_tokens=1_000_000, cache_write_tokens=1_000_000)
+    )
+    assert plain is not None and written == pytest.approx(plain * 1.25)
+
+
+def test_an_own_price_goes_before_the_table() -> None:
+    own = OwnPrice(input_usd=1.0, output_usd=4.0)
+    usage = Usage(input_tokens=1_000_000, output_tokens=500_000)
+    assert price("openai", "gpt-5-mini", usage, own) == price("ollama", "x", usage, own) == 3.0
+
+
+def test_the_table_says_how_old_it_is() -> None:
+    assert re.fullmatch(r"genai-prices [\d.]+, newest change 20\d\d-\d\d-\d\d", table_of(date(2027, 1, 1)))
+    assert table_of(date(2000, 1, 1)).startswith("genai-prices")
+
+
+def test_the_table_knows_how_much_a_model_reads() -> None:
+    assert window("anthropic", "claude-sonnet-4-5") >= 200_000
+    assert window("ollama", "qwen3:8b") == 0
 
 
 def test_output_adds_to_input() -> None:
@@ -184,6 +210,7 @@ async def test_a_probe_says_what_works(lab: Lab) -> None:
     assert (result.ok, result.streams, result.calls_tools, result.reports_usage) == (True,) * 4
     assert not result.has_price
     assert 0 < result.first_piece_ms <= result.total_ms
+    assert result.tokens_per_second > 0
     assert len(lab.server.requests) == 1
 
 

@@ -96,11 +96,19 @@ class AnthropicServer(ModelServer):
         kind = ERRORS.get(status, "api_error")
         return {"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_01"}
 
+    def models_body(self) -> Any:
+        names = ["model-b", "model-a"]
+        shown = [
+            {"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"}
+            for name in names
+        ]
+        return {"data": shown, "has_more": False, "first_id": names[0], "last_id": names[-1]}
+
     def stream(self, reply: ScriptReply, body: Any) -> list[bytes]:
         usage = reply.usage or Usage(input_tokens=10, output_tokens=5)
         counts = {
-            "input_tokens": usage.input_tokens - usage.cached_tokens,
-            "cache_creation_input_tokens": 0,
+            "input_tokens": usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens,
+            "cache_creation_input_tokens": usage.cache_write_tokens,
             "cache_read_input_tokens": usage.cached_tokens,
             "output_tokens": 1,
         }

@@ -63,6 +63,12 @@ class OpenAIServer(ModelServer):
         kind = "server_error" if status >= 500 else "invalid_request_error"
         return {"error": {"message": text, "type": kind, "param": None, "code": None}}
 
+    def models_body(self) -> Any:
+        return {
+            "object": "list",
+            "data": [{"id": name, "object": "model"} for name in ("model-b", "model-a")],
+        }
+
     def stream(self, reply: ScriptReply, body: Any) -> list[bytes]:
         asked = bool(body.get("stream_options", {}).get("include_usage"))
         more: dict[str, Any] = {"usage": None} if asked else {}
@@ -84,7 +90,10 @@ class OpenAIServer(ModelServer):
                 "prompt_tokens": reply.usage.input_tokens,
                 "completion_tokens": reply.usage.output_tokens,
                 "total_tokens": reply.usage.input_tokens + reply.usage.output_tokens,
-                "prompt_tokens_details": {"cached_tokens": reply.usage.cached_tokens, "audio_tokens": 0},
+                "prompt_tokens_details": {
+                    "cached_tokens": reply.usage.cached_tokens,
+                    "cache_write_tokens": reply.usage.cache_write_tokens,
+                },
                 "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
             }
             events.append(data({**HEAD, "choices": [], "usage": usage}))

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import ssl
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from alita_tui.llm.scripted import Script, ScriptReply, choose
@@ -62,8 +64,16 @@ class Fault:
 class ModelServer(ABC):
     """Answers with a script's replies. Serves while its context is open, sync or async."""
 
-    def __init__(self, script: Script | None = None, *, api_key: str = "", delay: float = 0.0) -> None:
-        """With `api_key` another key is refused; `delay` is in seconds per event."""
+    def __init__(
+        self,
+        script: Script | None = None,
+        *,
+        api_key: str = "",
+        delay: float = 0.0,
+        tls: Path | None = None,
+    ) -> None:
+        """With `api_key` another key is refused; `delay` is in seconds per event; `tls` is key and chain."""
+        self.tls = tls
         self.script = script
         self.api_key = api_key
         self.delay = delay
@@ -112,7 +122,7 @@ class ModelServer(ABC):
 
     @property
     def origin(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self._port}"
 
     @property
     @abstractmethod
@@ -134,6 +144,9 @@ class ModelServer(ABC):
 
     @abstractmethod
     def error_body(self, status: int, text: str) -> Any: ...
+
+    @abstractmethod
+    def models_body(self) -> Any: ...
 
     @abstractmethod
     def stream(self, reply: ScriptReply, body: Any) -> list[bytes]:
@@ -166,7 +179,11 @@ class ModelServer(ABC):
                 if not talks:
                     self.all_left.set()
 
-        server = await asyncio.start_server(talk, "127.0.0.1", 0, limit=16 << 20)
+        context = None
+        if self.tls is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(self.tls)
+        server = await asyncio.start_server(talk, "127.0.0.1", 0, limit=16 << 20, ssl=context)
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
@@ -196,6 +213,8 @@ class ModelServer(ABC):
             return await self._plain(writer, 200, fault.body, fault.headers)
         if self.api_key and self.key_of(headers) != self.api_key:
             return await self._plain(writer, 401, self._json(self.error_body(401, "invalid key")), {})
+        if method == "GET" and path.partition("?")[0] == "/v1/models":
+            return await self._plain(writer, 200, self._json(self.models_body()), {})
         if path != self.path or method != "POST":
             return await self._plain(writer, 404, self._json(self.error_body(404, f"no {path}")), {})
         try:

@@ -1,0 +1,119 @@
+"""Models as the settings write them: `provider:name; option=value; …`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from alita_tui.config.near import nearest
+from alita_tui.config.settings import Settings
+from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+
+Price = Annotated[float, Meta(ge=0, le=100_000)]
+
+
+class ModelEntry(Value, frozen=True):
+    """One model and its limits. Every field after `name` is an option of the text form."""
+
+    provider: str
+    name: str
+    base_url: str = ""
+    """Address of the server; empty: the provider's own."""
+    key: str = ""
+    """Name under which its key is kept; empty: the provider's."""
+    tools: Literal["", "native", "text"] = ""
+    """How it calls tools: `native`, by the text protocol, or (empty) as its first use shows."""
+    context: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
+    """Tokens that it reads at most; 0: as the price table says."""
+    max_usd: Price | None = None
+    """A call that could cost more goes to the next candidate."""
+    input_usd: Price | None = None
+    """Own price in US dollars for a million tokens read."""
+    output_usd: Price | None = None
+    """Own price in US dollars for a million tokens written."""
+
+    @property
+    def full_name(self) -> str:
+        """`provider:name`."""
+        return f"{self.provider}:{self.name}"
+
+    @property
+    def text(self) -> str:
+        """The entry as the settings write it."""
+        given = msgspec.to_builtins(self)  # defaults are left out
+        options = (f"{name}={value}" for name, value in given.items() if name not in ("provider", "name"))
+        return "; ".join((self.full_name, *options))
+
+
+OPTIONS: dict[str, Any] = {
+    field.name: field.type
+    for field in msgspec.structs.fields(ModelEntry)
+    if field.name not in ("provider", "name")
+}
+
+
+def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> ModelEntry:
+    """An entry from its text; options that it leaves out are those of the known model of that name.
+
+    Raises ConfigError that names the place and the nearest option.
+    """
+    head, *rest = (part.strip() for part in text.split(";"))
+    provider, colon, name = head.partition(":")
+    if not colon or not provider or not name:
+        raise ConfigError(
+            f"{where}: a model is written provider:name, not {one_line(head, 80)!r}.",
+            hint='For example "ollama:qwen3:8b; context=32768".',
+        )
+    given: dict[str, object] = {}
+    for part in filter(None, rest):
+        option, _, value = (piece.strip() for piece in part.partition("="))
+        given[option] = _value(option, value, where)
+    base = next((one for one in known if one.full_name == head), None) or ModelEntry(
+        provider=provider, name=name
+    )
+    entry: ModelEntry = msgspec.structs.replace(base, **given)
+    if (entry.input_usd is None) != (entry.output_usd is None):
+        raise ConfigError(
+            f"{where}: {head} has half a price.", hint="Set both input_usd and output_usd, or none."
+        )
+    return entry
+
+
+def _value(option: str, value: str, where: str) -> object:
+    if option not in OPTIONS:
+        near = nearest(option, OPTIONS)
+        raise ConfigError(
+            f"{where} has an unknown option {one_line(option, 40)!r} for a model.",
+            hint=f"Did you mean {near}?" if near else f"The options are {', '.join(OPTIONS)}.",
+        )
+    try:
+        return msgspec.convert(value, OPTIONS[option], strict=False)
+    except msgspec.ValidationError as error:
+        said = one_line(str(error), 80)
+        raise ConfigError(
+            f"{where}: the option {option} cannot be {one_line(value, 40)!r}. {said}."
+        ) from None
+
+
+def known_models(settings: Settings) -> tuple[ModelEntry, ...]:
+    """The models of `models.known`. Raises ConfigError."""
+    return tuple(read_entry(text, "models.known") for text in settings.models.known)
+
+
+def candidates(settings: Settings, role: str, *, chosen: bool = False) -> tuple[ModelEntry, ...]:
+    """The models of a role in order. With `chosen` the one of `model.*` alone, whatever the roles say.
+
+    Raises ConfigError.
+    """
+    known = known_models(settings)
+    listed = () if chosen else getattr(settings.roles, role) or settings.roles.orchestrator
+    if listed:
+        return tuple(read_entry(text, f"roles.{role}", known) for text in listed)
+    given = settings.model
+    entry = ModelEntry(provider=given.provider, name=given.name, base_url=given.base_url)
+    found = next((one for one in known if one.full_name == entry.full_name), entry)
+    return (msgspec.structs.replace(found, base_url=given.base_url or found.base_url),)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from alita_tui import __version__
 from alita_tui.config.load import Loaded, load
@@ -30,7 +30,8 @@ from alita_tui.spine.values import Check, MemoryItem
 if TYPE_CHECKING:
     from alita_tui.agent.orchestrator import Orchestrator
     from alita_tui.config.models import ModelEntry
-    from alita_tui.llm.factory import ModelSpec, OpenedModel, ProbeResult
+    from alita_tui.llm.factory import ModelSpec, ProbeResult
+    from alita_tui.llm.roster import Roster
     from alita_tui.memory.recall import Recollection
     from alita_tui.registry.shelf import Shelf
     from alita_tui.sandbox.engine import PodmanSandbox
@@ -167,14 +168,21 @@ class House:
             own_price=own,
         )
 
-    def model(self) -> OpenedModel:
-        """The configured model, or the recorded one. Imports no SDK yet; the keyring may block.
+    def models(self) -> Roster:
+        """The configured models of all roles, or the recorded one. Imports no SDK; the keyring may block.
 
         Raises ConfigError.
         """
-        from alita_tui.llm.factory import open_model
+        from alita_tui.llm.roster import Roster, Seat
 
-        return open_model(self.model_spec(self.candidates("orchestrator")[0]))
+        roles: dict[ModelRole, tuple[Seat, ...]] = {
+            role: tuple(
+                Seat(spec=self.model_spec(entry), context=entry.context, max_usd=entry.max_usd)
+                for entry in self.candidates(role)
+            )
+            for role in get_args(ModelRole)
+        }
+        return Roster(roles)
 
     async def probe(self, entry: ModelEntry) -> ProbeResult:
         """One small real call of a model; what cannot be opened is the result too."""
@@ -307,16 +315,15 @@ class LiveSource:
 class Live:
     """One open session: its file, its engine, its stream. Meets `CommandSink`."""
 
-    def __init__(self, house: House, file: SessionFile, model: OpenedModel, *, parks: bool) -> None:
+    def __init__(self, house: House, file: SessionFile, models: Roster, *, parks: bool) -> None:
         from alita_tui.agent.calling import Budget, ModelCalls
         from alita_tui.agent.orchestrator import Orchestrator, Policy
-        from alita_tui.llm.retrying import wait_before_retry
         from alita_tui.toolsmith.gate import Gate
         from alita_tui.toolsmith.smith import Smith
 
         self._house = house
         self._file = file
-        self._model = model
+        self._models = models
         self.session_id = file.session_id
         history = file.envelopes()
         self.bus = Bus(file.session_id, file, now, history=history)
@@ -328,9 +335,8 @@ class Live:
         budget = house.loaded.settings.budget
         asker = ModelCalls(
             self.bus,
-            {"orchestrator": model},
+            models.router,
             Budget(usd=budget.session_usd or None, tokens=budget.task_tokens or None),
-            wait_before_retry,
             new_id,
         )
         gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
@@ -342,7 +348,7 @@ class Live:
             gate,
             limits=house.limits,
             max_repairs=budget.max_repairs,
-            model_name=model.name,
+            model_name=models.name,
             new_id=new_id,
             progress=self._progress,
         )
@@ -379,9 +385,11 @@ class Live:
             await self.bus.emit(e.SessionResumed(restored=restored.events, note=restored.note))
         else:
             opened = e.SessionOpened(
-                model=self._model.name, recorded=self._model.recorded, version=__version__
+                model=self._models.name, recorded=self._models.recorded, version=__version__
             )
             await self.bus.emit(opened)
+        for problem in self._models.problems:
+            await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
         status = await self._sandbox.status()
         await self.bus.emit(e.SandboxChecked(status=status))
@@ -397,7 +405,7 @@ class Live:
         """Let everything go, each part even where another fails."""
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)
-            parts.push_async_callback(self._model.aclose)
+            parts.push_async_callback(self._models.aclose)
             parts.push_async_callback(self._web.close)
             parts.push_async_callback(self._sandbox.close)
             if self._warming is not None:
@@ -446,13 +454,13 @@ def open_file(house: House, which: str | None) -> SessionFile:
 
 
 async def live(house: House, which: str | SessionFile | None = None, *, parks: bool) -> Live:
-    """A session with its engine, not yet running. Raises what `open_file` and `House.model` raise."""
-    model = await asyncio.to_thread(house.model)
+    """A session with its engine, not yet running. Raises what `open_file` and `House.models` raise."""
+    models = await asyncio.to_thread(house.models)
     if which is None or isinstance(which, str):
         file = await asyncio.to_thread(open_file, house, which)
     else:
         file = which
-    return Live(house, file, model, parks=parks)
+    return Live(house, file, models, parks=parks)
 
 
 def recording(house: House, which: str | None) -> tuple[Envelope, ...]:

@@ -1,27 +1,18 @@
-"""One model call as the agent and the toolsmith make it: budget, stream, record, retry."""
+"""One model call as the agent and the toolsmith make it: routed, budgeted, streamed, recorded."""
 
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Protocol
 
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import BudgetExceeded, ModelError
-from alita_tui.spine.ports import Delta, Model, ModelRequest, Reply
+from alita_tui.spine.ports import Candidate, Delta, Model, ModelRequest, Reply, Route, Router
 from alita_tui.spine.values import Usage, Value, digest_of
-
-
-class RetryPolicy(Protocol):
-    """Seconds to wait before another attempt, or None for no other attempt."""
-
-    def __call__(self, error: ModelError, attempt: int, jitter: float) -> float | None:
-        """Decide about attempt number `attempt` (1 after the first failure); jitter is in [0, 1)."""
 
 
 class Budget(Value, frozen=True):
@@ -37,62 +28,87 @@ class ModelCalls:
     def __init__(
         self,
         bus: Bus,
-        models: Mapping[str, Model],
+        router: Router,
         budget: Budget,
-        retry: RetryPolicy,
         new_id: Callable[[], str],
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._bus = bus
-        self._models = models
+        self._router = router
         self._budget = budget
-        self._retry = retry
         self._new_id = new_id
-        self._usd, self._tokens, self._unpriced = spent(bus.history)
+        self._sleep = sleep
+        self._serving: dict[e.ModelRole, str] = {}
         self._said: list[str] = []
+        self._usd, self._tokens, self._unpriced = spent(bus.history)
 
     async def ask(self, request: ModelRequest) -> Reply:
         """See `Asker.ask`."""
-        model = self._models.get(request.role) or self._models["orchestrator"]
-        attempt = 0
-        while True:
-            self._check(model, request)
-            call_id = self._new_id()
-            started = time.monotonic()
-            try:
-                reply = await self._stream(model, request, call_id)
-            except ModelError as error:
-                attempt += 1
-                wait = self._retry(error, attempt, random.random())  # noqa: S311  # jitter, no secret
-                await self._bus.emit(
-                    e.ModelFailed(
-                        call_id=call_id,
-                        role=request.role,
-                        model=model.name,
-                        error=error.kind,
-                        text=error.message,
-                        hint=error.hint,
-                        retry_in=wait,
-                    )
-                )
-                if wait is None:
-                    raise
-                await asyncio.sleep(wait)
-                continue
-            await self._record(model, request, call_id, reply, (time.monotonic() - started) * 1000)
-            return reply
+        worst = estimate(request)
+        route = self._router.route(
+            request.role, worst.input_tokens + worst.output_tokens, lambda model: model.price(worst)
+        )
+        held: Candidate | None = None
+        try:
+            turn = route.next()
+            while True:
+                if not isinstance(turn, Candidate):
+                    await self._sleep(turn)
+                    turn = route.next()
+                    continue
+                held = turn
+                await self._enter(request.role, route, held)
+                self._check(held.model, worst)
+                call_id = self._new_id()
+                try:
+                    reply = await self._attempt(held.model, request, call_id)
+                except ModelError as error:
+                    route.failed(held, error)
+                    following = _next(route)
+                    held = following if isinstance(following, Candidate) else None
+                    await self._record_failure(request, turn.name, call_id, error, following)
+                    if isinstance(following, ModelError):
+                        raise following from None
+                    turn = following
+                    continue
+                route.replied(held)
+                held = None
+                await self._tell_changes()
+                return reply
+        finally:
+            if held is not None:
+                route.released(held)
 
     @property
     def unfinished(self) -> str:
         """See `Asker.unfinished`."""
         return "".join(self._said)
 
-    async def _stream(self, model: Model, request: ModelRequest, call_id: str) -> Reply:
-        reply: Reply | None = None
+    async def _enter(self, role: e.ModelRole, route: Route, one: Candidate) -> None:
+        """Tell when the role is served by another model than before."""
+        await self._tell_changes()
+        previous = self._serving.get(role, route.first)
+        self._serving[role] = one.name
+        if previous != one.name:
+            reason = route.why(previous, one)
+            await self._bus.emit(
+                e.ProviderFailedOver(role=role, previous=previous, model=one.name, reason=reason)
+            )
+
+    async def _tell_changes(self) -> None:
+        for change in self._router.changes():
+            await self._bus.emit(change)
+
+    async def _attempt(self, model: Model, request: ModelRequest, call_id: str) -> Reply:
+        started = time.monotonic()
+        first, reply = 0.0, None
         self._said.clear()
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
                 match piece:
                     case Delta(channel=channel, text=text):
+                        first = first or (time.monotonic() - started) * 1000
                         if channel == "text":
                             self._said.append(text)
                         self._bus.hint(
@@ -103,15 +119,6 @@ class ModelCalls:
         self._said.clear()
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
-        return reply
-
-    async def _record(
-        self, model: Model, request: ModelRequest, call_id: str, reply: Reply, duration_ms: float
-    ) -> None:
-        cost = model.price(reply.usage)
-        self._usd += cost or 0.0
-        self._tokens += reply.usage.input_tokens + reply.usage.output_tokens
-        self._unpriced += cost is None
         await self._bus.emit(
             e.ModelReplied(
                 call_id=call_id,
@@ -122,10 +129,47 @@ class ModelCalls:
                 requests=reply.requests,
                 stop=reply.stop,
                 usage=reply.usage,
-                duration_ms=duration_ms,
+                duration_ms=(time.monotonic() - started) * 1000,
+                first_ms=first,
                 prompt=digest_of(request.system)[:12],
             )
         )
+        await self._settle(model, call_id, reply)
+        return reply
+
+    async def _record_failure(
+        self,
+        request: ModelRequest,
+        model: str,
+        call_id: str,
+        error: ModelError,
+        following: Candidate | float | ModelError,
+    ) -> None:
+        match following:
+            case ModelError():
+                wait = None
+            case Candidate():
+                wait = 0.0
+            case _:
+                wait = following
+        await self._bus.emit(
+            e.ModelFailed(
+                call_id=call_id,
+                role=request.role,
+                model=model,
+                error=error.kind,
+                text=error.message,
+                hint=error.hint,
+                retry_in=wait,
+            )
+        )
+        await self._tell_changes()
+
+    async def _settle(self, model: Model, call_id: str, reply: Reply) -> None:
+        cost = model.price(reply.usage)
+        self._usd += cost or 0.0
+        self._tokens += reply.usage.input_tokens + reply.usage.output_tokens
+        self._unpriced += cost is None
         await self._bus.emit(
             e.BudgetSpent(
                 call_id=call_id,
@@ -137,10 +181,8 @@ class ModelCalls:
             )
         )
 
-    def _check(self, model: Model, request: ModelRequest) -> None:
-        """Refuse a call that could break a cap: input by length, output at its maximum."""
-        text = len(request.system) + sum(len(m.text) + len(str(m.requests)) for m in request.messages)
-        worst = Usage(input_tokens=text // 3 + 500, output_tokens=request.max_tokens)
+    def _check(self, model: Model, worst: Usage) -> None:
+        """Refuse a call that could break a cap."""
         hint = "Raise it with `alita config set budget.session_usd N` and resume the session."
         cost = model.price(worst)
         if self._budget.usd is not None and cost is not None and self._usd + cost > self._budget.usd:
@@ -154,6 +196,19 @@ class ModelCalls:
                 f"The next call could take {tokens} tokens; {self._tokens} of {self._budget.tokens} are spent.",
                 hint="Raise it with `alita config set budget.task_tokens N` and resume the session.",
             )
+
+
+def _next(route: Route) -> Candidate | float | ModelError:
+    try:
+        return route.next()
+    except ModelError as last:
+        return last
+
+
+def estimate(request: ModelRequest) -> Usage:
+    """What a call takes at most: its input by length, its output at the maximum."""
+    text = len(request.system) + sum(len(m.text) + len(str(m.requests)) for m in request.messages)
+    return Usage(input_tokens=text // 3 + 500, output_tokens=request.max_tokens, reported=False)
 
 
 def spent(history: Iterable[Envelope]) -> tuple[float, int, int]:

@@ -34,6 +34,7 @@ ModelErrorKind = Literal[
     "context",  # the conversation is longer than the model's window
     "refused",  # the model declined
     "bad_request",  # any other 4xx
+    "no_tools",  # it cannot call tools natively; the text protocol is used from now on
     "unavailable",  # no model is configured, or its SDK is missing
 ]
 

@@ -188,6 +188,8 @@ class ModelReplied(Fact, frozen=True):
     stop: str = ""
     usage: Usage = Usage()
     duration_ms: float = 0.0
+    first_ms: float = 0.0
+    """Until the first piece came; 0 when none came before the whole."""
     prompt: str = ""
     """Version (hash) of the prompt text in use."""
 
@@ -203,6 +205,31 @@ class ModelFailed(Fact, frozen=True):
     hint: str = ""
     retry_in: float | None = None
     """Seconds until the next attempt; None when none follows."""
+
+
+class ProviderFailedOver(Fact, frozen=True):
+    """A role is served by another model than before; the conversation goes on with it as it was."""
+
+    role: ModelRole
+    previous: str
+    model: str
+    """Both as `provider:model`."""
+    reason: str
+
+
+ProviderState = Literal["closed", "half_open", "open", "disabled"]
+
+
+class ProviderChanged(Fact, frozen=True):
+    """Whether a model is asked: always, only to see if it is back, not for a while, or not at all."""
+
+    model: str
+    """`provider:model`."""
+    state: ProviderState
+    reason: str = ""
+    """Why it is not closed."""
+    retry_in: float | None = None
+    """Seconds until it is tried again; None where no time is set."""
 
 
 class BudgetSpent(Fact, frozen=True):
@@ -482,6 +509,8 @@ SessionEvent = (
     | ModelDelta
     | ModelReplied
     | ModelFailed
+    | ProviderFailedOver
+    | ProviderChanged
     | BudgetSpent
     | ActionChosen
     | ActionFailed

@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
+import msgspec
+
 from alita_tui.spine.commands import Command
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import ModelRole
+from alita_tui.spine.errors import ModelError
+from alita_tui.spine.events import ModelRole, ProviderChanged
 from alita_tui.spine.values import (
     Capabilities,
     Json,
@@ -134,6 +137,57 @@ class Model(Protocol):
 
     def price(self, usage: Usage) -> float | None:
         """US dollars for a usage, or None when no price is known."""
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A model and the limits within which a role may use it."""
+
+    model: Model
+    context: int = 0
+    """Tokens that it reads at most; 0: not known."""
+    max_usd: float | None = None
+    """A call that could cost more goes to the next candidate."""
+
+    @property
+    def name(self) -> str:
+        """`provider:model`."""
+        return self.model.name
+
+
+class Route(Protocol):
+    """One call's way through the candidates of its role. Met by `llm`."""
+
+    def next(self) -> Candidate | float:
+        """The model to ask now, or the seconds to wait before asking here again.
+
+        Raises ModelError, the last one, when there is nobody left to ask.
+        """
+
+    @property
+    def first(self) -> str:
+        """The model that comes first in the role's order."""
+
+    def why(self, previous: str, one: Candidate) -> str:
+        """Why a call goes to this model and not to the one before."""
+
+    def replied(self, one: Candidate) -> None:
+        """It gave a whole reply."""
+
+    def failed(self, one: Candidate, error: ModelError) -> None:
+        """It gave none."""
+
+    def released(self, one: Candidate) -> None:
+        """The call was given up before there was an outcome."""
+
+
+class Router(Protocol):
+    """Which model is asked, and what follows from a failure. Met by `llm`."""
+
+    def route(self, role: ModelRole, tokens: int, usd: Callable[[Model], float | None]) -> Route:
+        """A call's way. `tokens` is what it sends and may get; `usd` what it could cost at a model."""
+
+    def changes(self) -> tuple[ProviderChanged, ...]:
+        """Models whose state changed since the last time this was asked."""
 
 
 class Asker(Protocol):

@@ -159,6 +159,7 @@ class Smith:
                     max_tokens=12_000,
                 )
             )
+            self._model = reply.model or self._model  # another one may have taken over
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:
                 draft = normalise(draft_from(_submitted(reply.requests)))

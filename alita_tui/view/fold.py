@@ -28,6 +28,7 @@ from alita_tui.view.model import (
     SessionView,
     TaskView,
 )
+from alita_tui.view.providers import changed, replied
 from alita_tui.view.trace import rows_for
 
 _LIVE_LIMIT = 16_384
@@ -116,7 +117,11 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.SandboxChecked(status=status):
             return replace(view, sandbox=status)
         case e.SessionResumed():
-            return replace(view, phase="idle" if view.phase == "closed" else view.phase)
+            # A new process begins with closed breakers.
+            fresh = tuple(
+                replace(one, state="closed", reason=SafeText(""), until=None) for one in view.providers
+            )
+            return replace(view, phase="idle" if view.phase == "closed" else view.phase, providers=fresh)
         case e.SessionClosed():
             return replace(view, phase="closed")
         case e.TaskSubmitted(task_id=task_id, text=text):
@@ -138,7 +143,10 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
                 input_tokens=view.spend.input_tokens + usage.input_tokens,
                 output_tokens=view.spend.output_tokens + usage.output_tokens,
             )
-            return replace(view, spend=spend, phase="acting" if role == "orchestrator" else view.phase)
+            phase: Phase = "acting" if role == "orchestrator" else view.phase
+            return replace(view, spend=spend, phase=phase, providers=replied(view.providers, event))
+        case e.ProviderChanged():
+            return replace(view, providers=changed(view.providers, envelope.at, event))
         case e.BudgetSpent(total_usd=total, limit_usd=limit, unpriced_calls=unpriced):
             spend = replace(view.spend, total_usd=total, limit_usd=limit, unpriced_calls=unpriced)
             return replace(view, spend=spend)
@@ -172,6 +180,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         ):
             return _build(view, envelope, event)
         case e.Steered() | e.Interrupted() | e.NoticeRaised() | e.ModelFailed() | e.MemoryWritten():
+            return view
+        case e.ProviderFailedOver():
             return view
         case e.UnknownEvent() | e.ModelDelta() | e.OutputChunk() | e.Progressed():
             return view

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine.events import TaskOutcome
+from alita_tui.spine.events import ProviderState, TaskOutcome
 from alita_tui.spine.text import SafeText
 from alita_tui.spine.values import (
     Finding,
@@ -180,6 +180,20 @@ class Spend(msgspec.Struct, frozen=True):
     unpriced_calls: int = 0
 
 
+class ProviderView(msgspec.Struct, frozen=True):
+    """A model that was asked, or that may not be asked for now."""
+
+    model: SafeText
+    state: ProviderState = "closed"
+    reason: SafeText = SafeText("")
+    until: datetime | None = None
+    """When it is tried again."""
+    tokens_per_second: float = 0.0
+    """Of its last reply; 0 when unknown."""
+    serves: bool = False
+    """True for the model that the orchestrator asked last."""
+
+
 class LiveOutput(msgspec.Struct, frozen=True):
     """What a run is printing right now."""
 
@@ -224,6 +238,7 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
     runs: tuple[SandboxRun, ...] = ()
     sandbox: SandboxStatus | None = None
     spend: Spend = Spend()
+    providers: tuple[ProviderView, ...] = ()
     question: Question | None = None
     recalled: tuple[MemoryItem, ...] = ()
     calls: tuple[tuple[str, str], ...] = ()

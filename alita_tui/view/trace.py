@@ -82,6 +82,12 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ModelFailed(text=text, hint=hint, retry_in=retry_in, error=error):
             title = text if retry_in is None else f"{text} Trying again in {retry_in:.0f} s."
             return row("error", title, hint, meta=error, tone="bad" if retry_in is None else "warn")
+        case e.ProviderFailedOver(previous=previous, model=model, reason=reason):
+            return row("notice", f"Going on with {model} instead of {previous}", reason, tone="warn")
+        case e.ProviderChanged(state="disabled", model=model, reason=reason):
+            return row("notice", f"{model} is not asked again until you act", reason, tone="bad")
+        case e.ProviderChanged():
+            return ()  # the status line says it
         case e.ActionChosen(action="plan" | "answer" | "ask_user"):
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):

@@ -9,9 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from simulation import VirtualTime
+
 from alita_tui.agent.calling import Budget, ModelCalls
 from alita_tui.agent.orchestrator import Orchestrator, Policy
-from alita_tui.llm.retrying import wait_before_retry
+from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.memory.recall import Recollection, episode, recipe
 from alita_tui.registry.shelf import Shelf
@@ -20,7 +22,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Command
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Job, Limits, Page, SearchPage
+from alita_tui.spine.ports import Candidate, Job, Limits, Page, SearchPage
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, Usage
 from alita_tui.store.desk import Desk
 from alita_tui.store.documents import DocumentTable
@@ -135,13 +137,9 @@ class Lab:
         new_id = lambda: f"id{next(self._ids)}"  # noqa: E731
         self.bus = Bus(self.file.session_id, self.file, now, history=self.file.envelopes())
         model = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
-        asker = ModelCalls(
-            self.bus,
-            {"orchestrator": model},
-            self.budget,
-            lambda *a: 0.0 if wait_before_retry(*a) else None,
-            new_id,
-        )
+        time = VirtualTime()
+        router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
+        asker = ModelCalls(self.bus, router, self.budget, new_id, sleep=time.sleep)
         gate = Gate(
             self.bus,
             self.desk,

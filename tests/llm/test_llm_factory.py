@@ -17,9 +17,8 @@ from alita_tui.llm.factory import ModelSpec, open_model, preload, probe, sdk_of
 from alita_tui.llm.faults import retry_after
 from alita_tui.llm.presets import PRESETS, preset
 from alita_tui.llm.prices import OwnPrice, price, table_of, window
-from alita_tui.llm.retrying import wait_before_retry
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
-from alita_tui.spine.errors import ConfigError, ModelError
+from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.values import Usage
 
 PING = ScriptReply(
@@ -111,29 +110,7 @@ def test_more_cached_than_sent_is_still_priced() -> None:
     assert price("openai", "gpt-5-mini", Usage(input_tokens=10, cached_tokens=99)) is not None
 
 
-# --- retries ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["rate_limit", "overloaded", "server", "timeout", "connection", "truncated"])
-def test_what_may_pass_is_tried_twice_more(kind) -> None:
-    error = ModelError(kind, "x")
-    assert [wait_before_retry(error, n, 0.0) for n in (1, 2, 3)] == [0.5, 1.0, None]
-    assert [wait_before_retry(error, n, 1.0) for n in (1, 2, 3)] == [1.0, 2.0, None]
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["auth", "payment", "not_found", "malformed", "context", "refused", "bad_request", "unavailable"],
-)
-def test_what_would_fail_again_is_not_tried(kind) -> None:
-    assert wait_before_retry(ModelError(kind, "x"), 1, 0.5) is None
-
-
-def test_a_wait_that_the_server_asks_for_is_kept_up_to_a_minute() -> None:
-    def wait(seconds: float) -> float | None:
-        return wait_before_retry(ModelError("rate_limit", "x", retry_after=seconds), 1, 0.0)
-
-    assert (wait(0), wait(7), wait(60), wait(61)) == (0.0, 7.0, 60.0, None)
+# --- waits ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,198 @@
+"""Which model is asked, and what follows from a failure: its kind decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from alita_tui.llm.breaker import Breaker
+from alita_tui.spine.errors import ModelError, ModelErrorKind
+from alita_tui.spine.events import ModelRole, ProviderChanged
+from alita_tui.spine.ports import Candidate, Model
+
+_AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated"})
+"""Likely over at once: the same model is asked again while its breaker is closed."""
+_ELSEWHERE: frozenset[ModelErrorKind] = frozenset(
+    {"connection", "timeout", "overloaded", "rate_limit", "malformed"}
+)
+"""Likely to last: the next model is asked now, the same one only where there is no other."""
+_OFF: frozenset[ModelErrorKind] = frozenset({"auth", "payment", "not_found", "unavailable"})
+"""Nothing but the person can mend it."""
+_ANSWERED: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request", "context", "no_tools"})
+"""No use to the caller, but from a server that works."""
+_NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
+"""Another attempt would end the same way."""
+_RETRIES = 2
+"""Further attempts on one model in one call."""
+_PATIENCE = 60.0
+"""Seconds that one call waits at most in all; a longer wait is the person's choice."""
+_BUSY = 0.25
+"""Seconds until one looks again where another call is just probing."""
+
+
+class Router:
+    """The candidates of every role, and one breaker for each of their models."""
+
+    def __init__(
+        self,
+        roles: Mapping[ModelRole, Sequence[Candidate]],
+        clock: Callable[[], float],
+        jitter: Callable[[], float],
+    ) -> None:
+        """`clock` is monotonic, in seconds; `jitter` gives numbers in [0, 1)."""
+        self._roles = {role: tuple(listed) for role, listed in roles.items()}
+        self._breakers = {one.name: Breaker() for listed in roles.values() for one in listed}
+        self._told = dict.fromkeys(self._breakers, ("closed", ""))
+        self.clock = clock
+        self.jitter = jitter
+
+    def route(self, role: ModelRole, tokens: int, usd: Callable[[Model], float | None]) -> Route:
+        """A call's way. `tokens` is what it sends and may get; `usd` what it could cost at a model."""
+        return Route(self, self._roles.get(role) or self._roles["orchestrator"], tokens, usd)
+
+    def breaker(self, name: str) -> Breaker:
+        """The breaker of a model."""
+        return self._breakers[name]
+
+    def enable(self, name: str) -> None:
+        """The person says that a model works again; an unknown name is passed over."""
+        if name in self._breakers:
+            self._breakers[name].enable()
+
+    def changes(self) -> tuple[ProviderChanged, ...]:
+        """What changed since the last time this was asked."""
+        found: list[ProviderChanged] = []
+        now = self.clock()
+        for name, breaker in self._breakers.items():
+            told = (breaker.state, breaker.reason)
+            if told == self._told[name]:
+                continue
+            self._told[name] = told
+            ready = breaker.ready_at(now)
+            waits = ready - now if ready is not None and breaker.state == "open" else None
+            found.append(
+                ProviderChanged(model=name, state=breaker.state, reason=breaker.reason, retry_in=waits)
+            )
+        return tuple(found)
+
+
+class Route:
+    """One call's way through the candidates of its role."""
+
+    def __init__(
+        self,
+        router: Router,
+        candidates: tuple[Candidate, ...],
+        tokens: int,
+        usd: Callable[[Model], float | None],
+    ) -> None:
+        self._router = router
+        self._left = [one for one in candidates if _fits(one, tokens, usd)]
+        self._last = ModelError(
+            "context",
+            f"No model of this role takes a call of about {tokens} tokens within its limits.",
+            hint="Add a model with a larger window or limit: `alita models add PROVIDER:NAME --role ROLE`.",
+        )
+        self._failures: dict[str, int] = {}
+        self._not_before: dict[str, float] = {}
+        self._stay: Candidate | None = None
+        self._probe = False
+        """True while the call that this route let through is a breaker's probe."""
+        self._order = [one.name for one in candidates]
+        self._waited = 0.0
+
+    def next(self) -> Candidate | float:
+        """The model to ask now, or the seconds to wait before asking here again.
+
+        Raises ModelError, the last one, when there is nobody left to ask.
+        """
+        now = self._router.clock()
+        soonest: float | None = None
+        if self._stay and self._router.breaker(self._stay.name).state != "closed":
+            self._stay = None
+        for one in (self._stay,) if self._stay else self._left:
+            breaker = self._router.breaker(one.name)
+            ready = breaker.ready_at(now)
+            if ready is None:
+                self._blame(one, breaker.cause)
+                if breaker.state == "disabled":
+                    continue
+                ready = now + _BUSY
+            ready = max(ready, self._not_before.get(one.name, 0.0))
+            if ready <= now and breaker.admit(now):
+                self._probe = breaker.state == "half_open"
+                return one
+            self._blame(one, breaker.cause)
+            soonest = ready if soonest is None else min(soonest, ready)
+        if soonest is None or self._waited + soonest - now > _PATIENCE:
+            raise self._last
+        self._waited += soonest - now
+        return soonest - now
+
+    @property
+    def first(self) -> str:
+        """The model that comes first in the role's order."""
+        return self._order[0]
+
+    def why(self, previous: str, one: Candidate) -> str:
+        """Why a call goes to this model and not to the one before."""
+        if previous in self._failures:
+            return self._last.message
+        if previous in self._order and (reason := self._router.breaker(previous).reason):
+            return reason
+        if previous in self._order[: self._order.index(one.name)]:
+            return f"the call is not within the limits of {previous}"
+        return "it comes first, and answers again"
+
+    def replied(self, one: Candidate) -> None:
+        """It gave a whole reply."""
+        self._router.breaker(one.name).succeed(self._router.clock())
+
+    def released(self, one: Candidate) -> None:
+        """The call was given up before there was an outcome."""
+        if self._probe:
+            self._router.breaker(one.name).release()
+
+    def failed(self, one: Candidate, error: ModelError) -> None:
+        """It gave none."""
+        now, breaker = self._router.clock(), self._router.breaker(one.name)
+        self._last, self._stay = error, None
+        count = self._failures[one.name] = self._failures.get(one.name, 0) + 1
+        self._not_before[one.name] = now + 2.0 ** (count - 2) * (0.5 + 0.5 * self._router.jitter())
+        kind = error.kind
+        if kind in _OFF:
+            breaker.disable(error)
+        elif error.retry_after is not None and kind in _ELSEWHERE:
+            breaker.cool(now + error.retry_after, error)
+        elif kind in _ANSWERED:
+            breaker.succeed(now)
+        else:
+            breaker.fail(now, error, probe=self._probe)
+        if kind in _NEVER:
+            self._left = []
+        elif kind in _OFF or kind in ("malformed", "context") or count > _RETRIES:
+            self._left = [
+                other for other in self._left if other is not one and not _smaller(other, one, kind)
+            ]
+        elif kind in _AGAIN and breaker.state == "closed":
+            self._stay = one
+        elif kind == "no_tools":
+            self._stay, self._not_before[one.name] = one, now
+
+    def _blame(self, one: Candidate, cause: ModelError | None) -> None:
+        """Where nobody was asked yet, the error is why this model is not."""
+        if not self._failures and cause is not None:
+            words = cause.message.removeprefix(f"{one.name}: ")
+            self._last = ModelError(
+                cause.kind, f"{one.name} is not asked for now: {words}", hint=cause.hint, status=cause.status
+            )
+
+
+def _fits(one: Candidate, tokens: int, usd: Callable[[Model], float | None]) -> bool:
+    if one.context and tokens > one.context:
+        return False
+    return one.max_usd is None or (usd(one.model) or 0.0) <= one.max_usd
+
+
+def _smaller(other: Candidate, one: Candidate, kind: ModelErrorKind) -> bool:
+    """True where a conversation that was too long for one is too long for the other as well."""
+    return kind == "context" and 0 < other.context <= one.context

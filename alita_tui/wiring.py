@@ -28,8 +28,10 @@ from alita_tui.spine.ports import Limits, Progress
 from alita_tui.spine.values import Check, MemoryItem
 
 if TYPE_CHECKING:
+    from alita_tui.agent.budget import Budget
     from alita_tui.agent.orchestrator import Orchestrator
     from alita_tui.config.models import ModelEntry
+    from alita_tui.config.settings import BudgetSettings
     from alita_tui.llm.factory import ModelSpec, ProbeResult
     from alita_tui.llm.roster import Roster
     from alita_tui.memory.recall import Recollection
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.desk import Desk
     from alita_tui.store.sessions import SessionFile, SessionShelf
+    from alita_tui.store.spend import SpendBook
     from alita_tui.toolsmith.gate import Decision
     from alita_tui.web.client import WebRoom
 
@@ -197,6 +200,13 @@ class House:
         finally:
             await model.aclose()
 
+    def spend_book(self, session_id: str) -> SpendBook:
+        """What is spent today, over all sessions. Raises StoreError."""
+        from alita_tui.store.spend import SpendBook
+
+        self.paths.prepare()
+        return SpendBook(self.paths.spend, session_id, lambda: now().astimezone().date())
+
     def sandbox_settings(self) -> SandboxSettings:
         """The sandbox's settings from ours."""
         import msgspec
@@ -298,6 +308,16 @@ class House:
         return (*settings, model)
 
 
+def _caps(chosen: BudgetSettings) -> Budget:
+    from alita_tui.agent.budget import Budget, Cap
+
+    return Budget(
+        task=Cap(usd=chosen.task_usd or None, tokens=chosen.task_tokens or None),
+        session=Cap(usd=chosen.session_usd or None, tokens=chosen.session_tokens or None),
+        day=Cap(usd=chosen.day_usd or None, tokens=chosen.day_tokens or None),
+    )
+
+
 class LiveSource:
     """What the session holds already, then what happens. Meets `EventSource`."""
 
@@ -316,8 +336,10 @@ class Live:
     """One open session: its file, its engine, its stream. Meets `CommandSink`."""
 
     def __init__(self, house: House, file: SessionFile, models: Roster, *, parks: bool) -> None:
-        from alita_tui.agent.calling import Budget, ModelCalls
+        from alita_tui.agent.calling import ModelCalls
         from alita_tui.agent.orchestrator import Orchestrator, Policy
+        from alita_tui.agent.purse import Purse
+        from alita_tui.agent.questions import Questions
         from alita_tui.toolsmith.gate import Gate
         from alita_tui.toolsmith.smith import Smith
 
@@ -333,12 +355,10 @@ class Live:
         self._web = house.web()
         self._loop = asyncio.get_running_loop()
         budget = house.loaded.settings.budget
-        asker = ModelCalls(
-            self.bus,
-            models.router,
-            Budget(usd=budget.session_usd or None, tokens=budget.task_tokens or None),
-            new_id,
-        )
+        questions = Questions(self.bus, parks=parks)
+        book = None if models.recorded else house.spend_book(file.session_id)
+        purse = Purse(self.bus, _caps(budget), questions, new_id, book=book)
+        asker = ModelCalls(self.bus, models.router, purse, new_id)
         gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
         smith = Smith(
             self.bus,
@@ -361,7 +381,10 @@ class Live:
             self._sandbox,
             house.memory,
             self._web,
-            policy=Policy(max_steps=budget.max_steps, run_limits=house.limits, parks=parks),
+            questions,
+            policy=Policy(
+                max_steps=budget.max_steps, reply_tokens=budget.reply_tokens, run_limits=house.limits
+            ),
             learn=self._learn,
             new_id=new_id,
             progress=self._progress,

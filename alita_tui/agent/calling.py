@@ -4,50 +4,46 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
+from alita_tui.agent.estimate import Scales, tokens_in, worst
+from alita_tui.agent.purse import Purse
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import BudgetExceeded, ModelError
+from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports import Candidate, Delta, Model, ModelRequest, Reply, Route, Router
-from alita_tui.spine.values import Usage, Value, digest_of
-
-
-class Budget(Value, frozen=True):
-    """Caps of a session. None: no cap."""
-
-    usd: float | None = None
-    tokens: int | None = None
+from alita_tui.spine.values import Usage, digest_of
 
 
 class ModelCalls:
-    """Meets `Asker`. Holds the spend of the session, restored from its history."""
+    """Meets `Asker`."""
 
     def __init__(
         self,
         bus: Bus,
         router: Router,
-        budget: Budget,
+        purse: Purse,
         new_id: Callable[[], str],
         *,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._bus = bus
         self._router = router
-        self._budget = budget
+        self._purse = purse
         self._new_id = new_id
         self._sleep = sleep
         self._serving: dict[e.ModelRole, str] = {}
         self._said: list[str] = []
-        self._usd, self._tokens, self._unpriced = spent(bus.history)
+        self._scales = Scales()
 
     async def ask(self, request: ModelRequest) -> Reply:
         """See `Asker.ask`."""
-        worst = estimate(request)
+        limit = worst(request)
         route = self._router.route(
-            request.role, worst.input_tokens + worst.output_tokens, lambda model: model.price(worst)
+            request.role,
+            limit.input_tokens + limit.output_tokens,
+            lambda model: model.price(self._scales.scaled(model.name, limit)),
         )
         held: Candidate | None = None
         try:
@@ -59,10 +55,9 @@ class ModelCalls:
                     continue
                 held = turn
                 await self._enter(request.role, route, held)
-                self._check(held.model, worst)
                 call_id = self._new_id()
                 try:
-                    reply = await self._attempt(held.model, request, call_id)
+                    reply = await self._paid(held.model, request, limit, call_id)
                 except ModelError as error:
                     route.failed(held, error)
                     following = _next(route)
@@ -100,15 +95,40 @@ class ModelCalls:
         for change in self._router.changes():
             await self._bus.emit(change)
 
-    async def _attempt(self, model: Model, request: ModelRequest, call_id: str) -> Reply:
+    async def _paid(self, model: Model, request: ModelRequest, limit: Usage, call_id: str) -> Reply:
+        """One attempt between its reservation and its settlement, however it ends."""
+        estimated = self._scales.scaled(model.name, limit)
+        await self._purse.reserve(call_id, request.role, model, estimated)
+        said: list[str] = []
+        usage: Usage | None = None
+        try:
+            reply = await self._attempt(model, request, call_id, said)
+            usage = reply.usage
+            self._scales.learn(model.name, limit, usage)
+            return reply
+        except ModelError as error:
+            usage = _billed(error, estimated, "".join(said))
+            raise
+        finally:
+            if usage is None:  # it was cancelled
+                usage = Usage(
+                    input_tokens=estimated.input_tokens,
+                    output_tokens=tokens_in("".join(said)),
+                    reported=False,
+                )
+            await self._purse.settle(call_id, request.role, model, usage, estimated=not usage.reported)
+
+    async def _attempt(self, model: Model, request: ModelRequest, call_id: str, said: list[str]) -> Reply:
+        """`said` is filled with all that comes, whatever becomes of it."""
         started = time.monotonic()
         first, reply = 0.0, None
-        self._said.clear()
+        self._said = []
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
                 match piece:
                     case Delta(channel=channel, text=text):
                         first = first or (time.monotonic() - started) * 1000
+                        said.append(text)
                         if channel == "text":
                             self._said.append(text)
                         self._bus.hint(
@@ -116,7 +136,7 @@ class ModelCalls:
                         )
                     case Reply():
                         reply = piece
-        self._said.clear()
+        self._said = []
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
         await self._bus.emit(
@@ -134,7 +154,6 @@ class ModelCalls:
                 prompt=digest_of(request.system)[:12],
             )
         )
-        await self._settle(model, call_id, reply)
         return reply
 
     async def _record_failure(
@@ -165,38 +184,6 @@ class ModelCalls:
         )
         await self._tell_changes()
 
-    async def _settle(self, model: Model, call_id: str, reply: Reply) -> None:
-        cost = model.price(reply.usage)
-        self._usd += cost or 0.0
-        self._tokens += reply.usage.input_tokens + reply.usage.output_tokens
-        self._unpriced += cost is None
-        await self._bus.emit(
-            e.BudgetSpent(
-                call_id=call_id,
-                cost_usd=cost,
-                total_usd=self._usd,
-                total_tokens=self._tokens,
-                limit_usd=self._budget.usd,
-                unpriced_calls=self._unpriced,
-            )
-        )
-
-    def _check(self, model: Model, worst: Usage) -> None:
-        """Refuse a call that could break a cap."""
-        hint = "Raise it with `alita config set budget.session_usd N` and resume the session."
-        cost = model.price(worst)
-        if self._budget.usd is not None and cost is not None and self._usd + cost > self._budget.usd:
-            raise BudgetExceeded(
-                f"The next call could cost ${cost:.2f}; ${self._usd:.2f} of ${self._budget.usd:.2f} are spent.",
-                hint=hint,
-            )
-        tokens = worst.input_tokens + worst.output_tokens
-        if self._budget.tokens is not None and self._tokens + tokens > self._budget.tokens:
-            raise BudgetExceeded(
-                f"The next call could take {tokens} tokens; {self._tokens} of {self._budget.tokens} are spent.",
-                hint="Raise it with `alita config set budget.task_tokens N` and resume the session.",
-            )
-
 
 def _next(route: Route) -> Candidate | float | ModelError:
     try:
@@ -205,17 +192,8 @@ def _next(route: Route) -> Candidate | float | ModelError:
         return last
 
 
-def estimate(request: ModelRequest) -> Usage:
-    """What a call takes at most: its input by length, its output at the maximum."""
-    text = len(request.system) + sum(len(m.text) + len(str(m.requests)) for m in request.messages)
-    return Usage(input_tokens=text // 3 + 500, output_tokens=request.max_tokens, reported=False)
-
-
-def spent(history: Iterable[Envelope]) -> tuple[float, int, int]:
-    """Dollars, tokens and unpriced calls of a session so far."""
-    usd, tokens, unpriced = 0.0, 0, 0
-    for envelope in history:
-        if isinstance(envelope.event, e.BudgetSpent):
-            spend = envelope.event
-            usd, tokens, unpriced = spend.total_usd, spend.total_tokens, spend.unpriced_calls
-    return usd, tokens, unpriced
+def _billed(error: ModelError, estimated: Usage, said: str) -> Usage:
+    """What a call that failed is likely to be billed: nothing unless the server had begun on it."""
+    if not said and error.kind not in ("timeout", "truncated", "malformed", "refused"):
+        return Usage()
+    return Usage(input_tokens=estimated.input_tokens, output_tokens=tokens_in(said), reported=False)

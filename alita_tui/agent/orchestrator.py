@@ -28,6 +28,7 @@ from alita_tui.agent.actions import (
 )
 from alita_tui.agent.context import conversation
 from alita_tui.agent.progress import ProgressWatch
+from alita_tui.agent.questions import Questions
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
@@ -43,7 +44,6 @@ from alita_tui.spine.errors import (
     AlitaError,
     ApprovalPending,
     BudgetExceeded,
-    ModelError,
     RegistryError,
     SandboxUnavailable,
     StoreError,
@@ -92,9 +92,8 @@ class Policy(Value, frozen=True):
     """Limits of a task."""
 
     max_steps: int = 30
+    reply_tokens: int = 8192
     run_limits: Limits = Limits()
-    parks: bool = False
-    """True where nobody can answer: a question ends the task instead of waiting."""
 
 
 class Orchestrator:
@@ -110,6 +109,7 @@ class Orchestrator:
         sandbox: Sandbox,
         memory: Memory,
         web: Web,
+        questions: Questions,
         *,
         policy: Policy,
         learn: Callable[[str], tuple[MemoryItem, ...]],
@@ -124,6 +124,7 @@ class Orchestrator:
         self._sandbox = sandbox
         self._memory = memory
         self._web = web
+        self._questions = questions
         self._policy = policy
         self._learn = learn
         self._new_id = new_id
@@ -133,7 +134,6 @@ class Orchestrator:
         self._queued: deque[str] = deque()
         self._work: asyncio.Task[None] | None = None
         self._interrupted = False
-        self._answers: dict[str, asyncio.Future[str]] = {}
 
     # --- commands -------------------------------------------------------------------------
 
@@ -177,9 +177,7 @@ class Orchestrator:
                 else:
                     await self._bus.emit(e.Steered(text=text))
             case AnswerQuestion(question_id=question_id, text=text):
-                future = self._answers.get(question_id)
-                if future is not None and not future.done():
-                    future.set_result(text)
+                self._questions.answer(question_id, text)
             case ResolveApproval():
                 if problem := self._verdicts.resolve(command):
                     await self._bus.emit(e.NoticeRaised(level="info", text=problem))
@@ -206,7 +204,7 @@ class Orchestrator:
 
     def _begin_unfinished(self) -> None:
         task = fold_all(self._bus.history).task
-        if task is not None and task.outcome in (None, "parked"):
+        if task is not None and task.outcome in (None, "parked", "budget"):
             self._bus.step = max((envelope.step for envelope in self._bus.history), default=0)
             self._work = asyncio.create_task(self._again(task.task_id), name="alita task")
 
@@ -253,7 +251,7 @@ class Orchestrator:
             ),
             span=task_id,
         )  # fmt: skip
-        if ended.outcome == "parked":
+        if ended.outcome in ("parked", "budget"):  # it goes on when the session is resumed
             return
         if ended.outcome in ("failed", "stuck", "step_limit") and (recipe := self._followed(task_id)):
             await asyncio.to_thread(self._memory.recipe_failed, recipe)
@@ -285,7 +283,7 @@ class Orchestrator:
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
         if view.question is not None:
-            await self._ask_again(view.question.question_id)
+            await self._questions.wait(view.question.question_id)
         unsettled = (
             "pending",
             "approved",
@@ -316,6 +314,7 @@ class Orchestrator:
                     messages=conversation(self._bus.history),
                     tools=specs(),
                     must_call="*",
+                    max_tokens=self._policy.reply_tokens,
                 )
             )
             try:
@@ -543,23 +542,7 @@ class Orchestrator:
             await self._bus.emit(e.LibraryLoaded(tools=self._shelf.cards()))
 
     async def _ask_person(self, action_id: str, question: str) -> None:
-        await self._bus.emit(e.QuestionAsked(question_id=action_id, text=question), span=action_id)
-        await self._ask_again(action_id)
-
-    async def _ask_again(self, question_id: str) -> None:
-        if self._policy.parks:
-            raise ModelError(
-                "unavailable",
-                "The agent asks a question and nobody can answer here.",
-                hint="Open the session in the console: `alita --session ID`.",
-            )
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._answers[question_id] = future
-        try:
-            text = await future
-        finally:
-            del self._answers[question_id]
-        await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=text), span=question_id)
+        await self._questions.ask(action_id, question)
 
     def _observed(self, seen: int) -> str:
         """What a step brought, without what differs each time."""

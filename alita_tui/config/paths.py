@@ -40,6 +40,11 @@ class Paths(Value, frozen=True):
         return self.data / "memory.json"
 
     @property
+    def spend(self) -> Path:
+        """What every session spent on every day."""
+        return self.data / "spend.json"
+
+    @property
     def mcp_box(self) -> Path:
         """Folder with the tools as portable files."""
         return self.data / "mcp_box"

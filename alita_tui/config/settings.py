@@ -58,8 +58,14 @@ class BudgetSettings(Value, frozen=True):
     """Cap of one task in US dollars; 0: none."""
     session_usd: Dollars = 10.0
     """Cap of one session in US dollars, kept across resume; 0: none."""
+    day_usd: Dollars = 25.0
+    """Cap of one day over all sessions in US dollars; 0: none."""
     task_tokens: Count = 1_000_000
     """Cap of one task in tokens, for models without a known price too; 0: none."""
+    session_tokens: Count = 0
+    """Cap of one session in tokens; 0: none."""
+    day_tokens: Count = 0
+    """Cap of one day over all sessions in tokens; 0: none."""
     reply_tokens: Positive = 8192
     """Longest single reply in tokens."""
     max_steps: Positive = 30

@@ -113,6 +113,8 @@ class QuestionAsked(Fact, frozen=True):
 
     question_id: str
     text: str
+    about: Literal["task", "budget"] = "task"
+    """`budget`: the run waits because its next call could break a cap."""
 
 
 class QuestionAnswered(Fact, frozen=True):
@@ -232,12 +234,47 @@ class ProviderChanged(Fact, frozen=True):
     """Seconds until it is tried again; None where no time is set."""
 
 
+BudgetScope = Literal["task", "session", "day"]
+BudgetUnit = Literal["usd", "tokens"]
+
+
+class BudgetReserved(Fact, frozen=True):
+    """A call is about to be made, and may cost up to this. On disk before it is."""
+
+    call_id: str
+    role: ModelRole
+    model: str
+    usd: float | None
+    """None when no price is known."""
+    tokens: int
+
+
+class BudgetRaised(Fact, frozen=True):
+    """The person allowed more, for this task, this session, or in this session for this day."""
+
+    scope: BudgetScope
+    unit: BudgetUnit
+    limit: float
+
+
 class BudgetSpent(Fact, frozen=True):
-    """What a call cost, and what is left."""
+    """What a call cost, and what is left. Ends its reservation."""
 
     call_id: str
     cost_usd: float | None
     """None when no price is known; never taken for zero."""
+    role: ModelRole | Literal[""] = ""
+    model: str = ""
+    tokens: int = 0
+    estimated: bool = False
+    """True where the provider told no counts: the call broke off, or the process ended meanwhile."""
+    saved_usd: float = 0.0
+    """What the provider's cache made it cheaper by."""
+    task_usd: float = 0.0
+    """Known spend of the task."""
+    task_limit_usd: float | None = None
+    day_usd: float = 0.0
+    """Known spend of the day over all sessions."""
     total_usd: float = 0.0
     """Known spend of the session."""
     total_tokens: int = 0
@@ -511,6 +548,8 @@ SessionEvent = (
     | ModelFailed
     | ProviderFailedOver
     | ProviderChanged
+    | BudgetReserved
+    | BudgetRaised
     | BudgetSpent
     | ActionChosen
     | ActionFailed
@@ -537,5 +576,5 @@ SessionEvent = (
     | UnknownEvent
 )
 
-BARRIERS = (ApprovalRequested, ApprovalResolved, ToolRegistered, ToolCalled)
+BARRIERS = (ApprovalRequested, ApprovalResolved, ToolRegistered, ToolCalled, BudgetReserved)
 """Events that are on disk before the engine goes on: no action outruns its record."""

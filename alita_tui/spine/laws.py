@@ -8,6 +8,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.events import (
     ApprovalRequested,
     ApprovalResolved,
+    BudgetSpent,
     BuildDrafted,
     LibraryLoaded,
     RequirementsLocked,
@@ -59,6 +60,7 @@ class _Court:
         self._resolved: set[str] = set()
         self._approved: dict[str, tuple[str, str]] = {}
         self._runnable: set[str] = set()
+        self._paid: set[str] = set()
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
@@ -91,6 +93,10 @@ class _Court:
                 self._approval(seq, event)
             case ToolCalled() | ToolReturned() | ToolFailed():
                 self._call(seq, event)
+            case BudgetSpent(call_id=call_id):
+                if call_id in self._paid:
+                    self.breach("paid once", seq, f"call {call_id} was paid twice")
+                self._paid.add(call_id)
             case _:
                 pass
 

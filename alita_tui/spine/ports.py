@@ -190,6 +190,31 @@ class Router(Protocol):
         """Models whose state changed since the last time this was asked."""
 
 
+class DaySpend(Value, frozen=True):
+    """What all sessions spent on a day, with what they have reserved."""
+
+    usd: float = 0.0
+    tokens: int = 0
+
+
+class DayBook(Protocol):
+    """The spend of a day over all sessions and processes. Met by `store`; blocks on the disk."""
+
+    def today(self) -> DaySpend:
+        """What is spent and reserved today. Raises StoreError."""
+
+    def reserve(
+        self, call_id: str, usd: float, tokens: int, *, limit_usd: float | None, limit_tokens: int | None
+    ) -> bool:
+        """Set money and tokens aside, unless that could break a cap; in one step, whoever else does so.
+
+        Raises StoreError.
+        """
+
+    def settle(self, call_id: str, usd: float, tokens: int) -> DaySpend:
+        """Put what a call took in place of its reservation. Raises StoreError."""
+
+
 class Asker(Protocol):
     """One model call as everyone makes it: routed, recorded, retried, paid. Met by `agent`."""
 

@@ -121,7 +121,10 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             fresh = tuple(
                 replace(one, state="closed", reason=SafeText(""), until=None) for one in view.providers
             )
-            return replace(view, phase="idle" if view.phase == "closed" else view.phase, providers=fresh)
+            # Whether the budget still does not do is found out anew.
+            question = view.question if view.question and view.question.about == "task" else None
+            now: Phase = "idle" if view.phase == "closed" else view.phase
+            return replace(view, phase=now, providers=fresh, question=question)
         case e.SessionClosed():
             return replace(view, phase="closed")
         case e.TaskSubmitted(task_id=task_id, text=text):
@@ -130,8 +133,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return replace(view, title=title, tasks=(*view.tasks, task), plan=(), phase="thinking")
         case e.PlanProposed(steps=steps):
             return replace(view, plan=tuple(one_line(step) for step in steps), phase="thinking")
-        case e.QuestionAsked(question_id=question_id, text=text):
-            return replace(view, question=Question(question_id, neutralise(text)), phase="asking")
+        case e.QuestionAsked(question_id=question_id, text=text, about=about):
+            return replace(view, question=Question(question_id, neutralise(text), about), phase="asking")
         case e.QuestionAnswered():
             return replace(view, question=None, phase="thinking")
         case e.TaskFinished():
@@ -181,7 +184,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return _build(view, envelope, event)
         case e.Steered() | e.Interrupted() | e.NoticeRaised() | e.ModelFailed() | e.MemoryWritten():
             return view
-        case e.ProviderFailedOver():
+        case e.ProviderFailedOver() | e.BudgetReserved() | e.BudgetRaised():
             return view
         case e.UnknownEvent() | e.ModelDelta() | e.OutputChunk() | e.Progressed():
             return view

@@ -167,6 +167,7 @@ class Question(msgspec.Struct, frozen=True):
 
     question_id: str
     text: SafeText
+    about: Literal["task", "budget"] = "task"
 
 
 class Spend(msgspec.Struct, frozen=True):

@@ -86,8 +86,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("notice", f"Going on with {model} instead of {previous}", reason, tone="warn")
         case e.ProviderChanged(state="disabled", model=model, reason=reason):
             return row("notice", f"{model} is not asked again until you act", reason, tone="bad")
-        case e.ProviderChanged():
+        case e.ProviderChanged() | e.BudgetReserved():
             return ()  # the status line says it
+        case e.BudgetRaised(scope=scope, unit=unit, limit=limit):
+            now = f"${limit:.2f}" if unit == "usd" else f"{limit:,.0f} tokens"
+            return row("notice", f"The {scope} may now cost {now}", tone="muted")
         case e.ActionChosen(action="plan" | "answer" | "ask_user"):
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):

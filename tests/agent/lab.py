@@ -11,8 +11,11 @@ from typing import Any
 
 from simulation import VirtualTime
 
-from alita_tui.agent.calling import Budget, ModelCalls
+from alita_tui.agent.budget import Budget
+from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.orchestrator import Orchestrator, Policy
+from alita_tui.agent.purse import Purse
+from alita_tui.agent.questions import Questions
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.memory.recall import Recollection, episode, recipe
@@ -134,12 +137,15 @@ class Lab:
 
     def _build(self) -> None:
         now = lambda: datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=next(self._ticks))  # noqa: E731
-        new_id = lambda: f"id{next(self._ids)}"  # noqa: E731
+        new_id = lambda: f"id{begun}x{next(self._ids)}"  # noqa: E731
+        begun = len(self.file.envelopes())  # ids are unique in a session, whoever goes on with it
         self.bus = Bus(self.file.session_id, self.file, now, history=self.file.envelopes())
         model = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
-        asker = ModelCalls(self.bus, router, self.budget, new_id, sleep=time.sleep)
+        questions = Questions(self.bus, parks=self.parks)
+        purse = Purse(self.bus, self.budget, questions, new_id)
+        asker = ModelCalls(self.bus, router, purse, new_id, sleep=time.sleep)
         gate = Gate(
             self.bus,
             self.desk,
@@ -150,8 +156,8 @@ class Lab:
         smith = Smith(self.bus, asker, self.sandbox, self.shelf, gate, limits=Limits(), max_repairs=4,
                       model_name=model.name, new_id=new_id, progress=lambda *_: None)  # fmt: skip
         self.engine = Orchestrator(
-            self.bus, asker, smith, gate, self.shelf, self.sandbox, self.memory, NoWeb(),
-            policy=Policy(parks=self.parks, **self.policy), new_id=new_id, progress=lambda *_: None,
+            self.bus, asker, smith, gate, self.shelf, self.sandbox, self.memory, NoWeb(), questions,
+            policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 import statistics
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,13 +16,19 @@ from servers.openai_server import OpenAIServer
 from servers.wire import Fault
 from simulation import PlayedModel, Tape, VirtualTime, fault
 
-from alita_tui.agent.calling import Budget, ModelCalls
+from alita_tui.agent.budget import Budget, Cap
+from alita_tui.agent.calling import ModelCalls
+from alita_tui.agent.estimate import worst
+from alita_tui.agent.purse import Purse
+from alita_tui.agent.questions import Questions
 from alita_tui.llm.router import Router
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import ModelError, ModelErrorKind
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import BudgetExceeded, ModelError, ModelErrorKind
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Candidate, Message, Model, ModelRequest, Reply
+from alita_tui.spine.ports import Candidate, Delta, Message, Model, ModelRequest, Reply
+from alita_tui.spine.values import Usage
 from alita_tui.view.fold import fold_all
 
 REQUEST = ModelRequest(role="orchestrator", system="s", messages=(Message(role="user", text="go"),))
@@ -30,14 +37,23 @@ REQUEST = ModelRequest(role="orchestrator", system="s", messages=(Message(role="
 class Desk:
     """One session's calls over played models."""
 
-    def __init__(self, *models: Model, budget: Budget | None = None, jitter: float = 0.5) -> None:
+    def __init__(
+        self,
+        *models: Model,
+        budget: Budget | None = None,
+        jitter: float = 0.5,
+        history: list[Envelope] | None = None,
+        ids: int = 0,
+    ) -> None:
         self.time = VirtualTime()
-        self.bus = Bus("s", Tape(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
-        self.ids = 0
+        self.bus = Bus("s", Tape(), lambda: datetime(2026, 11, 21, tzinfo=UTC), history=history or ())
+        self.ids = ids
         self.router = Router(
             {"orchestrator": [Candidate(model=model) for model in models]}, self.time, lambda: jitter
         )
-        self.calls = ModelCalls(self.bus, self.router, budget or Budget(), self.new_id, sleep=self.time.sleep)
+        self.questions = Questions(self.bus, parks=True)
+        self.purse = Purse(self.bus, budget or Budget(), self.questions, self.new_id)
+        self.calls = ModelCalls(self.bus, self.router, self.purse, self.new_id, sleep=self.time.sleep)
 
     def new_id(self) -> str:
         self.ids += 1
@@ -162,53 +178,173 @@ def bad_day(dice: random.Random) -> list[PlayedModel]:
         wait = dice.choice([None, None, 0.0, 3.0, 45.0, 4000.0])
         return fault(dice.choice(kinds), wait)
 
+    def usage(request: ModelRequest) -> Usage:
+        most = worst(request)
+        return Usage(
+            input_tokens=dice.randint(0, most.input_tokens), output_tokens=dice.randint(1, most.output_tokens)
+        )
+
     models = []
     for place in range(dice.randint(1, 3)):
         share, kinds = dice.random(), dice.sample(KINDS, dice.randint(1, 5))
-        models.append(PlayedModel(f"p:{place}", lambda share=share, kinds=kinds: plan(share, kinds)))  # type: ignore[misc]
+        models.append(
+            PlayedModel(
+                f"p:{place}",
+                lambda share=share, kinds=kinds: plan(share, kinds),  # type: ignore[misc]
+                usd=dice.choice([None, 0.002, 0.01]),
+                usage=usage,
+            )
+        )
     return models
 
 
-async def live_through(seed: int) -> Counter[str]:
-    dice = random.Random(seed)
-    models = bad_day(dice)
-    desk = Desk(*models)
-    ends: Counter[str] = Counter()
-    replies: list[Reply] = []
+class Life:
+    """One seed: calls alone and side by side, pauses, processes that die in the middle."""
 
-    async def ask() -> None:
-        attempts, slept = sum(model.attempts for model in models), desk.time.slept
+    def __init__(self, seed: int) -> None:
+        self.dice = random.Random(seed)
+        self.models = bad_day(self.dice)
+        self.cap = Cap(
+            usd=self.dice.choice([None, 0.1, 0.3]), tokens=self.dice.choice([None, 20_000, 60_000])
+        )
+        self.desk = Desk(*self.models, budget=Budget(session=self.cap))
+        self.ends: Counter[str] = Counter()
+
+    async def ask(self, *, alone: bool = False) -> None:
+        attempts, slept = sum(model.attempts for model in self.models), self.desk.time.slept
         try:
-            replies.append(await desk.calls.ask(REQUEST))
-            ends["answer"] += 1
-        except ModelError as error:
-            assert error.message
-            ends["stop"] += 1
-        if not side_by_side:
-            assert sum(model.attempts for model in models) - attempts <= 3 * len(models)
-            assert desk.time.slept - slept <= 60.0
+            reply = await self.desk.calls.ask(REQUEST)
+            assert [request.arguments for request in reply.requests] == [{"query": "half a"}]
+            self.ends["answer"] += 1
+        except (ModelError, BudgetExceeded) as error:
+            assert error.message and error.hint
+            self.ends["budget" if isinstance(error, BudgetExceeded) else "stop"] += 1
+        if alone:
+            assert sum(model.attempts for model in self.models) - attempts <= 3 * len(self.models)
+            assert self.desk.time.slept - slept <= 60.0
 
-    for _ in range(dice.randint(1, 4)):
-        side_by_side = dice.random() < 0.3
-        await asyncio.gather(*(ask() for _ in range(dice.randint(2, 3) if side_by_side else 1)))
-        desk.time.now += dice.choice([0.0, 1.0, 25.0, 100.0])
+    async def die(self) -> None:
+        """The process ends at some await of a call; another one goes on with what is on disk."""
+        asking = asyncio.create_task(self.ask())
+        for _ in range(self.dice.randint(0, 12)):
+            await asyncio.sleep(0)
+        kept = list(self.desk.bus.history)
+        asking.cancel()
+        await asyncio.wait((asking,))
+        self.desk = Desk(*self.models, budget=Budget(session=self.cap), history=kept, ids=self.desk.ids)
 
-    history = desk.bus.history
-    assert check(history) == []
-    ended = Counter(
-        envelope.event.call_id
-        for envelope in history
-        if isinstance(envelope.event, e.ModelReplied | e.ModelFailed)
-    )
-    assert all(count == 1 for count in ended.values())
-    assert len(ended) == sum(model.attempts for model in models)
-    assert len(desk.events(e.ModelReplied)) == len(desk.events(e.BudgetSpent)) == len(replies)
-    assert all(request.arguments == {"query": "half a"} for reply in replies for request in reply.requests)
-    return ends
+    async def live(self) -> None:
+        for _ in range(self.dice.randint(1, 4)):
+            match self.dice.choice("aaasd"):
+                case "a":
+                    await self.ask(alone=True)
+                case "s":
+                    await asyncio.gather(*(self.ask() for _ in range(self.dice.randint(2, 3))))
+                case "d":
+                    await self.die()
+            self.desk.time.now += self.dice.choice([0.0, 1.0, 25.0, 100.0])
+
+    def check(self) -> None:
+        """Every event once and in its place; never more billed than the caps allow."""
+        assert check(self.desk.bus.history) == []
+        reserved, ended, paid = (
+            Counter(one.call_id for one in self.desk.events(kind))
+            for kind in (e.BudgetReserved, e.ModelReplied | e.ModelFailed, e.BudgetSpent)
+        )
+        assert set(ended) <= set(reserved) and set(paid) <= set(reserved)
+        assert all(count == 1 for counts in (reserved, ended, paid) for count in counts.values())
+        tokens = sum(model.spent.input_tokens + model.spent.output_tokens for model in self.models)
+        assert self.cap.tokens is None or tokens <= self.cap.tokens
+        money = sum(model.price(model.spent) or 0.0 for model in self.models)
+        assert self.cap.usd is None or money <= self.cap.usd + 1e-9
 
 
 async def test_ten_thousand_schedules_of_faults_end_in_an_answer_or_a_clear_stop() -> None:
     ends: Counter[str] = Counter()
     for seed in range(10_000):
-        ends += await live_through(seed)
-    assert ends["answer"] > 5000 and ends["stop"] > 1000
+        life = Life(seed)
+        await life.live()
+        life.check()
+        ends += life.ends
+    assert min(ends["answer"], ends["stop"], ends["budget"]) > 1000
+
+
+async def test_a_model_that_takes_more_than_was_thought_breaks_a_cap_by_that_one_call_only() -> None:
+    greedy = PlayedModel(
+        "p:a",
+        steady,
+        usage=lambda request: Usage(input_tokens=3 * worst(request).input_tokens, output_tokens=9),
+    )
+    big = ModelRequest(
+        role="orchestrator", system="s", messages=(Message(role="user", text="word " * 4000),), max_tokens=100
+    )
+    one_call = 3 * worst(big).input_tokens
+    for cap, calls in ((10_000, 1), (30_000, 2)):  # the second reservation has learned from the first
+        desk, before = Desk(greedy, budget=Budget(session=Cap(tokens=cap))), greedy.spent.input_tokens
+        with pytest.raises(BudgetExceeded):
+            for _ in range(99):
+                await desk.calls.ask(big)
+        assert greedy.spent.input_tokens - before == calls * one_call <= cap + one_call
+
+
+async def test_half_most_and_all_of_a_cap_are_told_once() -> None:
+    desk = Desk(PlayedModel("p:a", steady), budget=Budget(session=Cap(tokens=9000), task=Cap(usd=1000.0)))
+    with pytest.raises(BudgetExceeded):
+        for _ in range(99):
+            await desk.calls.ask(REQUEST)
+    assert desk.events(e.NoticeRaised) == []  # the estimate is far above what is used
+    used = PlayedModel(
+        "p:a", steady, usage=lambda request: Usage(input_tokens=10, output_tokens=request.max_tokens)
+    )
+    desk = Desk(used, budget=Budget(session=Cap(tokens=2100)))
+    small = ModelRequest(
+        role="orchestrator", system="", messages=(Message(role="user", text="go"),), max_tokens=490
+    )
+    with pytest.raises(BudgetExceeded):
+        for _ in range(99):
+            await desk.calls.ask(small)
+    told = [notice.text for notice in desk.events(e.NoticeRaised)]
+    assert told == [
+        "50 % of what the session may cost is spent: 1,500 tokens of 2,100 tokens.",
+        "80 % of what the session may cost is spent: 2,000 tokens of 2,100 tokens.",
+    ]
+
+
+async def test_what_has_no_price_is_said_and_counts_in_tokens() -> None:
+    desk = Desk(PlayedModel("p:a", steady, usd=None), budget=Budget(task=Cap(usd=0.0001)))
+    await desk.calls.ask(REQUEST)
+    await desk.calls.ask(REQUEST)
+    assert [notice.text for notice in desk.events(e.NoticeRaised)] == [
+        "No price is known for p:a: its calls count in tokens, not in money."
+    ]
+    assert [spent.cost_usd for spent in desk.events(e.BudgetSpent)] == [None, None]
+    assert fold_all(desk.bus.history).spend.unpriced_calls == 2
+
+
+async def test_a_call_that_is_cancelled_is_paid_for_what_it_may_have_cost() -> None:
+    gate = asyncio.Event()
+
+    class Slow(PlayedModel):
+        async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+            yield Delta(channel="text", text="a word or two")
+            await gate.wait()
+
+    desk = Desk(Slow("p:a", steady))
+    asking = asyncio.create_task(desk.calls.ask(REQUEST))
+    while not desk.calls.unfinished:
+        await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    (spent,) = desk.events(e.BudgetSpent)
+    assert spent.estimated and worst(REQUEST).input_tokens < spent.tokens < worst(REQUEST).input_tokens + 20
+
+
+async def test_a_new_task_has_a_budget_of_its_own() -> None:
+    desk = Desk(PlayedModel("p:a", steady), budget=Budget(task=Cap(tokens=8400)))
+    for number in range(3):
+        await desk.bus.emit(e.TaskSubmitted(task_id=f"t{number}", text="go"))
+        await desk.calls.ask(REQUEST)
+        with pytest.raises(BudgetExceeded):
+            for _ in range(9):
+                await desk.calls.ask(REQUEST)

@@ -9,11 +9,19 @@ import msgspec
 import pytest
 from lab import PASS, Lab, draft, failing, say
 
-from alita_tui.agent.calling import Budget
+from alita_tui.agent.budget import Budget, Cap
 from alita_tui.agent.context import conversation
 from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
 from alita_tui.spine import events as e
-from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, ResolveApproval, Steer, SubmitTask
+from alita_tui.spine.commands import (
+    AnswerQuestion,
+    CloseSession,
+    Command,
+    Interrupt,
+    ResolveApproval,
+    Steer,
+    SubmitTask,
+)
 from alita_tui.spine.errors import IndexUnreachable, SandboxUnavailable
 from alita_tui.spine.laws import check
 from alita_tui.spine.values import Lock, LockedPackage, RunReport
@@ -234,13 +242,70 @@ async def test_a_refused_key_fails_clearly_and_a_hiccup_is_retried(tmp_path: Pat
     assert [event.retry_in is not None for event in lab.events(e.ModelFailed)] == [True, True, False]
 
 
-async def test_the_budget_stops_before_the_call(tmp_path: Path) -> None:
-    lab = Lab(tmp_path, rules=rules(say("find_tool", query="a"), say("find_tool", query="b"), DONE))
-    lab.budget = Budget(usd=0.015)
+SEARCHES = (say("find_tool", query="a"), say("find_tool", query="b"), DONE)
+
+
+async def test_where_nobody_is_there_the_budget_stops_before_the_call(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(*SEARCHES), parks=True)
+    lab.budget = Budget(session=Cap(usd=0.015))
     lab._build()
     ended = await lab.do(TASK)
-    assert ended.outcome == "budget"
+    assert ended.outcome == "budget" and "budget.session_usd" in ended.hint
     assert len(lab.events(e.ModelReplied)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome"), [(["0.1"], "answered"), (["0.001", "$ 1"], "answered"), (["stop"], "budget")]
+)
+async def test_the_person_is_asked_before_the_budget_is_broken(
+    tmp_path: Path, answers: list[str], outcome: str
+) -> None:
+    lab = Lab(tmp_path, rules=rules(*SEARCHES))
+    lab.budget = Budget(session=Cap(usd=0.015))
+    lab._build()
+    told = iter(answers)
+
+    def allow(event: e.SessionEvent) -> Command | None:
+        if isinstance(event, e.QuestionAsked):
+            assert event.about == "budget" and "$0.01 of $0.01 for the session are spent" in event.text
+            assert lab.view.phase == "asking"
+            return AnswerQuestion(question_id=event.question_id, text=next(told))
+        return None
+
+    ended = await lab.do(TASK, when=allow)
+    assert ended.outcome == outcome
+    assert len(lab.events(e.QuestionAsked)) == len(answers)
+    assert [raised.limit for raised in lab.events(e.BudgetRaised)] == (
+        [] if outcome == "budget" else [float(answers[-1].strip("$ "))]
+    )
+
+
+async def test_a_pause_for_money_survives_the_process_and_so_does_what_was_allowed(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(*SEARCHES))
+    lab.budget = Budget(session=Cap(usd=0.015))
+    lab._build()
+
+    def leave(event: e.SessionEvent) -> Command | None:
+        return CloseSession() if isinstance(event, e.QuestionAsked) else None
+
+    assert await lab.do(TASK, when=leave) is None
+    lab.reopen()
+    await lab.bus.emit(e.SessionResumed(restored=9))
+    assert lab.view.question is None
+
+    def allow(event: e.SessionEvent) -> Command | None:
+        return (
+            AnswerQuestion(question_id=event.question_id, text="1")
+            if isinstance(event, e.QuestionAsked)
+            else None
+        )
+
+    ended = await lab.do(when=allow)
+    assert ended is not None and ended.outcome == "answered"
+    lab.reopen()
+    lab.rules[:] = rules(*SEARCHES)
+    ended = await lab.do(TASK)  # the session's limit is still the raised one
+    assert ended is not None and ended.outcome == "answered"
 
 
 async def test_step_limit_and_going_in_circles(tmp_path: Path) -> None:

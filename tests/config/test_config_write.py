@@ -77,7 +77,7 @@ def test_a_link_is_followed(paths, tmp_path):
     ("key", "value", "said"),
     [
         ("budget.max_step", "3", "budget.max_steps"),
-        ("budget", "3", "alita config"),
+        ("money", "3", "alita config"),
         ("budget.max_steps", "many", "a whole number"),
         ("budget.max_steps", "0", ">= 1"),
         ("budget.task_usd", "nan", "a number"),

@@ -1,0 +1,136 @@
+"""What is spent and what may be: derived from the events alone, so that it holds across resume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from alita_tui.spine import events as e
+from alita_tui.spine.values import Value
+
+NOTICES = (50, 80, 100)
+"""Shares of a cap, in percent, that are told when they are reached."""
+
+
+class Cap(Value, frozen=True):
+    """A limit in money and in tokens. None: none."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
+class Budget(Value, frozen=True):
+    """Caps of a task, of a session, and of all sessions of a day."""
+
+    task: Cap = Cap()
+    session: Cap = Cap()
+    day: Cap = Cap()
+
+    def of(self, scope: e.BudgetScope) -> Cap:
+        """The cap of one scope."""
+        return {"task": self.task, "session": self.session, "day": self.day}[scope]
+
+
+class Amount(NamedTuple):
+    """Money with a known price, and tokens."""
+
+    usd: float = 0.0
+    tokens: int = 0
+
+    def plus(self, other: Amount) -> Amount:
+        """Both together."""
+        return Amount(self.usd + other.usd, self.tokens + other.tokens)
+
+
+class Breach(NamedTuple):
+    """A cap that the next call could break."""
+
+    scope: e.BudgetScope
+    unit: e.BudgetUnit
+    needed: float
+    spent: float
+    """With what is reserved for calls under way."""
+    limit: float
+
+    def __str__(self) -> str:
+        return (
+            f"The next call could take {amount(self.needed, self.unit)}; {amount(self.spent, self.unit)} of "
+            f"{amount(self.limit, self.unit)} for the {self.scope} are spent."
+        )
+
+
+def amount(value: float, unit: e.BudgetUnit) -> str:
+    """Money or tokens for people."""
+    return f"${value:.2f}" if unit == "usd" else f"{value:,.0f} tokens"
+
+
+class Ledger:
+    """The spend of a session and of its running task. Hears every event of the session, in order."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._raised: dict[tuple[e.BudgetScope, e.BudgetUnit], float] = {}
+        self.session = Amount()
+        self.task = Amount()
+        self.unpriced = 0
+        self.open: dict[str, e.BudgetReserved] = {}
+        """Reservations that are not settled."""
+
+    def hear(self, event: e.SessionEvent) -> None:
+        """Take in one event."""
+        match event:
+            case e.TaskSubmitted():
+                self.task = Amount()
+                self._raised = {key: value for key, value in self._raised.items() if key[0] != "task"}
+            case e.BudgetReserved(call_id=call_id):
+                self.open[call_id] = event
+            case e.BudgetSpent(call_id=call_id, cost_usd=cost, tokens=tokens):
+                self.open.pop(call_id, None)
+                # Events of an earlier version name only the total of the tokens.
+                spent = Amount(cost or 0.0, tokens or max(event.total_tokens - self.session.tokens, 0))
+                self.session, self.task = self.session.plus(spent), self.task.plus(spent)
+                self.unpriced += cost is None
+            case e.BudgetRaised(scope=scope, unit=unit, limit=limit):
+                self._raised[scope, unit] = limit
+            case _:
+                pass
+
+    def limit(self, scope: e.BudgetScope, unit: e.BudgetUnit) -> float | None:
+        """A cap as it stands, raised or as the settings have it; None: none."""
+        cap = self._budget.of(scope)
+        return self._raised.get((scope, unit), cap.usd if unit == "usd" else cap.tokens)
+
+    def breach(self, usd: float | None, tokens: int, day: Amount) -> Breach | None:
+        """The cap that a call could break, if there is one. `day` is all that was spent and reserved today."""
+        waiting = self._reserved()
+        for scope, used in self._uses(waiting, day):
+            money: tuple[e.BudgetUnit, float, float | None] = ("usd", used.usd, usd)
+            counts: tuple[e.BudgetUnit, float, float | None] = ("tokens", used.tokens, tokens)
+            for unit, spent, needed in (money, counts):
+                limit = self.limit(scope, unit)
+                if limit is not None and needed is not None and spent + needed > limit:
+                    return Breach(scope, unit, needed, spent, limit)
+        return None
+
+    def notices(self, call: Amount, day: Amount) -> Iterator[e.NoticeRaised]:
+        """What reached half, most or all of its cap by this call, which is settled already."""
+        for scope, used in self._uses(Amount(), day):
+            money: tuple[e.BudgetUnit, float, float] = ("usd", used.usd, call.usd)
+            counts: tuple[e.BudgetUnit, float, float] = ("tokens", used.tokens, call.tokens)
+            for unit, now, added in (money, counts):
+                limit = self.limit(scope, unit)
+                reached = [share for share in NOTICES if limit and now - added < limit * share / 100 <= now]
+                if limit and reached:
+                    yield e.NoticeRaised(
+                        level="info" if reached[-1] == NOTICES[0] else "warning",
+                        text=f"{reached[-1]} % of what the {scope} may cost is spent: "
+                        f"{amount(now, unit)} of {amount(limit, unit)}.",
+                    )
+
+    def _uses(self, waiting: Amount, day: Amount) -> tuple[tuple[e.BudgetScope, Amount], ...]:
+        return ("task", self.task.plus(waiting)), ("session", self.session.plus(waiting)), ("day", day)
+
+    def _reserved(self) -> Amount:
+        return Amount(
+            sum(one.usd or 0.0 for one in self.open.values()), sum(one.tokens for one in self.open.values())
+        )

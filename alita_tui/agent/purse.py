@@ -1,0 +1,197 @@
+"""Money and tokens around a call: set aside before it, settled after it, asked for where they run out."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+
+from alita_tui.agent.budget import Amount, Breach, Budget, Ledger, amount
+from alita_tui.agent.questions import Questions
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import BudgetExceeded
+from alita_tui.spine.ports import DayBook, DaySpend, Model
+from alita_tui.spine.values import Usage
+
+T = TypeVar("T")
+_NUMBER = re.compile(r"\$?\s*(\d[\d,_ ]*(?:\.\d+)?)\s*(?:usd|\$|dollars?|tokens?)?\.?", re.IGNORECASE)
+_SETTING = {
+    ("task", "usd"): "task_usd", ("session", "usd"): "session_usd", ("day", "usd"): "day_usd",
+    ("task", "tokens"): "task_tokens", ("session", "tokens"): "session_tokens", ("day", "tokens"): "day_tokens",
+}  # fmt: skip
+
+
+class Purse:
+    """The budget of one session. Calls side by side are counted together."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        budget: Budget,
+        questions: Questions,
+        new_id: Callable[[], str],
+        *,
+        book: DayBook | None = None,
+    ) -> None:
+        """Without a `book` nothing counts toward a day."""
+        self._bus = bus
+        self._ledger = Ledger(budget)
+        self._questions = questions
+        self._new_id = new_id
+        self._book = book
+        self._heard = 0
+        self._mine: set[str] = set()
+        self._unpriced: set[str] = set()
+        self._one_by_one = asyncio.Lock()
+
+    async def reserve(self, call_id: str, role: e.ModelRole, model: Model, worst: Usage) -> None:
+        """Set aside what a call may cost at most. Raises BudgetExceeded when the caps do not allow it."""
+        usd, tokens = model.price(worst), worst.input_tokens + worst.output_tokens
+        async with self._one_by_one:
+            await self._recover()
+            await self._say_unpriced(model, usd)
+            while breach := await self._set_aside(call_id, usd, tokens):
+                await self._ask_for_more(breach)
+            reserved = e.BudgetReserved(call_id=call_id, role=role, model=model.name, usd=usd, tokens=tokens)
+            self._mine.add(call_id)
+            try:
+                await self._bus.emit(reserved, span=call_id)
+            except asyncio.CancelledError:
+                await self.settle(call_id, role, model, Usage())
+                raise
+
+    async def settle(
+        self, call_id: str, role: e.ModelRole, model: Model, usage: Usage, *, estimated: bool = False
+    ) -> None:
+        """Put what a call took in place of what was set aside."""
+        full = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
+        cost, uncached = model.price(usage), model.price(full)
+        saved = max((uncached or 0.0) - (cost or 0.0), 0.0) if usage.cached_tokens else 0.0
+        tokens = usage.input_tokens + usage.output_tokens
+        cost = cost if tokens else 0.0
+        await self._settle(
+            e.BudgetSpent(
+                call_id=call_id, cost_usd=cost, role=role, model=model.name, tokens=tokens,
+                estimated=estimated, saved_usd=saved,
+            )
+        )  # fmt: skip
+
+    async def _settle(self, spent: e.BudgetSpent) -> None:
+        """To its end, even where the call is cancelled: the book and the stream agree."""
+        await _uncut(self._enter(spent))
+
+    async def _enter(self, spent: e.BudgetSpent) -> None:
+        call = Amount(spent.cost_usd or 0.0, spent.tokens)
+        day = await self._write(lambda book: book.settle(spent.call_id, *call)) or DaySpend()
+        ledger = self._ledger
+        self._catch_up()
+        await self._bus.emit(
+            msgspec.structs.replace(
+                spent,
+                total_usd=ledger.session.usd + call.usd,
+                total_tokens=ledger.session.tokens + call.tokens,
+                limit_usd=ledger.limit("session", "usd"),
+                unpriced_calls=ledger.unpriced + (spent.cost_usd is None),
+                task_usd=ledger.task.usd + call.usd,
+                task_limit_usd=ledger.limit("task", "usd"),
+                day_usd=day.usd,
+            ),
+            span=spent.call_id,
+        )
+        self._catch_up()
+        for notice in ledger.notices(call, Amount(day.usd, day.tokens)):
+            await self._bus.emit(notice)
+
+    async def _set_aside(self, call_id: str, usd: float | None, tokens: int) -> Breach | None:
+        self._catch_up()
+        ledger = self._ledger
+        limit_usd, limit_tokens = ledger.limit("day", "usd"), ledger.limit("day", "tokens")
+        counted = self._book is not None and (limit_usd is not None or limit_tokens is not None)
+        today = await self._write(lambda book: book.today()) if counted else None
+        day = Amount(today.usd, today.tokens) if today else Amount()
+        breach = ledger.breach(usd, tokens, day)
+        if breach or not counted:
+            return breach
+        taken = await self._write(
+            lambda book: book.reserve(
+                call_id, usd or 0.0, tokens,
+                limit_usd=limit_usd if usd is not None else None,
+                limit_tokens=None if limit_tokens is None else int(limit_tokens),
+            )
+        )  # fmt: skip
+        # Another process was quicker: look again.
+        return None if taken else await self._set_aside(call_id, usd, tokens)
+
+    async def _ask_for_more(self, breach: Breach) -> None:
+        """Pause until the person allows more. Raises BudgetExceeded where they do not, or are not here."""
+        setting = f"budget.{_SETTING[breach.scope, breach.unit]}"
+        refused = BudgetExceeded(
+            str(breach), hint=f"Raise it with `alita config set {setting} N` and resume the session."
+        )
+        if self._questions.parks:
+            raise refused
+        while True:
+            text = f"{breach} What may the {breach.scope} cost in all? Write a number, or `stop`."
+            answer = (await self._questions.ask(f"budget-{self._new_id()}", text, about="budget")).strip()
+            found = _NUMBER.fullmatch(answer)
+            if found is None:
+                raise refused
+            limit = float(re.sub("[,_ ]", "", found[1]))
+            if limit >= breach.spent + breach.needed:
+                await self._bus.emit(e.BudgetRaised(scope=breach.scope, unit=breach.unit, limit=limit))
+                return
+            least = amount(breach.spent + breach.needed, breach.unit)
+            await self._bus.emit(
+                e.NoticeRaised(level="info", text=f"The next call needs at least {least} in all.")
+            )
+
+    async def _recover(self) -> None:
+        """Calls that were under way when an earlier process ended are taken to have cost all they might."""
+        self._catch_up()
+        for call_id, left in list(self._ledger.open.items()):
+            if call_id not in self._mine:
+                await self._settle(
+                    e.BudgetSpent(
+                        call_id=call_id, cost_usd=left.usd, role=left.role, model=left.model,
+                        tokens=left.tokens, estimated=True,
+                    )
+                )  # fmt: skip
+
+    async def _say_unpriced(self, model: Model, usd: float | None) -> None:
+        ledger = self._ledger
+        capped = any(ledger.limit(scope, "usd") is not None for scope in ("task", "session", "day"))
+        if usd is not None or not capped or model.name in self._unpriced:
+            return
+        self._unpriced.add(model.name)
+        await self._bus.emit(
+            e.NoticeRaised(
+                level="info",
+                text=f"No price is known for {model.name}: its calls count in tokens, not in money.",
+                hint='Give one with `alita models add "PROVIDER:NAME; input_usd=N; output_usd=N"`.',
+            )
+        )
+
+    def _catch_up(self) -> None:
+        history = self._bus.history
+        for envelope in history[self._heard :]:
+            self._ledger.hear(envelope.event)
+        self._heard = len(history)
+
+    async def _write(self, action: Callable[[DayBook], T]) -> T | None:
+        """Something done with the book, in a thread, to its end even where the call is cancelled."""
+        if self._book is None:
+            return None
+        return await _uncut(asyncio.to_thread(action, self._book))
+
+
+async def _uncut(work: Awaitable[T]) -> T:
+    doing = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait((doing,))
+        raise

@@ -1,0 +1,92 @@
+"""What every session spent on every day, in one TinyDB file that all processes share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+from alita_tui.spine.ports import DaySpend
+from alita_tui.spine.values import Json
+from alita_tui.store import disk
+from alita_tui.store.journal import JournalDB
+
+
+class SpendBook:
+    """Meets `DayBook` for one session. A document is one session's spend on one day."""
+
+    def __init__(self, path: Path, session_id: str, today: Callable[[], date]) -> None:
+        """Raises StoreError."""
+        disk.make_folder(path.parent)
+        self._db = JournalDB(path, mode="shared")
+        self._table = self._db.documents("days")
+        self._session_id = session_id
+        self._today = today
+        self._guard = threading.Lock()
+
+    def today(self) -> DaySpend:
+        """See `DayBook.today`."""
+        with self._guard:
+            self._db.journal.refresh()
+            return self._sum(self._today().isoformat())
+
+    def days(self) -> dict[str, DaySpend]:
+        """The spend of every day (ISO 8601), oldest first."""
+        with self._guard:
+            self._db.journal.refresh()
+            return {day: self._sum(day) for day in sorted({row["day"] for row in self._table.rows.values()})}
+
+    def reserve(
+        self, call_id: str, usd: float, tokens: int, *, limit_usd: float | None, limit_tokens: int | None
+    ) -> bool:
+        """See `DayBook.reserve`."""
+        with self._guard, self._db.journal.writing():
+            day = self._today().isoformat()
+            spent = self._sum(day)
+            if limit_usd is not None and spent.usd + usd > limit_usd:
+                return False
+            if limit_tokens is not None and spent.tokens + tokens > limit_tokens:
+                return False
+            doc_id, row = self._row(day)
+            self._table.put(doc_id, {**row, "reserved": {**row["reserved"], call_id: [usd, tokens]}})
+            return True
+
+    def settle(self, call_id: str, usd: float, tokens: int) -> DaySpend:
+        """See `DayBook.settle`. A call counts on the day that it was reserved on."""
+        with self._guard, self._db.journal.writing():
+            doc_id, row = self._holding(call_id) or self._row(self._today().isoformat())
+            kept = {one: held for one, held in row["reserved"].items() if one != call_id}
+            settled = {
+                **row, "usd": row["usd"] + usd, "tokens": row["tokens"] + tokens, "reserved": kept,
+            }  # fmt: skip
+            if settled != row:
+                self._table.put(doc_id, settled)
+            return self._sum(row["day"])
+
+    def close(self) -> None:
+        """Fold the journal into the file. Raises StoreError."""
+        with self._guard:
+            self._db.close()
+
+    def _row(self, day: str) -> tuple[int, Json]:
+        for doc_id, row in self._table.rows.items():
+            if row["day"] == day and row["session"] == self._session_id:
+                return int(doc_id), row
+        fresh = {"day": day, "session": self._session_id, "usd": 0.0, "tokens": 0, "reserved": {}}
+        return self._table.next_id(), fresh
+
+    def _holding(self, call_id: str) -> tuple[int, Json] | None:
+        for doc_id, row in self._table.rows.items():
+            if row["session"] == self._session_id and call_id in row["reserved"]:
+                return int(doc_id), row
+        return None
+
+    def _sum(self, day: str) -> DaySpend:
+        usd, tokens = 0.0, 0
+        for row in self._table.rows.values():
+            if row["day"] == day:
+                held = list(row["reserved"].values())
+                usd += row["usd"] + sum(one[0] for one in held)
+                tokens += row["tokens"] + sum(one[1] for one in held)
+        return DaySpend(usd=usd, tokens=tokens)

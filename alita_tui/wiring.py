@@ -168,6 +168,7 @@ class House:
             base_url=entry.base_url,
             api_key=key or "",
             timeout=self.loaded.settings.model.timeout,
+            tools=entry.tools,
             own_price=own,
         )
 

@@ -105,6 +105,8 @@ def specs() -> tuple[ToolSpec, ...]:
 
 def parse(request: ToolRequest) -> Action:
     """The typed action behind a native tool call. Raises MalformedAction."""
+    if request.problem and request.name not in ACTIONS:
+        raise MalformedAction(f"{request.problem[:1].upper()}{request.problem[1:]}.")
     if request.problem:
         raise MalformedAction(
             f"The arguments of {request.name or 'the call'} are not valid: {request.problem}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
 from alita_tui.llm.presets import Preset, preset
@@ -34,6 +34,8 @@ class ModelSpec(Value, frozen=True):
     """Longest silence in seconds."""
     script: str = ""
     """Path of the recording, for the providers `demo` and `scripted`."""
+    tools: Literal["", "native", "text"] = ""
+    """How it calls tools; empty: as the preset says."""
     own_price: OwnPrice | None = None
     """Goes before the price table."""
     delay: float = 0.012
@@ -57,7 +59,7 @@ class ProbeResult(Value, frozen=True):
     """What one small real call showed."""
 
     ok: bool
-    """True when a reply came and it called the tool."""
+    """True when a reply came and it called the tool, natively or in text."""
     streams: bool = False
     calls_tools: bool = False
     reports_usage: bool = False
@@ -83,7 +85,13 @@ def open_model(spec: ModelSpec) -> OpenedModel:
         raise ConfigError(
             f"No model is named for {spec.provider}.", hint="Set one: `alita config set model.name NAME`."
         )
-    return _remote(spec, chosen)
+    tools = spec.tools or chosen.tools
+    model = _remote(spec, chosen)
+    if tools == "native":
+        return model
+    from alita_tui.llm.text_tools import TextToolsModel
+
+    return TextToolsModel(model, tools)
 
 
 async def offered(spec: ModelSpec) -> tuple[str, ...]:
@@ -160,8 +168,11 @@ def _check(spec: ModelSpec, chosen: Preset, base_url: str) -> None:
         )
 
 
-async def probe(model: Model) -> ProbeResult:
-    """Make one small call and say what works. Never raises ModelError: it is the result."""
+async def probe(model: Model, *, again: bool = False) -> ProbeResult:
+    """Make one small call and say what works. Never raises ModelError: it is the result.
+
+    A model that turns out to call no tools of its own is asked once more, in text.
+    """
     if model.recorded:
         return ProbeResult(ok=True, streams=True, calls_tools=True, text="A recording: no model is asked.")
     started = time.monotonic()
@@ -174,27 +185,37 @@ async def probe(model: Model) -> ProbeResult:
                 else:
                     reply = piece
     except ModelError as error:
+        if error.kind == "no_tools" and not again:
+            return await probe(model, again=True)
         return ProbeResult(ok=False, error=error.kind, text=error.message, hint=error.hint)
     return _result(model, reply or Reply(model=model.name), first, (time.monotonic() - started) * 1000)
 
 
 def _result(model: Model, reply: Reply, first_ms: float, total_ms: float) -> ProbeResult:
+    from alita_tui.llm.text_tools import TextToolsModel
+
+    in_text = isinstance(model, TextToolsModel) and model.in_text
     writing = (total_ms - first_ms) / 1000
     calls = any(call.name == "ping" and not call.problem for call in reply.requests)
     return ProbeResult(
         ok=calls,
         streams=first_ms > 0,
-        calls_tools=calls,
+        calls_tools=calls and not in_text,
         reports_usage=reply.usage.reported,
         has_price=model.price(reply.usage) is not None,
         first_piece_ms=first_ms,
         total_ms=total_ms,
         tokens_per_second=reply.usage.output_tokens / writing if first_ms and writing > 0 else 0.0,
-        text="" if calls else f"{model.name} answers, but did not call the tool it was told to call.",
+        text=_IN_TEXT
+        if calls and in_text
+        else ""
+        if calls
+        else f"{model.name} answers, but did not call the tool it was told to call.",
         hint="" if calls else "Choose a model that can call tools.",
     )
 
 
+_IN_TEXT = "It calls no tools of its own; the text protocol works."
 _PING = ModelRequest(
     role="orchestrator",
     system="This is a test of the connection.",

@@ -49,6 +49,7 @@ _HINTS: dict[ModelErrorKind, str] = {
     "truncated": "Try again; if it stays so, look at the server or at a proxy before it.",
     "malformed": "Try again; if it stays so, check that the base URL is that of the provider's API.",
     "context": "Begin a new session, or use a model with a larger window.",
+    "no_tools": "Set the option tools=text for it: `alita models add`.",
     "refused": "Put the task in other words.",
 }
 
@@ -93,12 +94,13 @@ class Endpoint:
         """An HTTP error status; `code` is the error's own name in the body, if it has one."""
         kind = _STATUSES.get(status) or _by_range(status)
         named = kind_of(code, text)
-        if named in ("context", "payment") or (kind == "server" and named == "overloaded"):
+        if status < 500 and kind == "bad_request" and _NO_TOOLS.search(text):
+            kind = "no_tools"
+        elif named in ("context", "payment") or (kind == "server" and named == "overloaded"):
             kind = named
         return self.fault(
             kind,
             f"{self.host} answered HTTP {status}. {text}",
-            hint="Choose a model that can call tools, with `alita setup`." if _NO_TOOLS.search(text) else "",
             status=status,
             retry_after=retry_after(headers),
         )

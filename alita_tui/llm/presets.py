@@ -22,6 +22,8 @@ class Preset(Value, frozen=True):
     """Environment variable of the key, and its name in `.env` and keyring."""
     needs_key: bool = True
     """False for servers of one's own, which may still ask for one."""
+    tools: Literal["native", "auto"] = "native"
+    """`auto`: whether a model calls tools is found out by its first reply."""
     model: str = ""
     """A sensible model to begin with; empty where the person has to say."""
 
@@ -32,13 +34,13 @@ PRESETS: tuple[Preset, ...] = (
     Preset(name="openai", label="OpenAI", protocol="openai", base_url="https://api.openai.com/v1",
            key_name="OPENAI_API_KEY", model="gpt-5.4-mini"),
     Preset(name="ollama", label="Ollama (local)", protocol="openai", base_url="http://127.0.0.1:11434/v1",
-           key_name="OLLAMA_API_KEY", needs_key=False),
+           key_name="OLLAMA_API_KEY", needs_key=False, tools="auto"),
     Preset(name="llama.cpp", label="llama.cpp server (local)", protocol="openai",
-           base_url="http://127.0.0.1:8080/v1", key_name="LLAMA_API_KEY", needs_key=False),
+           base_url="http://127.0.0.1:8080/v1", key_name="LLAMA_API_KEY", needs_key=False, tools="auto"),
     Preset(name="vllm", label="vLLM (local)", protocol="openai", base_url="http://127.0.0.1:8000/v1",
-           key_name="VLLM_API_KEY", needs_key=False),
+           key_name="VLLM_API_KEY", needs_key=False, tools="auto"),
     Preset(name="lmstudio", label="LM Studio (local)", protocol="openai", base_url="http://127.0.0.1:1234/v1",
-           key_name="LM_API_TOKEN", needs_key=False),
+           key_name="LM_API_TOKEN", needs_key=False, tools="auto"),
     Preset(name="groq", label="Groq", protocol="openai", base_url="https://api.groq.com/openai/v1",
            key_name="GROQ_API_KEY", model="openai/gpt-oss-120b"),
     Preset(name="mistral", label="Mistral", protocol="openai", base_url="https://api.mistral.ai/v1",
@@ -49,9 +51,9 @@ PRESETS: tuple[Preset, ...] = (
            base_url="https://generativelanguage.googleapis.com/v1beta/openai", key_name="GEMINI_API_KEY",
            model="gemini-3.5-flash"),
     Preset(name="openrouter", label="OpenRouter", protocol="openai", base_url="https://openrouter.ai/api/v1",
-           key_name="OPENROUTER_API_KEY"),
+           key_name="OPENROUTER_API_KEY", tools="auto"),
     Preset(name="custom", label="Any OpenAI-compatible server", protocol="openai", base_url="",
-           key_name="LLM_API_KEY", needs_key=False),
+           key_name="LLM_API_KEY", needs_key=False, tools="auto"),
 )  # fmt: skip
 
 

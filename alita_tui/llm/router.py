@@ -23,6 +23,8 @@ _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
 """Another attempt would end the same way."""
 _RETRIES = 2
 """Further attempts on one model in one call."""
+_ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1}
+"""The same, where it differs: the second attempt is in text, and fails for another reason."""
 _PATIENCE = 60.0
 """Seconds that one call waits at most in all; a longer wait is the person's choice."""
 _BUSY = 0.25
@@ -169,7 +171,7 @@ class Route:
             breaker.fail(now, error, probe=self._probe)
         if kind in _NEVER:
             self._left = []
-        elif kind in _OFF or kind in ("malformed", "context") or count > _RETRIES:
+        elif kind in _OFF or kind in ("malformed", "context") or count > _ATTEMPTS.get(kind, _RETRIES):
             self._left = [
                 other for other in self._left if other is not one and not _smaller(other, one, kind)
             ]

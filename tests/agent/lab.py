@@ -18,6 +18,7 @@ from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
+from alita_tui.llm.text_tools import TextToolsModel
 from alita_tui.memory.recall import Recollection, episode, recipe
 from alita_tui.registry.shelf import Shelf
 from alita_tui.spine import events as e
@@ -124,6 +125,7 @@ class Lab:
         self.parks = parks
         self.policy = policy
         self.budget = Budget()
+        self.in_text = False
         self.sandbox = PlayedSandbox()
         self.sessions = SessionShelf(folder / "sessions")
         self.desk = Desk(folder / "desk", self.sessions)
@@ -141,6 +143,7 @@ class Lab:
         begun = len(self.file.envelopes())  # ids are unique in a session, whoever goes on with it
         self.bus = Bus(self.file.session_id, self.file, now, history=self.file.envelopes())
         model = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
+        model = TextToolsModel(model, "auto") if self.in_text else model
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
         questions = Questions(self.bus, parks=self.parks)

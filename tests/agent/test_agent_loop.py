@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import msgspec
@@ -221,6 +222,31 @@ async def test_one_malformed_action_is_repaired_two_end_the_task(tmp_path: Path)
     lab = Lab(tmp_path / "two", rules=rules(bad, say("fly", to="the moon"), DONE))
     ended = await lab.do(TASK)
     assert ended.outcome == "failed" and "fly" in ended.reason
+
+
+def act(name: str, **arguments: object) -> ScriptReply:
+    return ScriptReply(text=f'<action name="{name}">{json.dumps(arguments)}</action>')
+
+
+@pytest.mark.parametrize(
+    ("replies", "outcome", "repairs"),
+    [
+        ((act("find_tool", query="a"), act("answer", text="eight")), "answered", 1),
+        ((ScriptReply(text="eight?"), act("answer", text="eight")), "answered", 1),
+        ((ScriptReply(text="eight?"), ScriptReply(text="eight!")), "failed", 2),
+    ],
+)
+async def test_a_model_that_only_writes_text_acts_all_the_same(
+    tmp_path: Path, replies: tuple[ScriptReply, ...], outcome: str, repairs: int
+) -> None:
+    lab = Lab(tmp_path, rules=rules(*replies))
+    lab.in_text = True
+    lab._build()
+    ended = await lab.do(TASK)
+    assert ended is not None and ended.outcome == outcome
+    (found_out,) = lab.events(e.ModelFailed)
+    assert (found_out.error, found_out.retry_in) == ("no_tools", 0.0)
+    assert len(lab.events(e.ActionMalformed)) == (0 if "find_tool" in replies[0].text else repairs)
 
 
 async def test_errors_of_the_world_are_said_and_survived(tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ async def test_a_model_without_tools_gets_a_hint(openai_lab: Lab) -> None:
     body = msgspec.json.encode(openai_lab.server.error_body(400, "gemma does not support tools"))
     openai_lab.server.plan(Fault(status=400, body=body))
     error = await openai_lab.fail()
-    assert (error.kind, "call tools" in error.hint) == ("bad_request", True)
+    assert (error.kind, "tools=text" in error.hint) == ("no_tools", True)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -67,9 +68,13 @@ def clear(path: str, owner: str) -> None:
         if found is None and connect(path) is None:
             return
         empty = 0 if found else empty + 1
-        for one in found or ():
-            ask(path, "DELETE", f"/containers/{one['Id']}?force=true&timeout=0&ignore=true")
-        time.sleep(0.05)
+        wheres = [f"/containers/{one['Id']}?force=true&timeout=0&ignore=true" for one in found or ()]
+        threads = [threading.Thread(target=ask, args=(path, "DELETE", where)) for where in wheres]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        time.sleep(0.02)
 
 
 def collect(*_: object) -> None:

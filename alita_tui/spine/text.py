@@ -25,6 +25,8 @@ _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 _INVISIBLE = frozenset(
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060\u2061\u2062\u2063\u2064\u3164\ufeff\uffa0"
 )
+_LETTERS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]")
+"""Those of them that Unicode has among the letters and marks, and `str.isprintable` for printable."""
 
 
 def _hidden(char: str) -> bool:
@@ -37,11 +39,18 @@ def _hidden(char: str) -> bool:
     )
 
 
+def _plain(text: str) -> bool:
+    """True when nothing in it is hidden, found without looking at each character."""
+    return text.replace("\n", "").isprintable() and (text.isascii() or not _LETTERS.search(text))
+
+
 def neutralise(text: str) -> SafeText:
     """Text for a pane: escape sequences and hidden characters removed, tabs expanded."""
-    if text.isascii() and text.isprintable():
+    if _plain(text):
         return SafeText(text)
     text = _ESCAPES.sub("", text.replace("\r\n", "\n")).replace("\t", "    ")
+    if _plain(text):
+        return SafeText(text)
     return SafeText("".join(char for char in text if not _hidden(char)))
 
 
@@ -56,7 +65,7 @@ def reveal(text: str) -> SafeText:
 
     Carriage returns, zero-width joiners and tabs count as hidden: in code they can mislead.
     """
-    if text.isascii() and text.replace("\n", "").isprintable():
+    if _plain(text):
         return SafeText(text)
     shown: list[str] = []
     for char in text:

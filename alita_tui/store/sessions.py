@@ -87,6 +87,10 @@ class SessionFile:
 
     def envelopes(self) -> tuple[Envelope, ...]:
         """Every stored envelope in order; a missing one is an `UnknownEvent` in its place."""
+        with reading.uncollected():
+            return tuple(self._read())
+
+    def _read(self) -> list[Envelope]:
         rows = self._events.rows
         found: list[Envelope] = []
         at, last = datetime.fromtimestamp(0, UTC), 0
@@ -96,7 +100,7 @@ class SessionFile:
             one = from_builtins(rows[str(seq)], session_id=self.session_id, seq=seq)
             found.append(one if one.seq == seq else msgspec.structs.replace(one, seq=seq))
             at, last = found[-1].at, seq
-        return tuple(found)
+        return found
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
         """Store one durable envelope; with `barrier` return once it is on disk. Raises StoreError."""

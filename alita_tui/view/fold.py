@@ -6,8 +6,8 @@ recording and a live stream may overlap. Live parts hang on `view.live` only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Callable, Iterable
+from typing import TypeVar, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from alita_tui.view.model import (
 from alita_tui.view.providers import changed, replied
 from alita_tui.view.trace import rows_for
 
+T = TypeVar("T")
 _LIVE_LIMIT = 16_384
 _RUNS_KEPT = 40
 
@@ -161,7 +162,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.ToolSearched(hits=hits):
             return replace(view, phase="thinking", touched=hits[0].card.name if hits else view.touched)
         case e.ToolRegistered(build_id=build_id, card=card):
-            view = _with_build(view, build_id, state="registered")
+            view = _with_build(view, build_id, lambda build: replace(build, state="registered"))
             return replace(view, library=_shelve(view.library, card), touched=card.name)
         case e.ToolCalled(call_id=call_id, name=name):
             return replace(view, phase="running", calls=(*view.calls, (call_id, name)), touched=name)
@@ -193,17 +194,14 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
 
 
 def _finish(view: SessionView, event: e.TaskFinished) -> SessionView:
-    tasks = tuple(
-        replace(
-            task,
-            outcome=event.outcome,
-            answer=neutralise(event.answer),
-            reason=neutralise(event.reason),
-            hint=neutralise(event.hint),
-        )
-        if task.task_id == event.task_id
-        else task
-        for task in view.tasks
+    ended = {
+        "outcome": event.outcome,
+        "answer": neutralise(event.answer),
+        "reason": neutralise(event.reason),
+        "hint": neutralise(event.hint),
+    }
+    tasks = _newest(
+        view.tasks, lambda task: task.task_id == event.task_id, lambda task: replace(task, **ended)
     )
     phase: Phase = "parked" if event.outcome == "parked" else "idle"
     return replace(view, tasks=tasks, phase=phase, question=None)
@@ -238,7 +236,11 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
             return replace(view, builds=(*view.builds, build), phase="building")
         case e.BuildDrafted():
             attempt = Attempt(event.attempt, event.author, event.model, event.draft, event.digest)
-            return _with_build(view, event.build_id, state="reviewing", attempt=attempt)
+            return _with_build(
+                view,
+                event.build_id,
+                lambda build: replace(build, state="reviewing", attempts=(*build.attempts, attempt)),
+            )
         case e.BuildReviewed(build_id=build_id, passed=passed):
             state: BuildState = "locking" if passed else "repairing"
             return _with_attempt(
@@ -250,66 +252,59 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
             )
         case e.BuildTested(build_id=build_id, passed=passed, reports=reports, problem=problem):
             view = _with_attempt(view, build_id, "repairing", reports=reports, passed=passed, problem=problem)
-            name = next((b.name for b in view.builds if b.build_id == build_id), build_id)
+            name = next((b.name for b in reversed(view.builds) if b.build_id == build_id), build_id)
             runs = (_run(build_id, f"self-tests of {name}", envelope, report) for report in reports[-1:])
             return replace(view, runs=(*view.runs, *runs)[-_RUNS_KEPT:])
         case e.BuildFailed(build_id=build_id, reason=reason):
-            return _with_build(view, build_id, state="failed", reason=reason)
+            return _with_build(
+                view,
+                build_id,
+                lambda build: replace(build, state="failed", reason=reason or build.reason),
+            )
         case e.ApprovalRequested(build_id=build_id):
-            builds = tuple(
-                replace(
+            view = _with_build(
+                view,
+                build_id,
+                lambda build: replace(
                     build,
                     state="pending",
                     approval_id=event.approval_id,
                     digest=event.digest,
                     requested_at=envelope.at,
-                )
-                if build.build_id == build_id
-                else build
-                for build in view.builds
+                ),
             )
-            return replace(view, builds=builds, phase="waiting")
+            return replace(view, phase="waiting")
         case e.ApprovalResolved(build_id=build_id, verdict=verdict, reason=reason, by=by):
-            builds = tuple(
-                replace(build, state=verdict, resolved_at=envelope.at, reason=reason, by=by)
-                if build.build_id == build_id
-                else build
-                for build in view.builds
+            view = _with_build(
+                view,
+                build_id,
+                lambda build: replace(build, state=verdict, resolved_at=envelope.at, reason=reason, by=by),
             )
-            return replace(view, builds=builds, phase="building")
+            return replace(view, phase="building")
         case _:
             assert_never(event)
 
 
-def _with_build(
-    view: SessionView, build_id: str, *, state: BuildState, attempt: Attempt | None = None, reason: str = ""
-) -> SessionView:
-    builds = tuple(
-        replace(
-            build,
-            state=state,
-            reason=reason or build.reason,
-            attempts=(*build.attempts, attempt) if attempt else build.attempts,
-        )
-        if build.build_id == build_id
-        else build
-        for build in view.builds
-    )
-    return replace(view, builds=builds)
+def _newest(items: tuple[T, ...], fits: Callable[[T], bool], change: Callable[[T], T]) -> tuple[T, ...]:
+    """Items with the newest that fits changed: nearly always the last one, however many there are."""
+    for index in range(len(items) - 1, -1, -1):
+        if fits(items[index]):
+            return (*items[:index], change(items[index]), *items[index + 1 :])
+    return items
+
+
+def _with_build(view: SessionView, build_id: str, change: Callable[[BuildView], BuildView]) -> SessionView:
+    return replace(view, builds=_newest(view.builds, lambda build: build.build_id == build_id, change))
 
 
 def _with_attempt(view: SessionView, build_id: str, state: BuildState, **seen: object) -> SessionView:
-    builds = tuple(
-        replace(
-            build,
-            state=state,
-            attempts=(*build.attempts[:-1], replace(build.attempts[-1], **seen)),
-        )
-        if build.build_id == build_id and build.attempts
-        else build
-        for build in view.builds
-    )
-    return replace(view, builds=builds)
+    def change(build: BuildView) -> BuildView:
+        if not build.attempts:
+            return build
+        attempts = (*build.attempts[:-1], replace(build.attempts[-1], **seen))
+        return replace(build, state=state, attempts=attempts)
+
+    return _with_build(view, build_id, change)
 
 
 def _end_call(view: SessionView, envelope: Envelope, call_id: str, report: RunReport | None) -> SessionView:

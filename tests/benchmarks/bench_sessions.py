@@ -1,0 +1,147 @@
+"""Very long sessions: what an append, opening and seeking cost. The events are a real run's, over and over."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from goldens import walkthrough
+
+from alita_tui.replay.recording import Recording
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope, encode
+from alita_tui.store.sessions import SessionFile
+
+Row = Callable[..., dict[str, float | str | None]]
+_AROUND = 2_000
+_OPEN = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from alita_tui.store.sessions import SessionFile
+from alita_tui.view.fold import fold_all
+def rss(): return int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1]) / 1024
+before = rss()
+began = time.process_time()
+file = SessionFile.open(Path(sys.argv[1]), readonly=True)
+view = fold_all(file.envelopes())
+print(time.process_time() - began, rss() - before, view.seq)
+"""
+
+
+def long_session() -> Iterator[Envelope]:
+    """A lawful session without end: the tasks of the golden walk through, each time with ids of its own."""
+    once = [one for one in walkthrough() if not isinstance(one.event, e.SessionClosed)]
+    start = next(n for n, one in enumerate(once) if isinstance(one.event, e.TaskSubmitted))
+    head, body = once[:start], once[start:]
+    ids = {value for one in body for value in _ids(one)}
+    span = body[-1].at - body[0].at + timedelta(seconds=5)
+    seq = 0
+    for one in head:
+        seq += 1
+        yield msgspec.structs.replace(one, seq=seq)
+    turn = 0
+    texts = [encode(one).decode() for one in body]
+    while True:
+        for one, text in zip(body, texts, strict=True):
+            seq += 1
+            for known in ids:
+                text = text.replace(known, f"{known}-{turn}")
+            made = msgspec.json.decode(text, type=Envelope)
+            yield msgspec.structs.replace(made, seq=seq, at=one.at + span * turn)
+        turn += 1
+
+
+def _ids(one: Envelope) -> set[str]:
+    names = ("task_id", "call_id", "action_id", "build_id", "approval_id")
+    return {value for name in names if (value := getattr(one.event, name, ""))}
+
+
+def _append(folder: Path, row: Row) -> dict[str, float | str | None]:
+    """The median of appends at 100,000 events against that at 100, the two files taking turns."""
+    events = list(islice(long_session(), 100_000 + _AROUND))
+
+    async def measure() -> tuple[float, float]:
+        large = SessionFile.create(folder / "large.json", "large")
+        for envelope in events[:100_000]:
+            large._write(envelope, False)
+        late, early = [], []
+        small, number = SessionFile.create(folder / "small-0.json", "small"), 0
+        for turn in range(_AROUND):
+            if number == 200:
+                small.close()
+                small, number = SessionFile.create(folder / f"small-{turn}.json", "small"), 0
+            for file, envelope, took in (
+                (large, events[100_000 + turn], late),
+                (small, events[number], early),
+            ):
+                began = time.perf_counter()
+                await file.record(envelope, barrier=False)
+                took.append((time.perf_counter() - began) * 1e6)
+            number += 1
+        small.close()
+        large.close()
+        return statistics.median(late), statistics.median(early)
+
+    return row(*_us(asyncio.run(measure())))
+
+
+def _us(pair: tuple[float, float]) -> tuple[float, str, float]:
+    return pair[0], "us", pair[1]
+
+
+def _seek(path: Path) -> float:
+    """Median milliseconds to the view at a random place, in no order."""
+    file = SessionFile.open(path, readonly=True)
+    recording = Recording.prepared(file.envelopes())
+    file.close()
+    chance, took = random.Random(1), []
+    for _ in range(300):
+        place = chance.randrange(len(recording))
+        began = time.perf_counter()
+        recording.view_at(place)
+        took.append((time.perf_counter() - began) * 1000)
+    return statistics.median(took)
+
+
+def sessions(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
+    """Fill in the figures of long sessions."""
+    with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
+        folder = Path(name)
+        results["store.append_100k_vs_100"] = _append(folder, row)
+        opened = {}
+        for count in (1_000, 100_000):
+            path = folder / f"of-{count}.json"
+            file = SessionFile.create(path, f"of-{count}")
+            for envelope in islice(long_session(), count):
+                file._write(envelope, False)
+            file.close()
+            said = subprocess.run(
+                [sys.executable, "-c", _OPEN, str(path), str(Path(__file__).parents[2])],
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            opened[count] = [float(one) for one in said.stdout.split()]
+        results["session.open_100k_cpu_seconds"] = row(opened[100_000][0], "s", opened[1_000][0])
+        results["session.open_100k_rss_mb"] = row(opened[100_000][1], "MB")
+        large, small = _seek(folder / "of-100000.json"), _seek(folder / "of-1000.json")
+        results["replay.seek_100k_vs_1k"] = row(large, "ms", small)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.benchmarks.__main__ import row
+
+    found: dict[str, dict[str, float | str | None]] = {}
+    sessions(found, row)
+    print(json.dumps(found, indent=1))

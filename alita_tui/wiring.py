@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from alita_tui.agent.orchestrator import Orchestrator
     from alita_tui.config.models import ModelEntry
     from alita_tui.config.settings import BudgetSettings
+    from alita_tui.llm.cache import ReplyStore
     from alita_tui.llm.factory import ModelSpec, ProbeResult
     from alita_tui.llm.roster import Roster
     from alita_tui.memory.recall import Recollection
@@ -201,6 +202,21 @@ class House:
         finally:
             await model.aclose()
 
+    @cached_property
+    def replies(self) -> ReplyStore:
+        """Replies of earlier sessions to the very same requests."""
+        from alita_tui.llm.cache import ReplyStore
+        from alita_tui.store.documents import DocumentTable
+
+        self.paths.prepare()
+        return ReplyStore(DocumentTable(self.paths.replies, "replies"))
+
+    @property
+    def cached_roles(self) -> frozenset[ModelRole]:
+        """The roles that may be answered from the cache; the orchestrator only where the settings say so."""
+        asked = self.loaded.settings.models.cache
+        return frozenset(role for role in get_args(ModelRole) if asked or role != "orchestrator")
+
     def spend_book(self, session_id: str) -> SpendBook:
         """What is spent today, over all sessions. Raises StoreError."""
         from alita_tui.store.spend import SpendBook
@@ -341,6 +357,7 @@ class Live:
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.agent.purse import Purse
         from alita_tui.agent.questions import Questions
+        from alita_tui.agent.working import WorkingContext
         from alita_tui.toolsmith.gate import Gate
         from alita_tui.toolsmith.smith import Smith
 
@@ -359,7 +376,14 @@ class Live:
         questions = Questions(self.bus, parks=parks)
         book = None if models.recorded else house.spend_book(file.session_id)
         purse = Purse(self.bus, _caps(budget), questions, new_id, book=book)
-        asker = ModelCalls(self.bus, models.router, purse, new_id)
+        asker = ModelCalls(
+            self.bus,
+            models.router,
+            purse,
+            new_id,
+            cache=None if models.recorded else house.replies,
+            cached=house.cached_roles,
+        )
         gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
         smith = Smith(
             self.bus,
@@ -383,6 +407,7 @@ class Live:
             house.memory,
             self._web,
             questions,
+            WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
             policy=Policy(
                 max_steps=budget.max_steps, reply_tokens=budget.reply_tokens, run_limits=house.limits
             ),

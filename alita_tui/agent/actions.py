@@ -41,6 +41,13 @@ class ReadPage(Value, frozen=True):
     url: Annotated[str, Meta(pattern="^https?://")]
 
 
+class LookBack(Value, frozen=True):
+    """Read again an earlier observation that is only a line by now, by the number of its event."""
+
+    event: Annotated[int, Meta(ge=1)]
+    offset: Annotated[int, Meta(ge=0, description="Characters to skip, for a long one.")] = 0
+
+
 class BuildTool(Value, frozen=True):
     """Have a new tool written, tested in the sandbox and put before the person for approval."""
 
@@ -71,13 +78,14 @@ class Answer(Value, frozen=True):
     text: Text
 
 
-Action = Plan | FindTool | SearchWeb | ReadPage | BuildTool | RunTool | AskUser | Answer
+Action = Plan | FindTool | SearchWeb | ReadPage | LookBack | BuildTool | RunTool | AskUser | Answer
 
 ACTIONS: dict[str, type[Action]] = {
     "plan": Plan,
     "find_tool": FindTool,
     "search_web": SearchWeb,
     "read_page": ReadPage,
+    "look_back": LookBack,
     "build_tool": BuildTool,
     "run_tool": RunTool,
     "ask_user": AskUser,

@@ -12,7 +12,7 @@ from alita_tui.agent.purse import Purse
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Candidate, Delta, Model, ModelRequest, Reply, Route, Router
+from alita_tui.spine.ports import Candidate, Delta, Model, ModelRequest, Reply, ReplyCache, Route, Router
 from alita_tui.spine.values import Usage, digest_of
 
 
@@ -26,12 +26,17 @@ class ModelCalls:
         purse: Purse,
         new_id: Callable[[], str],
         *,
+        cache: ReplyCache | None = None,
+        cached: frozenset[e.ModelRole] = frozenset(),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._bus = bus
         self._router = router
         self._purse = purse
         self._new_id = new_id
+        """`cached` are the roles that may be answered from the cache."""
+        self._cache = cache
+        self._cached = cached
         self._sleep = sleep
         self._serving: dict[e.ModelRole, str] = {}
         self._said: list[str] = []
@@ -56,6 +61,8 @@ class ModelCalls:
                 held = turn
                 await self._enter(request.role, route, held)
                 call_id = self._new_id()
+                if found := await self._known(held.model, request, call_id):
+                    return found
                 try:
                     reply = await self._paid(held.model, request, limit, call_id)
                 except ModelError as error:
@@ -70,6 +77,8 @@ class ModelCalls:
                 route.replied(held)
                 held = None
                 await self._tell_changes()
+                if self._cache is not None and request.role in self._cached:
+                    await asyncio.to_thread(self._cache.put, turn.name, request, reply)
                 return reply
         finally:
             if held is not None:
@@ -94,6 +103,16 @@ class ModelCalls:
     async def _tell_changes(self) -> None:
         for change in self._router.changes():
             await self._bus.emit(change)
+
+    async def _known(self, model: Model, request: ModelRequest, call_id: str) -> Reply | None:
+        """The reply from the cache, told and counted, where there is one."""
+        if self._cache is None or request.role not in self._cached:
+            return None
+        reply = await asyncio.to_thread(self._cache.get, model.name, request)
+        if reply is not None:
+            await self._tell(request, model, call_id, reply, cached=True)
+            await self._purse.spared(call_id, request.role, model, reply.usage)
+        return reply
 
     async def _paid(self, model: Model, request: ModelRequest, limit: Usage, call_id: str) -> Reply:
         """One attempt between its reservation and its settlement, however it ends."""
@@ -139,6 +158,21 @@ class ModelCalls:
         self._said = []
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
+        duration = (time.monotonic() - started) * 1000
+        await self._tell(request, model, call_id, reply, duration_ms=duration, first_ms=first)
+        return reply
+
+    async def _tell(
+        self,
+        request: ModelRequest,
+        model: Model,
+        call_id: str,
+        reply: Reply,
+        *,
+        duration_ms: float = 0.0,
+        first_ms: float = 0.0,
+        cached: bool = False,
+    ) -> None:
         await self._bus.emit(
             e.ModelReplied(
                 call_id=call_id,
@@ -148,13 +182,13 @@ class ModelCalls:
                 thinking=reply.thinking,
                 requests=reply.requests,
                 stop=reply.stop,
-                usage=reply.usage,
-                duration_ms=(time.monotonic() - started) * 1000,
-                first_ms=first,
+                usage=Usage() if cached else reply.usage,
+                duration_ms=duration_ms,
+                first_ms=first_ms,
                 prompt=digest_of(request.system)[:12],
+                cached=cached,
             )
         )
-        return reply
 
     async def _record_failure(
         self,

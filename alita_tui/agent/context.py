@@ -12,19 +12,20 @@ import msgspec
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports import Message
-from alita_tui.spine.text import clip, neutralise
-from alita_tui.spine.values import Json, RunReport
-
-_OBSERVATION = 6_000
-"""Characters kept of one observation."""
-_MASKED = 240
-"""Characters kept of an observation once it is old."""
-_FRESH = 12
-"""Observations that stay whole; older ones are masked, which costs little quality and halves
-the prompt (arXiv:2508.21433)."""
+from alita_tui.spine.text import neutralise
+from alita_tui.spine.values import Json, RunReport, ToolRequest, Value
 
 
-def conversation(history: Iterable[Envelope]) -> tuple[Message, ...]:
+class Entry(Value, frozen=True):
+    """One turn, whole, and the event that it comes from."""
+
+    seq: int
+    message: Message
+    name: str = ""
+    """For an observation: the action that brought it."""
+
+
+def conversation(history: Iterable[Envelope]) -> tuple[Entry, ...]:
     """The turns of a session, in the neutral form. Every request is followed by its result."""
     writer = _Writer()
     for envelope in history:
@@ -34,16 +35,17 @@ def conversation(history: Iterable[Envelope]) -> tuple[Message, ...]:
 
 class _Writer:
     def __init__(self) -> None:
-        self._messages: list[Message] = []
-        self._open: dict[str, str] = {}
-        """Action id -> the provider's call id, for requests without a result."""
+        self._entries: list[Entry] = []
+        self._seq = 0
+        self._open: dict[str, ToolRequest] = {}
+        """Action id -> the request, for those without a result."""
         self._builds: dict[str, str] = {}
         self._calls: dict[str, str] = {}
         self._said: list[str] = []
         """What the person said while requests were open."""
 
     def hear(self, envelope: Envelope) -> None:  # noqa: C901  # one match over all kinds
-        event = envelope.event
+        event, self._seq = envelope.event, envelope.seq or self._seq
         match event:
             case e.TaskSubmitted(text=text):
                 self._person(f"TASK: {text}")
@@ -54,8 +56,8 @@ class _Writer:
                 self._person(f"The person adds: {text}")
             case e.ModelReplied(role="orchestrator", call_id=call_id, text=text, requests=requests):
                 self._close_open("The run was interrupted before this was done.")
-                self._messages.append(Message(role="assistant", text=text, requests=requests))
-                self._open = {f"{call_id}.{n}": request.call_id for n, request in enumerate(requests)}
+                self._add(Message(role="assistant", text=text, requests=requests))
+                self._open = {f"{call_id}.{n}": request for n, request in enumerate(requests)}
             case e.ActionMalformed(problem=problem):
                 said = f"No valid action: {problem} Choose one of the actions, with valid arguments."
                 if self._open:
@@ -71,6 +73,8 @@ class _Writer:
                 self._result(action_id, untrusted(f"search:{provider}", listed or "no results"))
             case e.PageRead(action_id=action_id, url=url, text=text):
                 self._result(action_id, untrusted(url, text))
+            case e.LookedBack(action_id=action_id, text=text):
+                self._result(action_id, text)
             case e.ActionFailed(action_id=action_id, text=text, hint=hint):
                 self._result(action_id, f"{text} {hint}".strip(), error=True)
             case e.QuestionAnswered(question_id=action_id, text=text):
@@ -102,32 +106,28 @@ class _Writer:
             case _:
                 pass
 
-    def finish(self) -> tuple[Message, ...]:
+    def finish(self) -> tuple[Entry, ...]:
         self._close_open("The run was interrupted before this was done.")
-        observed = [n for n, message in enumerate(self._messages) if message.role == "tool"]
-        for n in observed[:-_FRESH]:
-            text = self._messages[n].text
-            if len(text) > _MASKED:
-                short = f"{text[:_MASKED]}… ({len(text)} characters, no longer shown)"
-                self._messages[n] = msgspec.structs.replace(self._messages[n], text=short)
-        return tuple(self._messages)
+        return tuple(self._entries)
+
+    def _add(self, message: Message, name: str = "") -> None:
+        self._entries.append(Entry(seq=self._seq, message=message, name=name))
 
     def _person(self, text: str) -> None:
         if self._open:
             self._said.append(text)
         else:
-            self._messages.append(Message(role="user", text=text))
+            self._add(Message(role="user", text=text))
 
     def _result_of_first(self, text: str) -> None:
         if self._open:
             self._result(next(iter(self._open)), text)
 
     def _result(self, action_id: str, text: str, *, error: bool = False) -> None:
-        call_id = self._open.pop(action_id, None)
-        if call_id is None:
+        request = self._open.pop(action_id, None)
+        if request is None:
             return
-        shown, _ = clip(text, _OBSERVATION)
-        self._messages.append(Message(role="tool", text=shown, call_id=call_id, is_error=error))
+        self._add(Message(role="tool", text=text, call_id=request.call_id, is_error=error), request.name)
         if not self._open:
             self._flush()
 
@@ -138,7 +138,8 @@ class _Writer:
 
     def _flush(self) -> None:
         said, self._said = self._said, []
-        self._messages.extend(Message(role="user", text=text) for text in said)
+        for text in said:
+            self._add(Message(role="user", text=text))
 
 
 def untrusted(source: str, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import msgspec
 
@@ -15,6 +16,7 @@ _PER_MESSAGE = 8
 _MARGIN = 1.1
 
 
+@lru_cache(maxsize=1024)  # the same turns are counted again at every step
 def tokens_in(text: str) -> int:
     """About how many tokens a text has: words by four letters, the rest by its bytes.
 

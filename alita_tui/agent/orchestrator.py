@@ -18,6 +18,7 @@ from alita_tui.agent.actions import (
     AskUser,
     BuildTool,
     FindTool,
+    LookBack,
     MalformedAction,
     Plan,
     ReadPage,
@@ -26,9 +27,9 @@ from alita_tui.agent.actions import (
     parse,
     specs,
 )
-from alita_tui.agent.context import conversation
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.working import WorkingContext
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
@@ -110,6 +111,7 @@ class Orchestrator:
         memory: Memory,
         web: Web,
         questions: Questions,
+        context: WorkingContext,
         *,
         policy: Policy,
         learn: Callable[[str], tuple[MemoryItem, ...]],
@@ -125,6 +127,7 @@ class Orchestrator:
         self._memory = memory
         self._web = web
         self._questions = questions
+        self._context = context
         self._policy = policy
         self._learn = learn
         self._new_id = new_id
@@ -307,16 +310,15 @@ class Orchestrator:
         while self._bus.step < self._policy.max_steps:
             self._bus.step += 1
             seen = len(self._bus.history)
-            reply = await self._asker.ask(
-                ModelRequest(
-                    role="orchestrator",
-                    system=self._system,
-                    messages=conversation(self._bus.history),
-                    tools=specs(),
-                    must_call="*",
-                    max_tokens=self._policy.reply_tokens,
-                )
+            bare = ModelRequest(
+                role="orchestrator",
+                system=self._system,
+                messages=(),
+                tools=specs(),
+                must_call="*",
+                max_tokens=self._policy.reply_tokens,
             )
+            reply = await self._asker.ask(await self._context.fill(bare))
             try:
                 chosen = self._choose(reply)
             except MalformedAction as error:
@@ -404,6 +406,10 @@ class Orchestrator:
                     ),
                     span=action_id,
                 )
+            case LookBack(event=seq, offset=offset):
+                if not (seen := self._context.again(seq, offset)):
+                    raise RegistryError(f"Event {seq} holds no observation.")
+                await self._bus.emit(e.LookedBack(action_id=action_id, seq=seq, text=seen), span=action_id)
             case BuildTool():
                 await self._build(action_id, action)
             case RunTool():
@@ -553,7 +559,12 @@ class Orchestrator:
                     told.append(f"{hits}{near}")
                 case e.WebSearched(results=results):
                     told.append(str(results))
-                case e.PageRead(text=text) | e.ActionFailed(text=text) | e.ToolFailed(text=text):
+                case (
+                    e.PageRead(text=text)
+                    | e.LookedBack(text=text)
+                    | e.ActionFailed(text=text)
+                    | e.ToolFailed(text=text)
+                ):
                     told.append(text)
                 case e.ToolReturned(report=report):
                     told.append(str(report.result))

@@ -80,6 +80,13 @@ class Purse:
             )
         )  # fmt: skip
 
+    async def spared(self, call_id: str, role: e.ModelRole, model: Model, usage: Usage) -> None:
+        """A reply came from the cache: nothing is spent, and this is what it would have cost."""
+        saved = model.price(usage) or 0.0
+        await self._settle(
+            e.BudgetSpent(call_id=call_id, cost_usd=0.0, role=role, model=model.name, saved_usd=saved)
+        )
+
     async def _settle(self, spent: e.BudgetSpent) -> None:
         """To its end, even where the call is cancelled: the book and the stream agree."""
         await _uncut(self._enter(spent))

@@ -65,6 +65,11 @@ class Paths(Value, frozen=True):
         return self.cache / "environments"
 
     @property
+    def replies(self) -> Path:
+        """Models' replies to requests that were made before."""
+        return self.cache / "replies.json"
+
+    @property
     def log(self) -> Path:
         """Log file for bug reports."""
         return self.cache / "alita.log"

@@ -51,6 +51,13 @@ class Router:
         """A call's way. `tokens` is what it sends and may get; `usd` what it could cost at a model."""
         return Route(self, self._roles.get(role) or self._roles["orchestrator"], tokens, usd)
 
+    def window(self, role: ModelRole) -> int:
+        """See `Router.window`."""
+        listed = self._roles.get(role) or self._roles["orchestrator"]
+        now = self.clock()
+        ready = [one for one in listed if self._breakers[one.name].ready_at(now) == now]
+        return (ready or listed)[0].context
+
     def breaker(self, name: str) -> Breaker:
         """The breaker of a model."""
         return self._breakers[name]

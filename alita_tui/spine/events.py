@@ -194,6 +194,8 @@ class ModelReplied(Fact, frozen=True):
     """Until the first piece came; 0 when none came before the whole."""
     prompt: str = ""
     """Version (hash) of the prompt text in use."""
+    cached: bool = False
+    """True when the very same was asked before and nobody was asked now."""
 
 
 class ModelFailed(Fact, frozen=True):
@@ -289,6 +291,7 @@ ActionName = Literal[
     "find_tool",
     "search_web",
     "read_page",
+    "look_back",
     "build_tool",
     "run_tool",
     "ask_user",
@@ -337,6 +340,36 @@ class WebSearched(Fact, frozen=True):
     query: str
     provider: str
     results: tuple[WebResult, ...] = ()
+
+
+class LookedBack(Fact, frozen=True):
+    """The model read again what had been left out of its view."""
+
+    action_id: str
+    seq: int
+    """The event that it came from."""
+    text: str
+
+
+class ContextTrimmed(Fact, frozen=True):
+    """From now on the model is shown less of what was before. Nothing is lost: it can look back."""
+
+    masked: tuple[int, ...] = ()
+    """Events whose observations are down to one line."""
+    shortened: tuple[int, ...] = ()
+    """Events whose observations have only head and tail."""
+    tokens_before: int = 0
+    """Estimated, as everything would be sent."""
+    tokens_after: int = 0
+
+
+class ContextSummarised(Fact, frozen=True):
+    """Turns up to an event are shown to the model as this summary; the person's words stay as they were."""
+
+    upto: int
+    text: str
+    tokens_before: int = 0
+    tokens_after: int = 0
 
 
 class PageRead(Fact, frozen=True):
@@ -557,6 +590,9 @@ SessionEvent = (
     | ToolSearched
     | WebSearched
     | PageRead
+    | LookedBack
+    | ContextTrimmed
+    | ContextSummarised
     | BuildStarted
     | BuildDrafted
     | BuildReviewed

@@ -186,8 +186,21 @@ class Router(Protocol):
     def route(self, role: ModelRole, tokens: int, usd: Callable[[Model], float | None]) -> Route:
         """A call's way. `tokens` is what it sends and may get; `usd` what it could cost at a model."""
 
+    def window(self, role: ModelRole) -> int:
+        """Tokens that the role's next model reads at most; 0 when not known."""
+
     def changes(self) -> tuple[ProviderChanged, ...]:
         """Models whose state changed since the last time this was asked."""
+
+
+class ReplyCache(Protocol):
+    """Replies to the very same requests, of earlier sessions. Met by `llm`; blocks on the disk."""
+
+    def get(self, model: str, request: ModelRequest) -> Reply | None:
+        """What this model replied to this request, if it was asked before. Raises StoreError."""
+
+    def put(self, model: str, request: ModelRequest, reply: Reply) -> None:
+        """Keep a reply. Raises StoreError."""
 
 
 class DaySpend(Value, frozen=True):

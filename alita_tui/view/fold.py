@@ -157,7 +157,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.ActionChosen(action=action):
             phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running"}
             return replace(view, phase=phases.get(action, "acting"))
-        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.PageRead():
+        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.PageRead() | e.LookedBack():
             return replace(view, phase="thinking")
         case e.ToolSearched(hits=hits):
             return replace(view, phase="thinking", touched=hits[0].card.name if hits else view.touched)
@@ -184,6 +184,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         ):
             return _build(view, envelope, event)
         case e.Steered() | e.Interrupted() | e.NoticeRaised() | e.ModelFailed() | e.MemoryWritten():
+            return view
+        case e.ContextTrimmed() | e.ContextSummarised():
             return view
         case e.ProviderFailedOver() | e.BudgetReserved() | e.BudgetRaised():
             return view

@@ -124,6 +124,16 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "observation", f"Read {title or url}", f"{url}\n\n{text}", meta="cut" if truncated else ""
             )
+        case e.LookedBack(seq=seq, text=text):
+            return row("observation", f"Read event {seq} again", text)
+        case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):
+            title = f"The model sees {_count(len(masked), 'observation')} as one line"
+            title += f", {len(cut)} shortened" if cut else ""
+            listed = f"One line: events {_numbers(masked)}\nHead and tail: events {_numbers(cut)}"
+            return row("notice", title, listed, meta=f"{before:,} → {after:,} tokens", tone="muted")
+        case e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after):
+            title = f"The model sees everything up to event {upto} as a summary"
+            return row("notice", title, text, meta=f"{before:,} → {after:,} tokens", tone="muted")
         case e.BuildStarted(name=name, version=version, goal=goal):
             return row("build", f"Building {name} v{version}", goal)
         case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
@@ -203,6 +213,7 @@ def _action(action: str, arguments: object) -> str:
         "find_tool": "Search the library",
         "search_web": "Search the web",
         "read_page": "Read",
+        "look_back": "Look back",
         "build_tool": "Build a tool",
         "run_tool": "Run",
         "ask_user": "Ask",
@@ -212,11 +223,16 @@ def _action(action: str, arguments: object) -> str:
         "find_tool": "query",
         "search_web": "query",
         "read_page": "url",
+        "look_back": "event",
         "build_tool": "name",
         "run_tool": "name",
     }
     subject = arguments.get(main.get(action, "")) if isinstance(arguments, dict) else None
     return f"{verbs.get(action, action)}: {subject}" if subject else verbs.get(action, action)
+
+
+def _numbers(seqs: tuple[int, ...]) -> str:
+    return ", ".join(map(str, seqs)) or "none"
 
 
 def _report(report: RunReport) -> str:

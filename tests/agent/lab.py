@@ -16,6 +16,7 @@ from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.orchestrator import Orchestrator, Policy
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.working import WorkingContext
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.llm.text_tools import TextToolsModel
@@ -126,6 +127,7 @@ class Lab:
         self.policy = policy
         self.budget = Budget()
         self.in_text = False
+        self.window = 0
         self.sandbox = PlayedSandbox()
         self.sessions = SessionShelf(folder / "sessions")
         self.desk = Desk(folder / "desk", self.sessions)
@@ -158,8 +160,9 @@ class Lab:
         )
         smith = Smith(self.bus, asker, self.sandbox, self.shelf, gate, limits=Limits(), max_repairs=4,
                       model_name=model.name, new_id=new_id, progress=lambda *_: None)  # fmt: skip
+        self.context = WorkingContext(self.bus, asker, lambda: self.window)
         self.engine = Orchestrator(
-            self.bus, asker, smith, gate, self.shelf, self.sandbox, self.memory, NoWeb(), questions,
+            self.bus, asker, smith, gate, self.shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip

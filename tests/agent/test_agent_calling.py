@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
+import msgspec
 import pytest
 from servers.lab import CALL, open_lab
 from servers.openai_server import OpenAIServer
@@ -21,6 +23,7 @@ from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.estimate import worst
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
+from alita_tui.llm.cache import ReplyStore
 from alita_tui.llm.router import Router
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -29,6 +32,7 @@ from alita_tui.spine.errors import BudgetExceeded, ModelError, ModelErrorKind
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports import Candidate, Delta, Message, Model, ModelRequest, Reply
 from alita_tui.spine.values import Usage
+from alita_tui.store.documents import DocumentTable
 from alita_tui.view.fold import fold_all
 
 REQUEST = ModelRequest(role="orchestrator", system="s", messages=(Message(role="user", text="go"),))
@@ -338,6 +342,30 @@ async def test_a_call_that_is_cancelled_is_paid_for_what_it_may_have_cost() -> N
         await asking
     (spent,) = desk.events(e.BudgetSpent)
     assert spent.estimated and worst(REQUEST).input_tokens < spent.tokens < worst(REQUEST).input_tokens + 20
+
+
+async def test_the_very_same_request_of_another_session_is_not_made_again(tmp_path: Path) -> None:
+    model = PlayedModel("p:a", steady)
+    asked = []
+    for session in range(3):
+        desk = Desk(model)
+        store = ReplyStore(DocumentTable(tmp_path / "replies.json", "replies"))
+        calls = ModelCalls(
+            desk.bus, desk.router, desk.purse, desk.new_id, cache=store, cached=frozenset({"toolsmith"})
+        )
+        mine = msgspec.structs.replace(REQUEST, role="toolsmith")
+        other = msgspec.structs.replace(mine, system=f"session {session}")
+        for request in (mine, other, REQUEST):
+            assert (await calls.ask(request)).requests
+        asked.append(model.attempts)
+        assert check(desk.bus.history) == []
+        replied, spent = desk.events(e.ModelReplied), desk.events(e.BudgetSpent)
+        assert [one.cached for one in replied] == [session > 0, False, False]
+        assert [one.saved_usd > 0 for one in spent] == [session > 0, False, False]
+        assert (spent[0].cost_usd == 0) is (session > 0)
+        await calls.ask(mine)  # asked again in one session, it is asked anew
+        assert not desk.events(e.ModelReplied)[-1].cached
+    assert asked == [3, 6, 9]
 
 
 async def test_a_new_task_has_a_budget_of_its_own() -> None:

@@ -387,7 +387,7 @@ async def test_an_interrupt_keeps_what_the_model_had_said(tmp_path: Path) -> Non
     assert ended.outcome == "interrupted"
     (cut,) = lab.events(e.Interrupted)
     assert cut.text and long.text.startswith(cut.text) and cut.text != long.text
-    assert cut.text in conversation(lab.bus.history)[-1].text
+    assert cut.text in conversation(lab.bus.history)[-1].message.text
 
 
 async def test_a_recipe_that_led_nowhere_counts_as_failed(tmp_path: Path) -> None:

@@ -1,0 +1,131 @@
+"""Less of what was before, when it grows: masking, then shortening, then a summary. Pure.
+
+Old observations as one line cost little quality and half of the prompt (arXiv:2508.21433). They are
+masked in batches, so that the beginning of the prompt stays the same for many calls and stays cached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from alita_tui.agent.context import Entry
+from alita_tui.agent.estimate import tokens_in
+from alita_tui.spine.ports import Message
+from alita_tui.spine.text import clip, one_line
+from alita_tui.spine.values import Value
+
+OBSERVATION = 6_000
+"""Characters shown of one observation at most."""
+SUMMARY = "summary"
+"""Name of the turn that stands for others."""
+_FRESH = 10
+"""Observations that always stay whole."""
+_BATCH = 6
+"""Observations that are masked at once."""
+_WORTH = 400
+"""Characters from which masking an observation is worth it."""
+_SHORT = 1_200
+"""Characters that shortening leaves of an observation."""
+_LEAST = 0.10
+"""Share of the prompt that a summary has to save."""
+
+
+class Trimmed(Value, frozen=True):
+    """What the model is shown, and what was left out of it."""
+
+    messages: tuple[Message, ...]
+    masked: tuple[int, ...] = ()
+    shortened: tuple[int, ...] = ()
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+def size(messages: Sequence[Message]) -> int:
+    """Estimated tokens."""
+    return sum(map(_size, messages))
+
+
+def _size(message: Message) -> int:
+    return tokens_in(message.text) + sum(tokens_in(str(call.arguments)) + 8 for call in message.requests) + 8
+
+
+def trim(entries: Sequence[Entry], room: int) -> Trimmed:
+    """Mask what is old, then shorten the largest until it fits into `room` tokens, or none is left."""
+    shown = [_clipped(entry) for entry in entries]
+    before = size(shown)
+    masked = []
+    for place in _old(entries):
+        if len(shown[place].text) > _WORTH:
+            shown[place] = _stub(entries[place])
+            masked.append(entries[place].seq)
+    shortened: list[int] = []
+    after = size(shown)
+    while after > room:
+        largest = max(
+            (n for n, message in enumerate(shown) if message.role == "tool"),
+            key=lambda n: len(shown[n].text),
+            default=None,
+        )
+        if largest is None or len(shown[largest].text) <= _SHORT + 100:
+            break
+        text, _ = clip(shown[largest].text, _SHORT)
+        note = f"\n(shortened; look_back with event {entries[largest].seq} shows all of it)"
+        after -= _size(shown[largest])
+        shown[largest] = msgspec.structs.replace(shown[largest], text=text + note)
+        after += _size(shown[largest])
+        shortened.append(entries[largest].seq)
+    return Trimmed(
+        messages=tuple(shown),
+        masked=tuple(masked),
+        shortened=tuple(sorted(shortened)),
+        tokens_before=before,
+        tokens_after=after,
+    )
+
+
+def oldest(entries: Sequence[Entry], share: float = 0.5) -> int:
+    """How many entries from the beginning a summary may stand for; 0 when there are none.
+
+    It ends where every request has its result, and leaves the fresh observations alone.
+    """
+    observed = [n for n, entry in enumerate(entries) if entry.message.role == "tool"]
+    last = min(int(len(entries) * share), observed[-_FRESH] if len(observed) > _FRESH else 0)
+    while last > 0 and (
+        entries[last].message.role != "assistant" or entries[last - 1].seq >= entries[last].seq
+    ):
+        last -= 1
+    return last
+
+
+def saves_enough(total: int, before: int, after: int) -> bool:
+    """Whether putting `after` tokens in place of `before` saves at least a tenth of the whole."""
+    return before - after >= _LEAST * total
+
+
+def summarised(entries: Sequence[Entry], upto: int, text: str) -> tuple[Entry, ...]:
+    """The conversation with a summary in place of what came up to an event; the person's words stay."""
+    covered = [entry for entry in entries if entry.seq <= upto]
+    kept = [entry for entry in covered if entry.message.role == "user"]
+    message = Message(role="user", text=f"Summary of what was done before, made by a model:\n{text}")
+    return (*kept, Entry(seq=upto, message=message, name=SUMMARY), *entries[len(covered) :])
+
+
+def _old(entries: Sequence[Entry]) -> list[int]:
+    observed = [n for n, entry in enumerate(entries) if entry.message.role == "tool"]
+    return observed[: max(len(observed) - _FRESH, 0) // _BATCH * _BATCH]
+
+
+def _clipped(entry: Entry) -> Message:
+    if entry.message.role != "tool":
+        return entry.message
+    text, cut = clip(entry.message.text, OBSERVATION)
+    note = f"\n(look_back with event {entry.seq} shows all of it)" if cut else ""
+    return msgspec.structs.replace(entry.message, text=text + note)
+
+
+def _stub(entry: Entry) -> Message:
+    text = entry.message.text
+    short = f"[event {entry.seq}, {entry.name}: {len(text)} characters, left out] {one_line(text, 120)}"
+    return msgspec.structs.replace(entry.message, text=short)

@@ -1,0 +1,48 @@
+"""Replies to requests that were made before, byte for byte the same. Never by similarity."""
+
+from __future__ import annotations
+
+import msgspec
+
+from alita_tui.spine.ports import Documents, ModelRequest, Reply
+from alita_tui.spine.values import digest_of
+
+_KEPT = 400
+"""Replies; the oldest goes first."""
+
+
+class ReplyStore:
+    """Meets `ReplyCache` over a table of documents.
+
+    What was asked in this process is asked anew when it comes again: whoever asks twice was not
+    content with the answer.
+    """
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._asked: set[str] = set()
+
+    def get(self, model: str, request: ModelRequest) -> Reply | None:
+        """See `ReplyCache.get`."""
+        key = _key(model, request)
+        if key in self._asked:
+            return None
+        self._asked.add(key)
+        for document in self._documents.all():
+            if document["key"] == key:
+                try:
+                    return msgspec.convert(document["reply"], Reply)
+                except msgspec.ValidationError:  # of another version
+                    return None
+        return None
+
+    def put(self, model: str, request: ModelRequest, reply: Reply) -> None:
+        """See `ReplyCache.put`."""
+        key = _key(model, request)
+        self._documents.put(key, {"key": key, "reply": msgspec.to_builtins(reply)})
+        for old in self._documents.all()[:-_KEPT]:
+            self._documents.remove(old["key"])
+
+
+def _key(model: str, request: ModelRequest) -> str:
+    return digest_of(model, msgspec.json.encode(request, order="sorted").decode("utf-8", "replace"))

@@ -120,12 +120,12 @@ async def attack(settings: SandboxSettings, given: dict[str, str]) -> Aftermath:
         deadline = time.monotonic() + 5  # on a machine under load they go a moment later
         while True:
             found.containers = await left(sandbox)
+            await asyncio.sleep(0.05)  # the line of that question is closed by now
             found.files_after = open_files()
             if not found.containers and found.files_after <= found.files_before:
                 break
             if time.monotonic() > deadline:
                 break
-            await asyncio.sleep(0.05)
         guard = sandbox._service._process
         assert guard is not None
         found.processes = below(guard.pid)

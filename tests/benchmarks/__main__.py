@@ -18,11 +18,11 @@ import tempfile
 import termios
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.bench_sandbox import sandbox  # the folder above is on the path only now
+from benchmarks.bench_sessions import sessions
 
 ROUNDS = 7
 TYPER = "import typer\napp = typer.Typer()\n@app.command()\ndef run() -> None: ...\n"
@@ -178,42 +178,6 @@ def console(results: dict[str, Row], environ: dict[str, str]) -> None:
     results["console.rss_mb_over_empty"] = row(memory[0] - memory[1], "MB", None)
 
 
-def store(results: dict[str, Row]) -> None:
-    """The median append at event 50,000 against event 100."""
-    import streams
-
-    from alita_tui.store.sessions import SessionFile
-
-    tape = streams.Tape()
-    streams.opened(tape)
-
-    async def measure(file: SessionFile) -> tuple[float, float]:
-        from alita_tui.spine import events as e
-
-        def next_one(seq: int) -> object:
-            import msgspec
-
-            event = e.NoticeRaised(level="info", text=f"event {seq} " * 10)
-            return msgspec.structs.replace(tape.envelopes[0], seq=seq, event=event, at=datetime.now(UTC))
-
-        early, late = [], []
-        for seq in range(1, 50_201):
-            started = time.perf_counter()
-            await file.record(next_one(seq), barrier=False)  # type: ignore[arg-type]
-            took = (time.perf_counter() - started) * 1e6
-            if seq <= 200:
-                early.append(took)
-            elif seq > 50_000:
-                late.append(took)
-        return statistics.median(late), statistics.median(early)
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = SessionFile.create(Path(folder) / "s.json", "s")
-        late, early = asyncio.run(measure(file))
-        file.close()
-    results["store.append_at_50000_vs_100"] = row(late, "us", early)
-
-
 def main() -> None:
     """Measure, print, write."""
     results: dict[str, Row] = {}
@@ -227,7 +191,7 @@ def main() -> None:
         )
         results["cli.version_vs_typer"] = row(version, "ms", typer)
         console(results, environ)
-        store(results)
+        sessions(results, row)
         sandbox(results, row)
     Path("build").mkdir(exist_ok=True)
     Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import statistics
 import subprocess
@@ -136,12 +135,3 @@ def sessions(results: dict[str, dict[str, float | str | None]], row: Row) -> Non
         results["session.open_100k_rss_mb"] = row(opened[100_000][1], "MB")
         large, small = _seek(folder / "of-100000.json"), _seek(folder / "of-1000.json")
         results["replay.seek_100k_vs_1k"] = row(large, "ms", small)
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[2]))
-    from tests.benchmarks.__main__ import row
-
-    found: dict[str, dict[str, float | str | None]] = {}
-    sessions(found, row)
-    print(json.dumps(found, indent=1))

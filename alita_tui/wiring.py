@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import getpass
 import os
-import secrets
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -57,7 +56,7 @@ def now() -> datetime:
 
 def new_id() -> str:
     """A short id that is unique within a session."""
-    return secrets.token_hex(5)
+    return os.urandom(5).hex()
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Literal
 
 import msgspec
@@ -17,7 +16,9 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def digest_of(*parts: str) -> str:
     """SHA-256 (hex) over parts, each prefixed with its length so that no two lists collide."""
-    sha = hashlib.sha256()
+    from hashlib import sha256  # loads OpenSSL, which the first paint has no use for
+
+    sha = sha256()
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass")
         sha.update(len(raw).to_bytes(8, "big"))

@@ -66,6 +66,7 @@ class House:
     paths: Paths
     loaded: Loaded
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    flags: Mapping[str, object] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -74,7 +75,7 @@ class House:
         """Find the folders, read the settings. Raises ConfigError."""
         environ = dict(os.environ)
         paths = locate(home, environ)
-        return cls(paths, load(paths, environ, flags, strict=strict), environ)
+        return cls(paths, load(paths, environ, flags, strict=strict), environ, flags or {})
 
     @cached_property
     def sessions(self) -> SessionShelf:
@@ -300,28 +301,40 @@ class House:
         stamp.write_text("\n".join(wanted))
 
     async def diagnose(self) -> tuple[Check, ...]:
-        """Every line of `alita doctor`; never raises."""
+        """Every line of `alita doctor`, with a small real call of each model; never raises."""
         from alita_tui.sandbox.setup import diagnose
 
-        return (*self._own_checks(), *await diagnose(self.sandbox_settings()))
-
-    def _own_checks(self) -> tuple[Check, ...]:
         settings = [
             Check(name="settings", state="problem", detail=problem.message, hint=problem.hint)
             for problem in self.loaded.problems
         ] or [Check(name="settings", state="ok", detail=str(self.paths.config_file))]
-        chosen = self.loaded.settings.model
-        model = (
-            Check(
+        models, sandbox = await asyncio.gather(self._check_models(), diagnose(self.sandbox_settings()))
+        return (*settings, *models, *sandbox)
+
+    async def _check_models(self) -> tuple[Check, ...]:
+        if self.demo:
+            none = Check(
                 name="model",
                 state="warning",
                 detail="none configured; the recorded demo model is used",
                 hint="Run `alita setup`, or set ALITA_MODEL=provider:name and the provider's key.",
             )
-            if self.demo
-            else Check(name="model", state="ok", detail=f"{chosen.provider}:{chosen.name}")
-        )
-        return (*settings, model)
+            return (none,)
+        try:
+            entries = {one.text: one for role in get_args(ModelRole) for one in self.candidates(role)}
+        except ConfigError as error:
+            return (Check(name="model", state="problem", detail=error.message, hint=error.hint),)
+        return tuple(await asyncio.gather(*map(self._check_model, entries.values())))
+
+    async def _check_model(self, entry: ModelEntry) -> Check:
+        result = await self.probe(entry)
+        if not result.ok:
+            return Check(name="model", state="problem", detail=result.text, hint=result.hint)
+        lacks = [what for what, there in (("tool calls", result.calls_tools), ("usage", result.reports_usage),
+                                          ("known price", result.has_price)) if not there]  # fmt: skip
+        lacking = f"; without {', '.join(lacks)}" if lacks else ""
+        detail = f"{entry.full_name} answers in {result.total_ms / 1000:.1f} s{lacking}"
+        return Check(name="model", state="ok", detail=detail)
 
 
 def _caps(chosen: BudgetSettings) -> Budget:

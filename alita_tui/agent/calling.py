@@ -84,6 +84,11 @@ class ModelCalls:
             if held is not None:
                 route.released(held)
 
+    async def enable(self, model: str) -> None:
+        """See `Asker.enable`."""
+        self._router.enable(model)
+        await self._tell_changes()
+
     @property
     def unfinished(self) -> str:
         """See `Asker.unfinished`."""

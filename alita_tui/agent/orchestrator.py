@@ -36,6 +36,7 @@ from alita_tui.spine.commands import (
     AnswerQuestion,
     CloseSession,
     Command,
+    EnableModel,
     Interrupt,
     ResolveApproval,
     Steer,
@@ -188,6 +189,8 @@ class Orchestrator:
                 if self._work is not None and not self._interrupted:  # a second one would cut off its ending
                     self._interrupted = True
                     self._work.cancel()
+            case EnableModel(model=model):
+                await self._asker.enable(model)
             case CloseSession():
                 return True
         return False

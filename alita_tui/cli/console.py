@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from alita_tui.console.ports import ConsoleOptions, SessionLine, Switch
+    from alita_tui.console.ports import ConsoleOptions, DayLine, SessionLine, SettingLine, Switch
     from alita_tui.console.setup import SetupResult
     from alita_tui.spine.commands import Command
     from alita_tui.spine.envelope import Envelope
@@ -117,6 +117,31 @@ class HouseCatalog:
         """See `Catalog.tool`."""
         return await asyncio.to_thread(self._house.shelf.get, name, version)
 
+    async def days(self) -> tuple[DayLine, ...]:
+        """See `Catalog.days`."""
+        from alita_tui.console.ports import DayLine
+
+        found = await asyncio.to_thread(lambda: self._house.spend_book("").days())
+        return tuple(DayLine(day=day, usd=spent.usd, tokens=spent.tokens) for day, spent in found.items())
+
+    async def prices(self) -> str:
+        """See `Catalog.prices`."""
+        from alita_tui.llm.prices import table_of
+        from alita_tui.wiring import now
+
+        return f"prices: {await asyncio.to_thread(table_of, now().date())}"
+
+    async def settings(self) -> tuple[SettingLine, ...]:
+        """See `Catalog.settings`."""
+        return await asyncio.to_thread(_setting_lines, self._house)
+
+    async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
+        """See `Catalog.change_setting`."""
+        from alita_tui.config.write import set_value
+
+        await asyncio.to_thread(set_value, self._house.paths, key, value)
+        return await self.settings()
+
     async def save_theme(self, name: str) -> None:
         """See `Catalog.save_theme`."""
         from alita_tui.config.write import set_value
@@ -137,6 +162,25 @@ class HouseCatalog:
             from alita_tui.llm.factory import preload
 
             await preload(self._house.loaded.settings.model.provider)
+
+
+def _setting_lines(house: House) -> tuple[SettingLine, ...]:
+    """As the files and the environment are now, with the flags of this process."""
+    from alita_tui.config import catalogue
+    from alita_tui.config.load import load
+    from alita_tui.console.ports import SettingLine
+
+    loaded = load(house.paths, house.environ, house.flags, strict=False)
+    return tuple(
+        SettingLine(
+            key=key,
+            value=catalogue.written(loaded.value(key)),
+            origin=loaded.origin(key),
+            meaning=catalogue.meaning(key),
+            default=catalogue.written(field.default),
+        )
+        for key, field in catalogue.fields().items()
+    )
 
 
 def _options(house: House) -> ConsoleOptions:

@@ -75,7 +75,13 @@ def setup(context: typer.Context) -> None:
 
 
 @config_app.callback(invoke_without_command=True)
-def show(context: typer.Context, json: Json = False) -> None:
+def show(
+    context: typer.Context,
+    json: Json = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show every place that gives a setting a value.")
+    ] = False,
+) -> None:
     """List all settings, their values and where each comes from."""
     if context.invoked_subcommand is not None:
         return
@@ -86,6 +92,9 @@ def show(context: typer.Context, json: Json = False) -> None:
     keys = tuple(catalogue.fields())
     if json:
         json_document({key: {"value": loaded.value(key), "from": loaded.origin(key)} for key in keys})
+    elif explain:
+        for key in keys:
+            typer.echo(f"{key}: {neutralise(loaded.explain(key))}")
     else:
         table(
             ("SETTING", "VALUE", "FROM", "MEANING"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from alita_tui.console.ports import ConsoleOptions
-    from alita_tui.console.setup import SetupChoice, SetupResult
+    from alita_tui.console.setup import SetupChoice, SetupResult, Surroundings
     from alita_tui.llm.factory import ModelSpec, ProbeResult
     from alita_tui.wiring import House
 
@@ -51,12 +51,49 @@ async def run_wizard(house: House, options: ConsoleOptions) -> SetupResult | Non
         check,
         save,
         found=await asyncio.to_thread(_found, house),
+        look=lambda: look_around(house),
         current=None if house.demo else SetupChoice(chosen.provider, chosen.name, chosen.base_url),
     )
     result = await SetupApp(screen, options).run_async(mouse=house.loaded.settings.console.mouse)
     if result is not None and result.kind == "demo":
         await asyncio.to_thread(set_value, house.paths, "model.provider", "demo")
     return result
+
+
+_PATIENCE = 2.0
+"""Seconds that a local server has to answer."""
+
+
+async def look_around(house: House) -> Surroundings:
+    """Local servers on their usual ports, with their models, and the sandbox's state. Never raises."""
+    from alita_tui.console.setup import Surroundings
+    from alita_tui.llm.presets import PRESETS
+    from alita_tui.sandbox.setup import diagnose
+
+    local = [one for one in PRESETS if one.base_url.startswith("http://127.0.0.1:")]
+    checks, offers = await asyncio.gather(
+        diagnose(house.sandbox_settings()),
+        asyncio.gather(*(_offers(house, one.name) for one in local)),
+    )
+    servers = {one.name: offer for one, offer in zip(local, offers, strict=True) if offer is not None}
+    broken = next((check for check in checks if check.state == "problem"), None)
+    if broken is None:
+        return Surroundings(servers=servers, sandbox="Sandbox: ready.")
+    said = f"Sandbox: {broken.detail}. {broken.hint}".replace("..", ".")
+    return Surroundings(servers=servers, sandbox=said, sandbox_ready=False)
+
+
+async def _offers(house: House, provider: str) -> tuple[str, ...] | None:
+    """The models of a local server; None where nobody answers."""
+    from alita_tui.llm.factory import ModelSpec, offered
+    from alita_tui.llm.keys import find_key
+    from alita_tui.spine.errors import ModelError
+
+    key = await asyncio.to_thread(find_key, provider, env_file=house.paths.env_file, environ=house.environ)
+    try:
+        return await offered(ModelSpec(provider=provider, api_key=key or "", timeout=_PATIENCE))
+    except ModelError as error:
+        return () if error.kind == "auth" else None
 
 
 def _found(house: House) -> dict[str, str]:

@@ -116,6 +116,13 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
     return value_read
 
 
+def written(value: object) -> str:
+    """A value as it is written on a command line; what `coerce` reads back."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
 def _from_text(field: Field, value: str) -> object:
     value = value.strip()
     if field.kind is bool:

@@ -47,6 +47,8 @@ class Loaded:
     settings: Settings
     problems: tuple[ConfigError, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
+    layers: Mapping[str, tuple[tuple[str, Any], ...]] = field(default_factory=dict)
+    """Every place that gives a value, and the value, the one that holds last."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """API keys by name, from `.env` and the environment. Never shown or written."""
 
@@ -57,6 +59,17 @@ class Loaded:
         """
         catalogue.field(key, "the settings")
         return self.origins.get(key, "default")
+
+    def explain(self, key: str) -> str:
+        """The way to a value, from its default over every place that gives another one.
+
+        Raises ConfigError for an unknown key.
+        """
+        default = catalogue.written(catalogue.field(key, "the settings").default) or "empty"
+        given = (
+            f"{catalogue.written(value) or 'empty'} ({origin})" for origin, value in self.layers.get(key, ())
+        )
+        return " → ".join((f"{default} (default)", *given))
 
     def value(self, key: str) -> Any:
         """One value by its key. Raises ConfigError for an unknown key."""
@@ -87,7 +100,7 @@ def load(
         raise _joined(layers.problems)
     names = {*key_names, settings.web.google_key_name, settings.web.github_token_name}
     secrets = {name: value for name, value in {**dot, **environ}.items() if name in names and value}
-    return Loaded(settings, tuple(layers.problems), layers.origins, secrets)
+    return Loaded(settings, tuple(layers.problems), layers.origins, layers.given, secrets)
 
 
 def _joined(problems: list[ConfigError]) -> ConfigError:
@@ -100,6 +113,7 @@ class _Layers:
     def __init__(self) -> None:
         self.problems: list[ConfigError] = []
         self.origins: dict[str, str] = {}
+        self.given: dict[str, tuple[tuple[str, Any], ...]] = {}
         self._values: dict[str, Any] = {}
 
     def settings(self) -> Settings:
@@ -114,6 +128,7 @@ class _Layers:
             found = catalogue.field(key, origin)
             self._values[key] = catalogue.coerce(found, value, origin, text=text)
             self.origins[key] = origin
+            self.given[key] = (*self.given.get(key, ()), (origin, self._values[key]))
         except ConfigError as problem:
             self.problems.append(problem)
 

@@ -22,6 +22,7 @@ from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
 from alita_tui.console.screens.session import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
+from alita_tui.spine.commands import EnableModel
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import CommandSink, EventSource
 from alita_tui.spine.text import one_line
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from alita_tui.console.player import Player
     from alita_tui.console.screens.approval import ApprovalScreen
+    from alita_tui.console.screens.spend import SpendScreen
     from alita_tui.console.screens.theme_picker import ThemePicker
     from alita_tui.console.screens.tool import ToolScreen
     from alita_tui.console.widgets.replay_bar import ReplayBar
@@ -148,6 +150,8 @@ class AlitaApp(themes.Themed[Switch | None]):
         self.main.draw(message.view)
         if self._review is not None:
             self._review.advance(message.view)
+        elif self._spend is not None:
+            self._spend.advance(message.view)
         for build in pending(message.view):
             if build.approval_id not in self._rung and not self.replaying:
                 self._rung.add(build.approval_id)
@@ -210,6 +214,48 @@ class AlitaApp(themes.Themed[Switch | None]):
         chosen = await self.push_screen_wait(SessionsScreen(lines, current=self.main.view.session_id))
         if chosen is not None:
             self.exit(chosen)
+
+    @property
+    def _spend(self) -> SpendScreen | None:
+        """The sheet of money on top, if it is there."""
+        if self.screen is self.main:
+            return None
+        from alita_tui.console.screens.spend import SpendScreen
+
+        return self.screen if isinstance(self.screen, SpendScreen) else None
+
+    @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
+    async def action_spend(self) -> None:
+        """Money, tokens and models."""
+        from alita_tui.console.screens.spend import SpendScreen
+
+        if self.screen is not self.main:
+            return
+        try:
+            days, prices = await self._catalog.days(), await self._catalog.prices()
+        except AlitaError as error:
+            self.notify(one_line(str(error)), severity="warning", markup=False)
+            days, prices = (), ""
+        self.push_screen(SpendScreen(self.main.view, self._keys, days=days, prices=prices))
+
+    def on_spend_screen_enable_asked(self, message: SpendScreen.EnableAsked) -> None:
+        """A model that is off is to be asked again."""
+        if self._sink is not None:
+            self._sink.send(EnableModel(model=message.model))
+
+    @work(name="settings", group="screen", exclusive=True, exit_on_error=False)
+    async def action_settings(self) -> None:
+        """Every setting."""
+        from alita_tui.console.screens.settings import SettingsScreen
+
+        if self.screen is not self.main:
+            return
+        try:
+            lines = await self._catalog.settings()
+        except AlitaError as error:
+            self.notify(one_line(str(error)), severity="warning", markup=False)
+            return
+        self.push_screen(SettingsScreen(lines, self._catalog.change_setting))
 
     def action_new_session(self) -> None:
         """Begin another session."""

@@ -24,6 +24,27 @@ class SessionLine(msgspec.Struct, frozen=True):
     tools_built: int = 0
 
 
+class DayLine(msgspec.Struct, frozen=True):
+    """What all sessions spent on one day."""
+
+    day: str
+    """ISO 8601."""
+    usd: float
+    tokens: int
+
+
+class SettingLine(msgspec.Struct, frozen=True):
+    """One setting in the list."""
+
+    key: str
+    value: str
+    """As it is written on a command line."""
+    origin: str
+    """Where it comes from, such as `default` or `config.toml line 3`."""
+    meaning: str
+    default: str = ""
+
+
 class Switch(msgspec.Struct, frozen=True):
     """The app's result when another session is to be opened in its place."""
 
@@ -42,6 +63,18 @@ class Catalog(Protocol):
 
     async def save_theme(self, name: str) -> None:
         """Keep the choice of a theme in the user's settings."""
+
+    async def days(self) -> tuple[DayLine, ...]:
+        """What was spent on each day, oldest first."""
+
+    async def prices(self) -> str:
+        """The price table and its date, in words."""
+
+    async def settings(self) -> tuple[SettingLine, ...]:
+        """Every setting."""
+
+    async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
+        """Write one setting; gives every setting as it is then."""
 
     async def suggestions(self) -> tuple[str, ...]:
         """Tasks to offer in an empty session."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -80,6 +81,17 @@ class SetupChoice:
     """Empty for the provider's own address."""
     api_key: str = field(default="", repr=False)
     """Empty to keep the one that is there, or where none is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What was found on this machine."""
+
+    servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Provider → the models that its server offers, for every local server that answers."""
+    sandbox: str = ""
+    """The sandbox's state in one line."""
+    sandbox_ready: bool = True
 
 
 @dataclass(frozen=True, slots=True)

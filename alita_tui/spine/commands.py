@@ -46,8 +46,15 @@ class Interrupt(Value, frozen=True):
     """Stop the running task and keep what there is."""
 
 
+class EnableModel(Value, frozen=True):
+    """Ask a model again that was turned off: the key or the account is mended."""
+
+    model: str
+    """`provider:name`."""
+
+
 class CloseSession(Value, frozen=True):
     """Let the session go in good order."""
 
 
-Command = SubmitTask | Steer | AnswerQuestion | ResolveApproval | Interrupt | CloseSession
+Command = SubmitTask | Steer | AnswerQuestion | ResolveApproval | Interrupt | EnableModel | CloseSession

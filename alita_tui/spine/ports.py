@@ -189,6 +189,9 @@ class Router(Protocol):
     def window(self, role: ModelRole) -> int:
         """Tokens that the role's next model reads at most; 0 when not known."""
 
+    def enable(self, name: str) -> None:
+        """The person says that a model works again; an unknown name is passed over."""
+
     def changes(self) -> tuple[ProviderChanged, ...]:
         """Models whose state changed since the last time this was asked."""
 
@@ -230,6 +233,9 @@ class DayBook(Protocol):
 
 class Asker(Protocol):
     """One model call as everyone makes it: routed, recorded, retried, paid. Met by `agent`."""
+
+    async def enable(self, model: str) -> None:
+        """Ask a model again that was turned off."""
 
     async def ask(self, request: ModelRequest) -> Reply:
         """The reply, its deltas and costs already on the stream.

@@ -16,6 +16,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.spine.values import RunReport, ToolCard
+from alita_tui.view import spending
 from alita_tui.view.model import (
     Attempt,
     BuildState,
@@ -140,20 +141,14 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return replace(view, question=None, phase="thinking")
         case e.TaskFinished():
             return _finish(view, event)
-        case e.ModelReplied(role=role, usage=usage):
-            spend = replace(
-                view.spend,
-                calls=view.spend.calls + 1,
-                input_tokens=view.spend.input_tokens + usage.input_tokens,
-                output_tokens=view.spend.output_tokens + usage.output_tokens,
-            )
+        case e.ModelReplied(role=role):
+            spend = spending.replied(view.spend, event)
             phase: Phase = "acting" if role == "orchestrator" else view.phase
             return replace(view, spend=spend, phase=phase, providers=replied(view.providers, event))
         case e.ProviderChanged():
             return replace(view, providers=changed(view.providers, envelope.at, event))
-        case e.BudgetSpent(total_usd=total, limit_usd=limit, unpriced_calls=unpriced):
-            spend = replace(view.spend, total_usd=total, limit_usd=limit, unpriced_calls=unpriced)
-            return replace(view, spend=spend)
+        case e.BudgetSpent():
+            return replace(view, spend=spending.spent(view, envelope.at, event))
         case e.ActionChosen(action=action):
             phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running"}
             return replace(view, phase=phases.get(action, "acting"))
@@ -314,11 +309,12 @@ def _end_call(view: SessionView, envelope: Envelope, call_id: str, report: RunRe
     calls = tuple(call for call in view.calls if call[0] != call_id)
     runs = view.runs
     library = view.library
+    spend = spending.ran(view, name) if report is not None and report.status == "ok" else view.spend
     if report is not None:
         runs = (*runs, _run(call_id, name, envelope, report))[-_RUNS_KEPT:]
         failed = report.status != "ok"
         library = tuple(_counted(card, failed) if card.name == name else card for card in library)
-    return replace(view, calls=calls, runs=runs, library=library, phase="thinking")
+    return replace(view, calls=calls, runs=runs, library=library, spend=spend, phase="thinking")
 
 
 def _counted(card: ToolCard, failed: bool) -> ToolCard:

@@ -31,9 +31,8 @@ def changed(
     """After a breaker moved."""
     until = at + timedelta(seconds=event.retry_in) if event.retry_in is not None else None
     before = _of(providers, one_line(event.model))
-    return _with(
-        providers, replace(before, state=event.state, reason=one_line(event.reason, 300), until=until)
-    )
+    reason = one_line(event.reason.removeprefix(f"{event.model}: "), 300)
+    return _with(providers, replace(before, state=event.state, reason=reason, until=until))
 
 
 def _of(providers: tuple[ProviderView, ...], name: str) -> ProviderView:

@@ -258,3 +258,12 @@ def test_a_model_that_cannot_be_read_names_its_line(paths, line, said):
     with pytest.raises(ConfigError) as caught:
         load(paths, {})
     assert "config.toml line 2" in str(caught.value) and said in str(caught.value)
+
+
+def test_the_way_to_a_value_names_every_place(paths):
+    paths.config_file.write_text("[budget]\ntask_usd = 5\n")
+    loaded = load(paths, {"ALITA_BUDGET_TASK_USD": "1"}, {"budget.task_usd": "0.5"})
+    assert loaded.explain("budget.task_usd") == (
+        "2.0 (default) → 5.0 (config.toml line 2) → 1.0 (environment ALITA_BUDGET_TASK_USD) → 0.5 (flag)"
+    )
+    assert loaded.explain("model.name") == "empty (default)"

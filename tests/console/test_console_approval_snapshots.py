@@ -22,6 +22,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.screens.setup import SetupScreen
+from alita_tui.console.setup import Surroundings
 from alita_tui.console.themes import Themed, load
 from alita_tui.replay.playback import Playback
 from alita_tui.replay.recording import Recording
@@ -115,7 +116,13 @@ class Wizard(Themed):
         for theme in load(Path(__file__).parents[2] / "themes").themes:
             self.register_theme(theme)
         self.theme = self.wanted_theme
-        self.push_screen(SetupScreen(PROVIDERS, self.check, self.save, found={"acme": "keyring"}))
+        self.push_screen(
+            SetupScreen(PROVIDERS, self.check, self.save, found={"acme": "keyring"}, look=self.look)
+        )
+
+    async def look(self) -> Surroundings:
+        said = "Sandbox: the base image is missing. Run `alita doctor --fix`."
+        return Surroundings(servers={"local": ("qwen3:8b",)}, sandbox=said, sandbox_ready=False)
 
     async def check(self, _choice: object) -> Seen:
         return Seen(text="It has no price, so budgets count tokens.")

@@ -7,17 +7,27 @@ import time
 from datetime import timedelta
 
 import goldens
+import msgspec
 import pytest
 import streams
+from textual.widgets import Input
 
+from alita_tui.config.catalogue import coerce, field, fields, meaning, written
+from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
+from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.ports import ConsoleOptions, SessionLine
-from alita_tui.spine.commands import Command, Interrupt, Steer, SubmitTask
+from alita_tui.console.ports import ConsoleOptions, DayLine, SessionLine, SettingLine
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.spine import events as e
+from alita_tui.spine.commands import Command, EnableModel, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.values import ToolRecord
+from alita_tui.spine.values import RunReport, ToolRecord, Usage
 from alita_tui.view.queries import pending
 
+CHANGED: list[tuple[str, str]] = []
+ORIGINS = {"model.provider": "config.toml line 2", "budget.task_usd": "environment ALITA_BUDGET_TASK_USD"}
 SIZES = [(80, 24), (120, 36), (200, 55)]
 THEMES = ["alita-dark", "alita-light"]
 
@@ -65,6 +75,29 @@ class Catalog:
     async def save_theme(self, name: str) -> None:
         return
 
+    async def days(self) -> tuple[DayLine, ...]:
+        return tuple(DayLine(f"2026-11-{n:02}", 0.4 * (n % 5) + 0.02, 9000 * n) for n in range(12, 21))
+
+    async def prices(self) -> str:
+        return "prices: genai-prices 1.0, newest change 2026-11-09"
+
+    async def settings(self) -> tuple[SettingLine, ...]:
+        loaded = Loaded(Settings())
+        return tuple(
+            SettingLine(key, written(loaded.value(key)), ORIGINS.get(key, "default"), meaning(key), written(field.default))
+            for key, field in fields().items()
+        )  # fmt: skip
+
+    async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
+        CHANGED.append((key, value))
+        read = written(coerce(field(key, "the settings"), value, "the settings", text=True))
+        return tuple(
+            msgspec.structs.replace(line, value=read, origin="config.toml line 9")
+            if line.key == key
+            else line
+            for line in await self.settings()
+        )
+
     async def suggestions(self) -> tuple[str, ...]:
         return ()
 
@@ -86,6 +119,14 @@ async def drawn(pilot, seq: int) -> None:
     await pilot.pause()
 
 
+async def covered(pilot) -> None:
+    """Wait until another screen lies over the session."""
+    async with asyncio.timeout(20):
+        while pilot.app.screen is pilot.app.main:
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
 @pytest.fixture(autouse=True)
 def utc(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TZ", "UTC")
@@ -95,12 +136,76 @@ def utc(monkeypatch: pytest.MonkeyPatch):
     time.tzset()
 
 
+def spending() -> list[Envelope]:
+    """A session that paid for a build, ran its tool twice, and has one model limp and one off."""
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="Validate the addresses of our customers"))
+    total = 0.0
+    for n in range(14):
+        role, model = ("toolsmith", "anthropic:large") if n % 4 == 1 else ("orchestrator", "openai:small")
+        if n == 1:
+            tape.add(
+                e.BuildStarted(build_id="b1", action_id="m0.0", name="validate_email_addresses", goal="…")
+            )
+        cost = 0.11 if role == "toolsmith" else 0.03
+        total += cost
+        usage = Usage(input_tokens=4000 + 90 * n, output_tokens=300, cached_tokens=2600)
+        tape.add(
+            e.ModelReplied(
+                call_id=f"m{n}", role=role, model=model, usage=usage, duration_ms=5200, first_ms=800
+            )
+        )
+        tape.add(e.BudgetSpent(call_id=f"m{n}", cost_usd=cost, role=role, model=model, tokens=4300 + 90 * n, saved_usd=0.004,
+                 total_usd=total, limit_usd=1.5, task_usd=total, task_limit_usd=0.8, day_usd=total + 2))  # fmt: skip
+    for name in ("roll_dice", "roll_dice"):
+        call_id = f"r{tape.envelopes[-1].seq}"
+        tape.add(
+            e.ToolCalled(
+                call_id=call_id,
+                action_id=f"{call_id}.0",
+                name=name,
+                version=1,
+                digest="3c" * 32,
+                arguments={},
+            )
+        )
+        tape.add(
+            e.ToolReturned(
+                call_id=call_id, report=RunReport(status="ok", exit_code=0, result=4, duration_ms=90)
+            )
+        )
+    tape.add(
+        e.ProviderChanged(
+            model="openai:small",
+            state="open",
+            reason="openai:small: api.openai.com answered HTTP 503.",
+            retry_in=20,
+        )
+    )
+    tape.add(
+        e.ProviderChanged(
+            model="groq:fast",
+            state="disabled",
+            reason="groq:fast: api.groq.com answered HTTP 402. Add credit.",
+        )
+    )
+    tape.add(e.ProviderFailedOver(role="orchestrator", previous="openai:small", model="anthropic:large",
+             reason="api.openai.com answered HTTP 503."))  # fmt: skip
+    tape.add(e.ModelReplied(call_id="m99", role="orchestrator", model="anthropic:large", text="I go on with the other model.",
+             usage=Usage(input_tokens=9000, output_tokens=250), duration_ms=6400, first_ms=900))  # fmt: skip
+    return tape.envelopes
+
+
 SCREENS = {
     "session": (goldens.walkthrough, ()),
     "waiting": (goldens.waiting, ()),
     "sessions": (goldens.walkthrough, ("f5",)),
     "help": (goldens.walkthrough, ("f1",)),
     "theme": (goldens.walkthrough, ("f6",)),
+    "spend": (spending, ("ctrl+o",)),
+    "strip": (spending, ()),
+    "settings": (goldens.walkthrough, ("ctrl+g", "down", "down")),
     "tool": (goldens.walkthrough, ("f3", "enter")),
 }
 
@@ -116,6 +221,8 @@ def test_screen(snap_compare, name: str, size: tuple[int, int], theme: str) -> N
         await drawn(pilot, envelopes[-1].seq)
         for key in keys:
             await pilot.press(key)
+            if key.startswith("ctrl+"):
+                await covered(pilot)
             await pilot.pause()
         await pilot.pause()
 
@@ -220,3 +327,48 @@ async def test_no_text_breaks_a_pane(width: int) -> None:
         picture = app.export_screenshot()
     assert "\x1b" not in picture
     assert app.return_code in (None, 0)
+
+
+async def test_models_that_are_off_are_asked_again_from_the_sheet_of_money() -> None:
+    envelopes, sink = spending(), Sink()
+    app = console(envelopes, sink=sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        await pilot.press("ctrl+o")
+        await covered(pilot)
+        sheet = app.screen.query_one(Sheet).text()
+        assert "api.groq.com answered HTTP 402. Add credit." in sheet
+        assert "50 % of the input came from the provider's cache" in sheet
+        assert "2 runs of tools that were there already" in sheet
+        assert "newest change 2026-11-09" in sheet
+        await pilot.press("e")
+        await pilot.pause()
+        assert sink.commands == [EnableModel(model="groq:fast")]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app.main
+
+
+async def test_a_setting_is_changed_and_what_is_wrong_is_said() -> None:
+    CHANGED.clear()
+    app = console(streams.waiting())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, streams.waiting()[-1].seq)
+        await pilot.press("ctrl+g")
+        await covered(pilot)
+        await pilot.press("slash", *"max_steps", "enter", "enter")
+        value = app.screen.query_one("#value", Input)
+        assert (value.has_focus, value.value) == (True, "30")
+        value.value = "many"
+        await pilot.press("enter")
+        await pilot.pause()
+        said = app.screen.query_one("#said", Plain)
+        assert said.has_class("-bad") and "a whole number" in str(said.content) and value.has_focus
+        value.value = "40"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert str(said.content) == "budget.max_steps = 40"
+        assert CHANGED == [("budget.max_steps", "many"), ("budget.max_steps", "40")]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app.main

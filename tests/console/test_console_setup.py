@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textual.widgets import Button, Input, OptionList
 
 from alita_tui.console.screens.setup import SetupScreen
-from alita_tui.console.setup import SetupChoice, SetupResult
+from alita_tui.console.setup import SetupChoice, SetupResult, Surroundings
 from alita_tui.console.themes import Themed
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import ConfigError, StoreError
@@ -79,6 +79,47 @@ class Host(Themed):
 
     def said(self) -> str:
         return str(self.screen.query_one("#result", Plain).content)
+
+
+def surroundings(**more: object):
+    async def look() -> Surroundings:
+        return Surroundings(
+            **{"servers": {"local": ("qwen3:8b", "llama")}, "sandbox": "Sandbox: ready.", **more}
+        )  # type: ignore[arg-type]
+
+    return look
+
+
+async def test_a_local_server_that_runs_is_proposed_with_its_model() -> None:
+    app = Host(look=surroundings(sandbox="Sandbox: podman is missing.", sandbox_ready=False))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert app.screen.query_one("#model", Input).value == "qwen3:8b"
+        assert str(app.screen.query_one("#where", Plain).content) == "Everything stays on this machine."
+        assert "qwen3:8b, llama" in app.said()
+        state = app.screen.query_one("#sandbox-state", Plain)
+        assert (str(state.content), state.has_class("-bad")) == ("Sandbox: podman is missing.", True)
+
+
+async def test_what_was_found_does_not_overrule_the_person_or_a_key() -> None:
+    for wizard in (
+        {"found": {"acme": "environment"}},
+        {"current": SetupChoice("custom", "mine", "http://10.0.0.5/v1")},
+    ):
+        app = Host(look=surroundings(), **wizard)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert app.screen.query_one("#model", Input).value in ("acme-large", "mine")
+            assert " go to " in str(app.screen.query_one("#where", Plain).content)
+
+
+async def test_a_provider_whose_key_is_there_stands_first() -> None:
+    app = Host(found={"custom": "keyring"})
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert app.screen.query_one(OptionList).highlighted == 2
 
 
 async def test_a_model_is_tried_then_saved() -> None:

@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import Worker, WorkerState
 
-from alita_tui.console.setup import Preset, Probe, SetupChoice, SetupResult
+from alita_tui.console.setup import Preset, Probe, SetupChoice, SetupResult, Surroundings
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
@@ -42,17 +42,20 @@ class SetupScreen(Screen[SetupResult]):
         #wizard { width: 100%; max-width: 104; height: 100%; max-height: 26; padding: 1 2; }
         #title { height: 1; color: $accent; text-style: bold; }
         #lead { height: auto; color: $alita-muted; margin-bottom: 1; }
-        #form { height: 14; }
-        OptionList { width: 32; height: 100%; border: none; padding: 0; background: $surface; }
+        #form { height: 12; }
+        OptionList { width: 35; height: 100%; border: none; padding: 0; background: $surface; }
         OptionList:focus { border: none; background-tint: transparent; }
         #fields { width: 1fr; height: 100%; padding-left: 2; }
         #fields Plain { height: 1; color: $alita-muted; }
         #fields Input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $surface; }
         #fields Input:focus { border: none; background: $alita-cursor; background-tint: transparent; }
-        #fields #key-note { height: 2; }
+        #fields #key-note { height: 1; }
+        #fields #where { height: 2; color: $foreground; }
         #buttons { height: 1; margin-top: 1; }
         #buttons Button { margin-right: 2; min-width: 8; }
         #result { height: 1fr; margin-top: 1; }
+        #sandbox-state { height: 1; color: $alita-muted; }
+        #sandbox-state.-bad { color: $alita-warn; }
         #result.-good { color: $alita-good; }
         #result.-bad { color: $alita-bad; }
         #result.-muted { color: $alita-muted; }
@@ -74,8 +77,13 @@ class SetupScreen(Screen[SetupResult]):
         *,
         found: Mapping[str, str] | None = None,
         current: SetupChoice | None = None,
+        look: Callable[[], Awaitable[Surroundings]] | None = None,
     ) -> None:
+        """`look` finds out, meanwhile, what else is on this machine."""
         super().__init__()
+        self._look = look
+        self._around = Surroundings()
+        self._touched = current is not None
         self._presets = tuple(presets)
         self._check = check
         self._save = save
@@ -105,18 +113,21 @@ class SetupScreen(Screen[SetupResult]):
                     yield Plain("Key", id="key-label")
                     yield Input(compact=True, password=True, id="key")
                     yield Plain(id="key-note")
+                    yield Plain(id="where")
             with Horizontal(id="buttons"):
                 yield Button("Test  ^T", id="test", compact=True)
                 yield Button("Save  ^S", id="save", compact=True, variant="primary")
                 yield Button("Recorded demo  ^D", id="demo", compact=True)
                 yield Button("Skip  Esc", id="skip", compact=True)
             yield Plain(id="result", classes="-muted")
+            yield Plain(id="sandbox-state")
 
     def on_mount(self) -> None:
         """Begin where the settings are, or with the first provider."""
         names = [one.name for one in self._presets]
         current = self._current
-        place = names.index(current.provider) if current and current.provider in names else 0
+        keyed = next((n for n, one in enumerate(self._presets) if one.name in self._found), 0)
+        place = names.index(current.provider) if current and current.provider in names else keyed
         self._choose(self._presets[place])
         if current and current.provider in names:
             self.query_one("#model", Input).value = current.model
@@ -124,6 +135,52 @@ class SetupScreen(Screen[SetupResult]):
         providers = self.query_one(OptionList)
         providers.highlighted = place
         providers.focus()
+        if self._look is not None:
+            self.run_worker(
+                self._look_around(self._look), name="setup-look", group="look", exit_on_error=False
+            )
+
+    async def _look_around(self, look: Callable[[], Awaitable[Surroundings]]) -> None:
+        """Show what was found; a local server is proposed where nothing else was chosen yet."""
+        around = self._around = await look()
+        providers = self.query_one(OptionList)
+        for place, one in enumerate(self._presets):
+            if one.name in around.servers:
+                label = Content.assemble(f" {one.label}  ", ("● runs", "$alita-good"))
+                providers.replace_option_prompt_at_index(place, label)
+        state = self.query_one("#sandbox-state", Plain)
+        state.update(one_line(around.sandbox, 200))
+        state.set_class(not around.sandbox_ready, "-bad")
+        running = [place for place, one in enumerate(self._presets) if one.name in around.servers]
+        if running and not self._touched and not self._found:
+            providers.highlighted = running[0]
+        elif self._preset.name in around.servers:
+            self._propose()
+
+    def _propose(self) -> None:
+        """A model that the local server has, where none is written."""
+        model, offered = self.query_one("#model", Input), self._around.servers.get(self._preset.name, ())
+        if offered and not model.value:
+            model.value = offered[0]
+            more = f" It has {', '.join(map(one_line, offered[:4]))}." if len(offered) > 1 else ""
+            self.say(f"A server answers here.{more}", "muted")
+
+    @on(Input.Changed, "#base-url")
+    def _tell_where(self, event: Input.Changed) -> None:
+        """One line about what goes where."""
+        try:
+            host = urlsplit(event.value.strip()).hostname or ""
+        except ValueError:
+            host = ""
+        own = host in ("localhost", "::1") or host.startswith("127.")
+        said = (
+            "Everything stays on this machine."
+            if own
+            else f"Your tasks, tool code and what is read for them go to {one_line(host, 60)}."
+            if host
+            else ""
+        )
+        self.query_one("#where", Plain).update(said)
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -131,6 +188,10 @@ class SetupScreen(Screen[SetupResult]):
         stale = event.option_index != event.option_list.highlighted
         if preset is not self._preset and not stale:
             self._choose(preset)
+
+    def on_key(self) -> None:
+        """From the first key on nothing is chosen for the person."""
+        self._touched = True
 
     @on(OptionList.OptionSelected)
     def _selected(self) -> None:
@@ -150,6 +211,7 @@ class SetupScreen(Screen[SetupResult]):
         note = f"Found: {one_line(where)}." if where else f"Or set {preset.key_name} in the environment."
         self.query_one("#key-note", Plain).update(note)
         self.say("", "muted")
+        self._propose()
 
     def say(self, text: str | Content, tone: str) -> None:
         """The result line; `good`, `bad` or `muted`."""

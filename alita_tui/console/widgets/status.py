@@ -9,6 +9,7 @@ from textual.timer import Timer
 
 from alita_tui.console.actions import key_of
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.provider_strip import strip
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
@@ -111,7 +112,7 @@ class StatusLine(Plain):
         parts.append(
             (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
         )
-        parts.append((5, str(view.model) or "no model", "$foreground"))
+        parts += strip(view)
         if tokens := spend.input_tokens + spend.output_tokens:
             parts.append((6, f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
         if view.sandbox is not None and view.sandbox.available:

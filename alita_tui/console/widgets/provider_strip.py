@@ -1,0 +1,29 @@
+"""The models in the status line: which one serves, whether the others answer, how fast it writes."""
+
+from __future__ import annotations
+
+from alita_tui.view.model import ProviderView, SessionView
+
+MARKS = {"closed": "●", "half_open": "◐", "open": "○", "disabled": "✖"}
+STYLES = {"closed": "$alita-good", "half_open": "$alita-warn", "open": "$alita-bad", "disabled": "$alita-bad"}
+WORDS = {"closed": "answers", "half_open": "is tried again", "open": "pauses", "disabled": "is off"}
+
+
+def strip(view: SessionView) -> list[tuple[int, str, str]]:
+    """Every part as (how little it matters, text, style). One model that answers is just its name."""
+    providers = view.providers
+    serving = next((one for one in providers if one.serves), None)
+    if len(providers) < 2 and all(one.state == "closed" for one in providers):
+        parts = [(5, str(view.model) or "no model", "$foreground")]
+    else:
+        ordered = sorted(providers, key=lambda one: not one.serves)
+        parts = [_part(one) for one in ordered]
+    if serving is not None and serving.tokens_per_second:
+        parts.append((8, f"{serving.tokens_per_second:.0f} tok/s", "$alita-muted"))
+    return parts
+
+
+def _part(one: ProviderView) -> tuple[int, str, str]:
+    name = one.model.partition(":")[2] or one.model
+    rank = 5 if one.serves else 6 if one.state == "closed" else 4
+    return rank, f"{MARKS[one.state]} {name}", STYLES[one.state]

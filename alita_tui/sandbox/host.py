@@ -18,6 +18,10 @@ def bound() -> tuple[str, ...]:
     return ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
 
 
+_PAUSES = ("catatonit", "podman", "podman pause")
+"""Names of the process that holds an account's user namespace."""
+
+
 class Host:
     """Commands, folders and files as the account that runs Podman sees them."""
 
@@ -60,6 +64,8 @@ class Host:
         """Create the folders. Raises SandboxUnavailable."""
         try:
             self.area.mkdir(parents=True, exist_ok=True)
+            if self.runtime.parent in (self.home, self.area):
+                _forget_an_earlier_boot(self.runtime)
             self.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
             if self.as_root:
                 self.give(self.runtime)
@@ -141,3 +147,19 @@ class Host:
     async def output(self, *argv: str, seconds: float = 60.0) -> str:
         """A command's whole output. Raises SandboxUnavailable."""
         return "\n".join([line async for line in self.lines(*argv, seconds=seconds)])
+
+
+def _forget_an_earlier_boot(runtime: Path) -> None:
+    """Empty a runtime folder that outlived its boot: the system's own is lost with it, and Podman counts on that.
+
+    Its pause process is forgotten, too, where the number belongs to another program by now.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+    marker, pause = runtime / ".boot", runtime / "libpod" / "tmp" / "pause.pid"
+    if marker.exists() and marker.read_text() != boot:
+        shutil.rmtree(runtime, ignore_errors=True)
+    with suppress(OSError, ValueError):
+        if Path(f"/proc/{int(pause.read_text())}/comm").read_text().strip() not in _PAUSES:
+            pause.unlink()
+    if runtime.exists() and not marker.exists():
+        marker.write_text(boot)

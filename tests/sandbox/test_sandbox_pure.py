@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from packaging.requirements import Requirement
 
 from alita_tui.sandbox.channel import frame, parse, take
 from alita_tui.sandbox.environment import parse_lock, plain, target
+from alita_tui.sandbox.host import _forget_an_earlier_boot
 from alita_tui.sandbox.policy import Place, spec
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports import Limits
@@ -124,3 +127,18 @@ def test_plain_requirements_are_taken(one: str) -> None:
 def test_options_paths_and_addresses_are_no_requirements(one: str) -> None:
     with pytest.raises(RequirementsError, match="no plain requirement"):
         plain(one)
+
+
+def test_what_an_earlier_boot_left_is_forgotten(tmp_path: Path) -> None:
+    pause = tmp_path / "run" / "libpod" / "tmp" / "pause.pid"
+    pause.parent.mkdir(parents=True)
+    pause.write_text(str(os.getpid()))
+    _forget_an_earlier_boot(tmp_path / "run")
+    assert not pause.exists(), "that number is another program's"
+    (tmp_path / "run" / "alive").touch()
+    _forget_an_earlier_boot(tmp_path / "run")
+    assert (tmp_path / "run" / "alive").exists(), "it is the same boot"
+    (tmp_path / "run" / ".boot").write_text("an earlier one\n")
+    _forget_an_earlier_boot(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    _forget_an_earlier_boot(tmp_path / "run")

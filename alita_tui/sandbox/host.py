@@ -159,7 +159,8 @@ def _forget_an_earlier_boot(runtime: Path) -> None:
     if marker.exists() and marker.read_text() != boot:
         shutil.rmtree(runtime, ignore_errors=True)
     with suppress(OSError, ValueError):
-        if Path(f"/proc/{int(pause.read_text())}/comm").read_text().strip() not in _PAUSES:
+        holder = Path(f"/proc/{int(pause.read_text())}/comm")
+        if not holder.exists() or holder.read_text().strip() not in _PAUSES:
             pause.unlink()
     if runtime.exists() and not marker.exists():
         marker.write_text(boot)

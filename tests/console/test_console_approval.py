@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 import streams
@@ -64,7 +66,8 @@ async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int
 
 
 async def test_no_verdict_counts_before_it_is_armed() -> None:
-    app = Host(calm(), shift=NOT_YET)
+    app = Host(calm())
+    app.stopped = time.monotonic() + NOT_YET  # the clock stands, however long the machine takes
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         assert not app.review.armed

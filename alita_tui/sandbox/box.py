@@ -171,10 +171,11 @@ class Boxes:
             },
             controllers=self.controllers,
         )
+        creating = asyncio.ensure_future(self._create(self._harden(spec(place, kind.limits))))
         try:
-            container = await self._create(self._harden(spec(place, kind.limits)))
+            container = await asyncio.shield(creating)
         except BaseException:
-            self._uids.difference_update(place.uids)
+            self._let_go(self._undo(creating, place.uids))
             raise
         try:
             return await self._start(container, kind, place)
@@ -215,6 +216,15 @@ class Boxes:
         task = asyncio.create_task(removal)
         self._going.add(task)
         task.add_done_callback(self._going.discard)
+
+    async def _undo(self, creating: asyncio.Future[str], uids: range) -> None:
+        """Remove what Podman makes all the same after the maker was cancelled."""
+        try:
+            container = await creating
+        except (SandboxUnavailable, OSError):
+            self._uids.difference_update(uids)
+        else:
+            await self._remove(container, uids, ())
 
     async def _start(self, container: str, kind: Kind, place: Place) -> Box:
         channel = Channel(*await self._service.attach(container))

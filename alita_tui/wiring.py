@@ -123,7 +123,7 @@ class House:
         chosen = self.loaded.settings.sandbox
         return Limits(
             wall_seconds=chosen.wall_seconds,
-            cpu_seconds=chosen.wall_seconds,
+            cpu_seconds=2 * chosen.wall_seconds,  # an endless loop ends by the clock, threads by this
             memory_bytes=chosen.memory_mb * 1024 * 1024,
         )
 

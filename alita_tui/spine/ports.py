@@ -256,7 +256,8 @@ class Limits(Value, frozen=True):
     """Limits of one run."""
 
     wall_seconds: float = 20.0
-    cpu_seconds: float = 20.0
+    cpu_seconds: float = 40.0
+    """Of one process, over all of its threads."""
     memory_bytes: int = 512 * 1024 * 1024
     processes: int = 64
     output_bytes: int = 256 * 1024

@@ -62,7 +62,7 @@ def show(
         import msgspec
 
         view = fold_all([msgspec.structs.replace(envelope, seq=seen)], view)
-    (made,) = view.builds[-1:]
+    made = view.builds[-1]
     typer.echo(f"Goal: {reveal(made.goal)}")
     for miss in made.near_misses:
         typer.echo(f"  near miss {miss.score:.2f}  {reveal(miss.name)}  {reveal(miss.description)}")

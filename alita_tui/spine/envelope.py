@@ -12,7 +12,7 @@ from alita_tui.spine.events import SessionEvent, Transient, UnknownEvent
 SCHEMA_VERSION = 1
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One event in its place. Durable ones count 1, 2, 3 … without gaps; transient have none."""
 
     seq: int | None

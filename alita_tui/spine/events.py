@@ -33,8 +33,13 @@ def _snake(name: str) -> str:
     return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=_snake):
-    """Base of all events; `kind` in JSON is the class's name in snake case."""
+class Fact(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind", tag=_snake
+):
+    """Base of all events; `kind` in JSON is the class's name in snake case.
+
+    Frozen JSON makes no cycles, so the garbage collector need not look at a long session's events.
+    """
 
 
 class Transient(Fact, frozen=True, tag=_snake):

@@ -56,6 +56,14 @@ def neutralise(text: str) -> SafeText:
 
 def one_line(text: str, limit: int = 200) -> SafeText:
     """Neutralised text on one line, cut at `limit` characters with an ellipsis."""
+    if (
+        len(text) <= limit
+        and "  " not in text
+        and text.isprintable()
+        and _plain(text)
+        and text == text.strip()
+    ):
+        return SafeText(text)
     flat = " ".join(neutralise(text[: limit * 8]).split())
     return SafeText(flat if len(flat) <= limit else flat[: limit - 1] + "…")
 

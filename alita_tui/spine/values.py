@@ -10,7 +10,7 @@ Json = Any
 """A JSON value. Checked where it enters, not by the type checker."""
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A frozen record made of JSON types only."""
 
 

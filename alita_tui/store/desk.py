@@ -144,7 +144,7 @@ class Desk:
         disk.make_folder(self._folder)
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
         try:
-            disk.write_new(draft, msgspec.json.encode(verdict))
+            disk.write_new(draft, [msgspec.json.encode(verdict)])
             try:
                 if path.exists() and self.verdict(build.approval_id) is None:
                     disk.set_aside(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -64,13 +65,16 @@ def make_folder(folder: Path) -> None:
         raise store_error("made", folder, error) from error
 
 
-def write_new(path: Path, data: bytes) -> None:
+def write_new(path: Path, pieces: Iterable[bytes]) -> None:
     """Write and sync a file under a name that nobody else uses. Raises OSError, leaving nothing."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
     try:
-        write_all(fd, data, 0)
+        at = 0
+        for piece in pieces:
+            write_all(fd, piece, at)
+            at += len(piece)
         os.fsync(fd)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             path.unlink()
         raise
@@ -78,10 +82,10 @@ def write_new(path: Path, data: bytes) -> None:
         os.close(fd)
 
 
-def replace(path: Path, data: bytes) -> None:
+def replace(path: Path, pieces: Iterable[bytes]) -> None:
     """Put a whole file in place of another: at any moment one of the two is there. Raises OSError."""
     draft = path.with_name(path.name + ".tmp")
-    write_new(draft, data)
+    write_new(draft, pieces)
     draft.replace(path)
     sync_folder(path.parent)
 

@@ -6,21 +6,22 @@ import asyncio
 import difflib
 import re
 import secrets
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from alita_tui.spine.envelope import Envelope, from_builtins, to_builtins
+from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.events import UnknownEvent
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Json, Value
 from alita_tui.store import disk, reading
-from alita_tui.store.journal import JournalDB
 from alita_tui.store.lock import is_open
+from alita_tui.store.log import LogStorage
 from alita_tui.store.reading import Restored
 from alita_tui.store.summaries import SessionSummary, summarise
 
@@ -36,18 +37,19 @@ class SessionFile:
     Meets `Recorder`. Opening and closing block; both belong in a thread.
     """
 
-    def __init__(self, db: JournalDB, path: Path) -> None:
+    def __init__(self, log: LogStorage[Envelope], path: Path) -> None:
         self.path = path
-        self._db = db
-        self._events = db.documents("events")
-        meta = db.documents("meta").rows.get("1")
+        self._log = log
+        meta = log.tables.get("meta", {}).get("1")
         self.session_id = str(meta["session_id"]) if isinstance(meta, dict) and "session_id" in meta else ""
-        self.session_id = self.session_id or _first_session_id(self._events.rows) or path.stem
-        self._last = max(map(int, self._events.rows), default=0)
-        missing = self._last - len(self._events.rows)
-        found = db.journal.restored
+        self._begun: list[Envelope] | None = None if self.session_id else log.take()
+        if self._begun:
+            self.session_id = self._begun[0].session_id
+        self.session_id = self.session_id or path.stem
+        missing = log.last - log.count
+        found = log.restored
         self.restored = Restored(
-            events=len(self._events.rows),
+            events=log.count,
             discarded=max(found.discarded, missing),
             note=found.note or (f"{missing} record(s) are missing" if missing else ""),
         )
@@ -60,12 +62,10 @@ class SessionFile:
         disk.make_folder(path.parent)
         if _exists(path):
             raise StoreError(f"There is a session file already: {path}.")
-        db = JournalDB(path)
-        file = cls(db, path)
-        file.session_id = session_id
-        db.documents("meta").put(1, {"session_id": session_id})
-        db.journal.checkpoint()
-        return file
+        log = LogStorage(path, "events", _envelope)
+        log.append([("put", "meta", "1", {"session_id": session_id})])
+        log.checkpoint()
+        return cls(log, path)
 
     @classmethod
     def open(cls, path: Path, *, readonly: bool = False) -> SessionFile:
@@ -78,29 +78,23 @@ class SessionFile:
             raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
         if not readonly and not _ours(path):
             raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
-        return cls(JournalDB(path, mode="readonly" if readonly else "exclusive"), path)
+        log = LogStorage(path, "events", _envelope, mode="readonly" if readonly else "exclusive")
+        return cls(log, path)
 
     @property
     def last_seq(self) -> int:
         """The newest sequence number; 0 for none."""
-        return self._last
+        return self._log.last
 
     def envelopes(self) -> tuple[Envelope, ...]:
-        """Every stored envelope in order; a missing one is an `UnknownEvent` in its place."""
-        with reading.uncollected():
-            return tuple(self._read())
+        """Every stored envelope in order; a missing one is an `UnknownEvent` in its place.
 
-    def _read(self) -> list[Envelope]:
-        rows = self._events.rows
-        found: list[Envelope] = []
-        at, last = datetime.fromtimestamp(0, UTC), 0
-        for seq in sorted(map(int, rows)):
-            if seq - last <= _GAP_LIMIT:
-                found.extend(_gap(lost, self.session_id, at) for lost in range(last + 1, seq))
-            one = from_builtins(rows[str(seq)], session_id=self.session_id, seq=seq)
-            found.append(one if one.seq == seq else msgspec.structs.replace(one, seq=seq))
-            at, last = found[-1].at, seq
-        return found
+        They are handed over: a second call reads the file again. Raises StoreError.
+        """
+        stored, self._begun = self._begun or self._log.take(), None
+        if len(stored) == (stored[-1].seq if stored else 0):
+            return tuple(stored)
+        return tuple(_whole(stored, self.session_id))
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
         """Store one durable envelope; with `barrier` return once it is on disk. Raises StoreError."""
@@ -112,13 +106,39 @@ class SessionFile:
         Raises StoreError when it cannot be folded: then the journal stays and holds what is new.
         """
         self._writer.shutdown(wait=True)
-        self._db.close()
+        self._log.close()
 
     def _write(self, envelope: Envelope, barrier: bool) -> None:
-        if envelope.seq != self._last + 1:
-            raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {self._last}.")
-        self._events.put(envelope.seq, to_builtins(envelope), barrier=barrier)
-        self._last = envelope.seq
+        if envelope.seq != self._log.last + 1:
+            raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {self._log.last}.")
+        self._log.append([("put", "events", str(envelope.seq), _raw(envelope))], barrier=barrier)
+
+
+def _raw(envelope: Envelope) -> object:
+    """What goes into the file: JSON as it is, or what a lenient encoder makes JSON of."""
+    try:
+        return msgspec.Raw(encode(envelope))
+    except UnicodeEncodeError:  # a lone surrogate
+        return to_builtins(envelope)
+
+
+def _envelope(raw: bytes, seq: int) -> Envelope:
+    """A record read back. Raises ValueError where it is no JSON at all."""
+    made = decode(raw, seq=seq)
+    if isinstance(made.event, UnknownEvent):
+        made = from_builtins(reading.load(raw), seq=seq)
+    return made if made.seq == seq else msgspec.structs.replace(made, seq=seq)
+
+
+def _whole(stored: Iterable[Envelope], session_id: str) -> Iterator[Envelope]:
+    """The records in order, with something in the place of each that is missing."""
+    at, last = datetime.fromtimestamp(0, UTC), 0
+    for one in stored:
+        seq = one.seq or 0
+        if seq - last <= _GAP_LIMIT:
+            yield from (_gap(lost, session_id, at) for lost in range(last + 1, seq))
+        yield one
+        at, last = one.at, seq
 
 
 class _Indexed(Value, frozen=True):
@@ -205,7 +225,7 @@ class SessionShelf:
 
     def _write_index(self, entries: dict[str, _Indexed]) -> None:
         try:
-            disk.replace(self._index, msgspec.json.encode(entries))
+            disk.replace(self._index, [msgspec.json.encode(entries)])
         except OSError:
             return  # it only saves time
 

@@ -21,6 +21,7 @@ from alita_tui.store.reading import (
     ABOUT,
     SCHEMA_VERSION,
     Operation,
+    Snapshot,
     Tables,
     apply,
     dump,
@@ -47,16 +48,14 @@ class JournalStorage(Storage):
         self._journal = journal_of(self.path)
         self._fold_at = fold_at
         self._fd: int | None = None
+        self._now = Snapshot()
+        self.restored = self._now.restored
+        """What opening gave back."""
         self._doubtful = False  # True when what is on disk may be less than what is in memory
-        if mode != "exclusive":
-            self._now = read(self.path)
-            self.restored = self._now.restored
-            return
-        self._fd = self._lock()
+        if mode == "exclusive":
+            self._fd = self._lock()
         try:
-            self._now = read(self.path)
-            self.restored = self._now.restored
-            self._repair()
+            self._open()
         except BaseException:
             self._unlock()
             raise
@@ -146,8 +145,7 @@ class JournalStorage(Storage):
                 self._cut()
                 raise disk.store_error("saved", self.path, error) from error
             self._now.end += len(data)
-            for one in done:
-                apply(self._now.tables, one)
+            self._keep(done, data, barrier)
             if self._now.end > max(self._fold_at, self._now.json_at[2]):
                 self._fold()
 
@@ -159,9 +157,10 @@ class JournalStorage(Storage):
         self._now.tables.pop(ABOUT, None)
         self._now.tables = {ABOUT: {"1": about}, **self._now.tables}
         try:
-            disk.replace(self.path, _whole(self._now.tables))
+            disk.replace(self.path, self._whole())
             self._now.generation, self._now.json_at = generation, disk.signature(self.path)
             self._now.end, self._doubtful = 0, True
+            self._folded()
             os.ftruncate(self._fd, 0)
         except OSError as error:
             # A file of a newer generation than the journal would make readers pass the journal over.
@@ -170,6 +169,24 @@ class JournalStorage(Storage):
         self._doubtful = False
 
     # --- inside
+
+    def _open(self) -> None:
+        self._now = read(self.path)
+        self.restored = self._now.restored
+        if self.mode == "exclusive":
+            self._repair()
+
+    def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
+        """Take in what is in the journal now as `data`."""
+        for one in done:
+            apply(self._now.tables, one)
+
+    def _folded(self) -> None:
+        """The file holds everything; called before the journal is emptied."""
+
+    def _whole(self) -> Iterable[bytes]:
+        """The file as it should be, in pieces."""
+        return whole(self._now.tables)
 
     def _lock(self) -> int:
         try:
@@ -229,10 +246,10 @@ class JournalStorage(Storage):
             self._fold_at *= 2  # every record is safe in the journal: try again when it has doubled
 
 
-def _whole(tables: Tables) -> bytes:
+def whole(tables: Tables) -> Iterator[bytes]:
     """TinyDB's JSON with a line per document, so that damage costs the lines it hits."""
-    parts = []
-    for name, rows in tables.items():
+    yield b"{\n"
+    for number, (name, rows) in enumerate(tables.items()):
         documents = b",\n".join(b"%s:%s" % (dump(doc_id), dump(row)) for doc_id, row in rows.items())
-        parts.append(b"%s:{\n%s\n}" % (dump(name), documents))
-    return b"{\n" + b",\n".join(parts) + b"\n}\n"
+        yield b"%s%s:{\n%s\n}" % (b",\n" if number else b"", dump(name), documents)
+    yield b"\n}\n"

@@ -7,7 +7,7 @@ recording and a live stream may overlap. Live parts hang on `view.live` only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -32,7 +32,6 @@ from alita_tui.view.model import (
 from alita_tui.view.providers import changed, replied
 from alita_tui.view.trace import rows_for
 
-T = TypeVar("T")
 _LIVE_LIMIT = 16_384
 _RUNS_KEPT = 40
 
@@ -105,7 +104,18 @@ def _settle(live: Live, event: e.SessionEvent) -> Live:
 
 def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901  # one match over all kinds
     event = envelope.event
-    match event:
+    match event:  # the most frequent kinds first: a long session is folded in one go
+        case e.BudgetReserved():
+            return view
+        case e.ModelReplied(role=role):
+            spend = spending.replied(view.spend, event)
+            phase: Phase = "acting" if role == "orchestrator" else view.phase
+            return replace(view, spend=spend, phase=phase, providers=replied(view.providers, event))
+        case e.BudgetSpent():
+            return replace(view, spend=spending.spent(view, envelope.at, event))
+        case e.ActionChosen(action=action):
+            phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running"}
+            return replace(view, phase=phases.get(action, "acting"))
         case e.SessionOpened():
             return replace(
                 view,
@@ -132,7 +142,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.TaskSubmitted(task_id=task_id, text=text):
             task = TaskView(task_id, neutralise(text), envelope.at)
             title = view.title or one_line(text, 80)
-            return replace(view, title=title, tasks=(*view.tasks, task), plan=(), phase="thinking")
+            return replace(view, title=title, tasks=view.tasks.append(task), plan=(), phase="thinking")
         case e.PlanProposed(steps=steps):
             return replace(view, plan=tuple(one_line(step) for step in steps), phase="thinking")
         case e.QuestionAsked(question_id=question_id, text=text, about=about):
@@ -141,17 +151,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return replace(view, question=None, phase="thinking")
         case e.TaskFinished():
             return _finish(view, event)
-        case e.ModelReplied(role=role):
-            spend = spending.replied(view.spend, event)
-            phase: Phase = "acting" if role == "orchestrator" else view.phase
-            return replace(view, spend=spend, phase=phase, providers=replied(view.providers, event))
         case e.ProviderChanged():
             return replace(view, providers=changed(view.providers, envelope.at, event))
-        case e.BudgetSpent():
-            return replace(view, spend=spending.spent(view, envelope.at, event))
-        case e.ActionChosen(action=action):
-            phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running"}
-            return replace(view, phase=phases.get(action, "acting"))
         case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.PageRead() | e.LookedBack():
             return replace(view, phase="thinking")
         case e.ToolSearched(hits=hits):
@@ -182,7 +183,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return view
         case e.ContextTrimmed() | e.ContextSummarised():
             return view
-        case e.ProviderFailedOver() | e.BudgetReserved() | e.BudgetRaised():
+        case e.ProviderFailedOver() | e.BudgetRaised():
             return view
         case e.UnknownEvent() | e.ModelDelta() | e.OutputChunk() | e.Progressed():
             return view
@@ -197,8 +198,8 @@ def _finish(view: SessionView, event: e.TaskFinished) -> SessionView:
         "reason": neutralise(event.reason),
         "hint": neutralise(event.hint),
     }
-    tasks = _newest(
-        view.tasks, lambda task: task.task_id == event.task_id, lambda task: replace(task, **ended)
+    tasks = view.tasks.change_newest(
+        lambda task: task.task_id == event.task_id, lambda task: replace(task, **ended)
     )
     phase: Phase = "parked" if event.outcome == "parked" else "idle"
     return replace(view, tasks=tasks, phase=phase, question=None)
@@ -230,7 +231,7 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                 near_misses=event.near_misses,
                 sources=event.sources,
             )
-            return replace(view, builds=(*view.builds, build), phase="building")
+            return replace(view, builds=view.builds.append(build), phase="building")
         case e.BuildDrafted():
             attempt = Attempt(event.attempt, event.author, event.model, event.draft, event.digest)
             return _with_build(
@@ -282,16 +283,8 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
             assert_never(event)
 
 
-def _newest(items: tuple[T, ...], fits: Callable[[T], bool], change: Callable[[T], T]) -> tuple[T, ...]:
-    """Items with the newest that fits changed: nearly always the last one, however many there are."""
-    for index in range(len(items) - 1, -1, -1):
-        if fits(items[index]):
-            return (*items[:index], change(items[index]), *items[index + 1 :])
-    return items
-
-
 def _with_build(view: SessionView, build_id: str, change: Callable[[BuildView], BuildView]) -> SessionView:
-    return replace(view, builds=_newest(view.builds, lambda build: build.build_id == build_id, change))
+    return replace(view, builds=view.builds.change_newest(lambda build: build.build_id == build_id, change))
 
 
 def _with_attempt(view: SessionView, build_id: str, state: BuildState, **seen: object) -> SessionView:

@@ -49,7 +49,7 @@ Tone = Literal["normal", "muted", "good", "warn", "bad", "wait"]
 Phase = Literal["idle", "thinking", "acting", "building", "running", "waiting", "asking", "parked", "closed"]
 
 
-class TraceRow(msgspec.Struct, frozen=True):
+class TraceRow(msgspec.Struct, frozen=True, gc=False):
     """One entry of the ReAct trace. Rows are only ever appended."""
 
     seq: int
@@ -65,7 +65,7 @@ class TraceRow(msgspec.Struct, frozen=True):
     tone: Tone = "normal"
 
 
-class TaskView(msgspec.Struct, frozen=True):
+class TaskView(msgspec.Struct, frozen=True, gc=False):
     """A task and how it ended."""
 
     task_id: str
@@ -93,7 +93,7 @@ BuildState = Literal[
 ]
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One draft of a build and what was observed of it. Raw text: reveal it before showing."""
 
     number: int
@@ -116,7 +116,7 @@ class Attempt(msgspec.Struct, frozen=True):
         return build_digest(self.draft, self.lock or Lock())
 
 
-class BuildView(msgspec.Struct, frozen=True):
+class BuildView(msgspec.Struct, frozen=True, gc=False):
     """A build from the gap to the verdict."""
 
     build_id: str
@@ -144,7 +144,7 @@ class BuildView(msgspec.Struct, frozen=True):
         return self.attempts[-1] if self.attempts else None
 
 
-class SandboxRun(msgspec.Struct, frozen=True):
+class SandboxRun(msgspec.Struct, frozen=True, gc=False):
     """One run in the sandbox, finished."""
 
     run_id: str
@@ -162,7 +162,7 @@ class SandboxRun(msgspec.Struct, frozen=True):
     """Self-tests as (name, passed)."""
 
 
-class Question(msgspec.Struct, frozen=True):
+class Question(msgspec.Struct, frozen=True, gc=False):
     """A question that waits for the person."""
 
     question_id: str
@@ -170,7 +170,7 @@ class Question(msgspec.Struct, frozen=True):
     about: Literal["task", "budget"] = "task"
 
 
-class Share(msgspec.Struct, frozen=True):
+class Share(msgspec.Struct, frozen=True, gc=False):
     """What one role, model or tool took."""
 
     name: SafeText
@@ -179,7 +179,7 @@ class Share(msgspec.Struct, frozen=True):
     tokens: int = 0
 
 
-class Spend(msgspec.Struct, frozen=True):
+class Spend(msgspec.Struct, frozen=True, gc=False):
     """Money and tokens of the session so far."""
 
     calls: int = 0
@@ -210,7 +210,7 @@ class Spend(msgspec.Struct, frozen=True):
     """Spend of the session over time."""
 
 
-class ProviderView(msgspec.Struct, frozen=True):
+class ProviderView(msgspec.Struct, frozen=True, gc=False):
     """A model that was asked, or that may not be asked for now."""
 
     model: SafeText
@@ -224,7 +224,7 @@ class ProviderView(msgspec.Struct, frozen=True):
     """True for the model that the orchestrator asked last."""
 
 
-class LiveOutput(msgspec.Struct, frozen=True):
+class LiveOutput(msgspec.Struct, frozen=True, gc=False):
     """What a run is printing right now."""
 
     run_id: str
@@ -232,7 +232,7 @@ class LiveOutput(msgspec.Struct, frozen=True):
     text: SafeText
 
 
-class Live(msgspec.Struct, frozen=True):
+class Live(msgspec.Struct, frozen=True, gc=False):
     """What is still growing. Never stored, and no part of a view's identity."""
 
     role: str = ""
@@ -258,13 +258,13 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
     at: datetime | None = None
     step: int = 0
     phase: Phase = "idle"
-    tasks: tuple[TaskView, ...] = ()
+    tasks: Rows[TaskView] = Rows()
     plan: tuple[SafeText, ...] = ()
     trace: Rows[TraceRow] = Rows()
     library: tuple[ToolCard, ...] = ()
     touched: str = ""
     """Name of the tool that was registered, found or run last."""
-    builds: tuple[BuildView, ...] = ()
+    builds: Rows[BuildView] = Rows()
     runs: tuple[SandboxRun, ...] = ()
     sandbox: SandboxStatus | None = None
     spend: Spend = Spend()

@@ -46,7 +46,19 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         )
 
     event = envelope.event
-    match event:
+    match event:  # the most frequent kinds first: a long session is folded in one go
+        case e.BudgetSpent() | e.BudgetReserved():
+            return ()  # the status line says it
+        case e.ModelReplied(role=role, text=text, thinking=thinking, duration_ms=duration):
+            said = text or thinking
+            if not said or role != "orchestrator":
+                return ()
+            both = f"{thinking}\n\n{text}" if text and thinking else said
+            return row("thought", said, both, meta=_time(duration))
+        case e.ActionChosen(action="plan" | "answer" | "ask_user"):
+            return ()  # what follows says it
+        case e.ActionChosen(action=action, arguments=arguments):
+            return row("action", _action(action, arguments), _json(arguments))
         case e.SessionResumed(restored=restored, note=note):
             return row(
                 "session", f"Restored {_count(restored, 'event')}", note, tone="warn" if note else "muted"
@@ -73,12 +85,6 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.NoticeRaised(level=level, text=text, hint=hint):
             tones: dict[str, Tone] = {"info": "muted", "warning": "warn", "error": "bad"}
             return row("error" if level == "error" else "notice", text, hint, tone=tones[level])
-        case e.ModelReplied(role=role, text=text, thinking=thinking, duration_ms=duration):
-            said = text or thinking
-            if not said or role != "orchestrator":
-                return ()
-            both = f"{thinking}\n\n{text}" if text and thinking else said
-            return row("thought", said, both, meta=_time(duration))
         case e.ModelFailed(text=text, hint=hint, retry_in=retry_in, error=error):
             title = text if retry_in is None else f"{text} Trying again in {retry_in:.0f} s."
             return row("error", title, hint, meta=error, tone="bad" if retry_in is None else "warn")
@@ -86,15 +92,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("notice", f"Going on with {model} instead of {previous}", reason, tone="warn")
         case e.ProviderChanged(state="disabled", model=model, reason=reason):
             return row("notice", f"{model} is not asked again until you act", reason, tone="bad")
-        case e.ProviderChanged() | e.BudgetReserved():
+        case e.ProviderChanged():
             return ()  # the status line says it
         case e.BudgetRaised(scope=scope, unit=unit, limit=limit):
             now = f"${limit:.2f}" if unit == "usd" else f"{limit:,.0f} tokens"
             return row("notice", f"The {scope} may now cost {now}", tone="muted")
-        case e.ActionChosen(action="plan" | "answer" | "ask_user"):
-            return ()  # what follows says it
-        case e.ActionChosen(action=action, arguments=arguments):
-            return row("action", _action(action, arguments), _json(arguments))
         case e.ActionFailed(action=action, text=text, hint=hint):
             return row("error", f"{action}: {text}", hint, tone="bad")
         case e.ActionMalformed(text=text, problem=problem):
@@ -199,7 +201,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("memory", f"Will remember: {item.text}", item.text, meta=item.memory, tone="muted")
         case e.UnknownEvent(raw=raw, reason=reason):
             return row("unknown", f"A record that could not be read: {reason}", raw, tone="muted")
-        case e.SessionOpened() | e.LibraryLoaded() | e.SandboxChecked() | e.SessionClosed() | e.BudgetSpent():
+        case e.SessionOpened() | e.LibraryLoaded() | e.SandboxChecked() | e.SessionClosed():
             return ()
         case e.ModelDelta() | e.OutputChunk() | e.Progressed():
             return ()

@@ -272,7 +272,7 @@ async def test_other_bytes_than_the_asked_ones_cannot_be_approved() -> None:
     from msgspec.structs import replace
 
     attempt = replace(build.attempts[0], draft=forged)
-    app = Host(replace(view, builds=(replace(build, attempts=(attempt,)),)))
+    app = Host(replace(view, builds=view.builds.replace(0, replace(build, attempts=(attempt,)))))
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         assert "not the ones that approval is asked for" in app.sheet_text("#evidence")

@@ -17,6 +17,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.values import SandboxStatus
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView, Spend
+from alita_tui.view.rows import Rows
 
 
 class Bare(Themed[None]):
@@ -206,7 +207,7 @@ async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
         assert "RECORDED" in text
         assert "1 to review Ctrl+R" in text
         assert "tokens" not in text
-        gone = replace(view, sandbox=SandboxStatus(available=False), builds=())
+        gone = replace(view, sandbox=SandboxStatus(available=False), builds=Rows())
         status.advance(gone)
         await pilot.pause()
         assert "no sandbox" in drawn(status)

@@ -34,8 +34,9 @@ async def save(path: Path, envelopes: list[Envelope], session_id: str = "") -> N
 def crash(file: SessionFile) -> None:
     """Let go of the file as the kernel does for a process that dies."""
     file._writer.shutdown()
-    os.close(file._db.journal._fd)
-    file._db.journal._fd = None
+    os.close(file._log._fd)
+    file._log._fd = None
+    file._log._let_go()
 
 
 async def test_what_was_recorded_is_read_back_and_lawful(tmp_path):

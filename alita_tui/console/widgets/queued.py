@@ -18,7 +18,7 @@ class _Waiting(msgspec.Struct, frozen=True):
 
     def taken(self, view: SessionView) -> bool:
         if self.task:
-            return any(one_line(task.text) == self.text for task in view.tasks[self.seen :])
+            return any(one_line(task.text) == self.text for task in view.tasks.since(self.seen))
         return any(
             row.meta == "steered" and one_line(row.detail) == self.text for row in view.trace.since(self.seen)
         )

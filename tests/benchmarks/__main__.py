@@ -21,7 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.bench_sandbox import sandbox  # the folder above is on the path only now
+from benchmarks.bench_console import console as trace  # the folder above is on the path only now
+from benchmarks.bench_sandbox import sandbox
 from benchmarks.bench_sessions import sessions
 
 ROUNDS = 7
@@ -192,6 +193,7 @@ def main() -> None:
         results["cli.version_vs_typer"] = row(version, "ms", typer)
         console(results, environ)
         sessions(results, row)
+        trace(results, row)
         sandbox(results, row)
     Path("build").mkdir(exist_ok=True)
     Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import resource
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
-from time import perf_counter
+from statistics import median
+from time import perf_counter, process_time
 
 from msgspec.structs import replace
 from textual.geometry import Size
@@ -30,6 +32,7 @@ KINDS: tuple[RowKind, ...] = (
     "run",
     "answer",
 )
+Row = Callable[..., dict[str, float | str | None]]
 WORDS = "The library may have this already; if not, a small tool on a known package will do. "
 
 
@@ -50,30 +53,37 @@ class Bench(Themed[None]):
 
 
 async def measure(rows: int, size: tuple[int, int] = (120, 40)) -> dict[str, float]:
-    """Milliseconds of each thing that a person does to a trace of so many rows, and megabytes in all."""
+    """Milliseconds of each thing that a person does to a trace of so many rows: medians, with the painting."""
     view, app, figures = session(rows), Bench(), {}
     async with app.run_test(size=size) as pilot:
         trace = app.query_one(Trace)
         trace.focus()
         await pilot.pause()
 
-        def paint() -> None:
-            for y in range(trace.size.height):
-                trace.render_line(y)
-
-        def timed(name: str, work, times: int = 1) -> None:
-            begun = perf_counter()
-            for _ in range(times):
-                work()
-                paint()
-            figures[name] = 1000 * (perf_counter() - begun) / times
+        def timed(name: str, *works, times: int = 1) -> None:
+            took = []
+            for number in range(times):
+                begun = perf_counter()
+                works[number % len(works)]()
+                for y in range(trace.size.height):
+                    trace.render_line(y)
+                took.append(1000 * (perf_counter() - begun))
+            figures[name] = median(took)
 
         timed("fill", lambda: trace.advance(view))
         await pilot.pause()
-        timed("page up", lambda: trace.action_page(-1), 50)
-        timed("row down", trace.action_down, 50)
+        # As a reader goes: on the whole up, as far in a short session as in a long one.
+        page = (lambda: trace.action_page(-1), lambda: trace.action_page(-1), lambda: trace.action_page(1))
+        keys = (
+            *page,
+            trace.action_up,
+            trace.action_up,
+            trace.action_down,
+            trace.action_open,
+            trace.action_open,
+        )
+        timed("key", *keys, times=80)
         timed("first", trace.action_first)
-        timed("open a row", trace.action_open, 20)
         timed("last", trace.action_last)
         grown = [view]
 
@@ -82,15 +92,25 @@ async def measure(rows: int, size: tuple[int, int] = (120, 40)) -> dict[str, flo
             grown.append(replace(last, trace=last.trace.append(row(len(last.trace)))))
             trace.advance(grown[-1])
 
-        timed("one more row", grow, 50)
+        timed("one more row", grow, times=50)
         timed("find", lambda: trace.find("no such words"))
-        begun = perf_counter()
-        await pilot.resize_terminal(90, 40)
-        await pilot.pause()
-        figures["resize, with the pause of the test harness"] = 1000 * (perf_counter() - begun)
+        took = []
+        for width in (90, 120, 80, 110, 70, 100, 90):
+            begun = process_time()  # the test harness waits in between
+            await pilot.resize_terminal(width, 40)
+            await pilot.pause()
+            took.append(1000 * (process_time() - begun))
+        figures["resize"] = median(took)
         assert trace.size == Size(90, 40)
     figures["memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return figures
+
+
+def console(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
+    """Fill in how a long trace keeps up."""
+    small, large = asyncio.run(measure(1_000)), asyncio.run(measure(100_000))
+    results["trace.key_to_paint_100k_vs_1k"] = row(large["key"], "ms", small["key"])
+    results["trace.resize_100k_vs_1k"] = row(large["resize"], "ms", small["resize"])
 
 
 if __name__ == "__main__":

@@ -5,13 +5,16 @@ from __future__ import annotations
 import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.geometry import Offset
 from textual.selection import Selection
 
 from alita_tui.console.themes import Themed
+from alita_tui.console.widgets import trace_layout
 from alita_tui.console.widgets.inked import spread, text_of, width_of, wrap
 from alita_tui.console.widgets.trace import Trace
+from alita_tui.console.widgets.trace_layout import Layout
 from alita_tui.console.widgets.trace_lines import fold, growing, height, unfinished
 from alita_tui.spine import events as e
 from alita_tui.spine.text import SafeText, neutralise, one_line
@@ -264,3 +267,100 @@ def test_code_that_is_being_written_is_shown_as_code() -> None:
     assert unfinished('{"name": "val') == ("its name", "val")
     assert unfinished('{"code": "a\\') == ("its code", "a")
     assert unfinished('{"na') == ("the draft", "")
+
+
+def long(tasks: int) -> SessionView:
+    """A session of many blocks of rows, the folding of which is not what is tested."""
+    some = session(20)
+    rows = [replace(row, seq=number) for number, row in enumerate(list(some.trace) * (tasks // 20))]
+    return replace(some, trace=type(some.trace)().append(*rows))
+
+
+def eager(view: SessionView, width: int, opened: set[int]) -> list[str]:
+    """Every line of a trace, drawn without a layout."""
+    lines: list[str] = []
+    for index, row in enumerate(view.trace):
+        before = view.trace[index - 1] if index else None
+        lines += [text_of(line) for line in fold(row, before, width, opened=index in opened)]
+    return lines
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("width"), st.integers(20, 90)),
+            st.tuples(st.just("rows"), st.integers(1, 1500)),
+            st.tuples(st.just("open"), st.integers(0, 1499)),
+            st.tuples(st.just("look"), st.integers(0, 3000)),
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(steps) -> None:
+    whole, layout, opened, width = long(300), Layout(), set(), 60
+    layout.fit(width)
+    shown = whole
+    layout.show(shown.trace)
+    for what, number in steps:
+        if what == "width":
+            width = number
+            layout.fit(width)
+        elif what == "rows":
+            trace = type(whole.trace)().append(*list(whole.trace)[:number])
+            shown = replace(whole, trace=trace)
+            kept = layout.show(trace)
+            opened = {index for index in opened if index < kept}
+        elif what == "open" and number < len(shown.trace):
+            opened ^= {number}
+            layout.toggle(number)
+        elif what == "look":
+            layout.settle(number, 30)
+    for index in range(len(shown.trace)):
+        layout.place(index)
+    assert [text_of(layout.line(number)[1]) for number in range(layout.end)] == eager(shown, width, opened)
+
+
+async def test_going_up_line_by_line_through_what_was_never_measured_misses_nothing() -> None:
+    app = Bare()
+    async with app.run_test(size=(34, 12)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(long(400))
+        await pilot.pause()
+        await pilot.resize_terminal(30, 12)
+        await pilot.pause()
+        expected = [line.rstrip() for line in eager(long(400), trace.scrollable_content_region.width, set())]
+        end = len(expected) - 12
+        assert [line.rstrip() for line in lines(trace)][:11] == expected[end : end + 11]
+        for up in range(1, 1200):
+            trace.scroll_relative(y=-1, animate=False, immediate=True)
+            assert lines(trace)[1:11] == expected[end - up + 1 : end - up + 11], up
+
+
+async def test_a_resize_measures_what_is_on_screen_and_no_more(monkeypatch) -> None:
+    app = Bare()
+    async with app.run_test(size=(60, 20)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(long(2000))
+        await pilot.pause()
+        measured = []
+        monkeypatch.setattr(
+            trace_layout, "height", lambda *at, **how: measured.append(1) or height(*at, **how)
+        )
+        await pilot.resize_terminal(50, 20)
+        await pilot.pause()
+        assert 0 < len(measured) <= 2 * trace_layout.BLOCK
+        assert at_end(trace)
+        assert "Answer 19" in "\n".join(lines(trace))
+
+
+async def test_selected_text_far_down_is_the_text_that_is_seen() -> None:
+    app = Bare()
+    async with app.run_test(size=(60, 12)) as pilot:
+        trace = app.query_one(Trace)
+        trace.advance(long(400))
+        await pilot.pause()
+        top = round(trace.scroll_y)
+        picked = Selection(Offset(0, top + 2), Offset(60, top + 4))
+        text, _ = trace.get_selection(picked)
+        assert [line.rstrip() for line in text.split("\n")] == lines(trace)[2:5]

@@ -89,14 +89,24 @@ class Trace(ScrollView, can_focus=True):
             self._unseen += count - kept
             self.post_message(self.FollowChanged(self._unseen))
 
-    def _place(self) -> None:
-        self._after = trace_lines.growing(self._view.live, self._laid.width)
-        if not len(self._laid.rows) and not self._after:
-            self._after = trace_lines.greeting(self._welcome, self._laid.width)
-        self.virtual_size = Size(self._laid.width, self._laid.end + len(self._after))
+    def _place(self, top: int | None = None) -> None:
+        """Find out how tall all is, with a line at the top of the screen, or where it stands now."""
+        laid, lines = self._laid, max(self.size.height, 1)
+        self._after = trace_lines.growing(self._view.live, laid.width)
+        if not len(laid.rows) and not self._after:
+            self._after = trace_lines.greeting(self._welcome, laid.width)
+        if self.follow:
+            # Measuring the end may bring the end nearer.
+            for _ in range(2):
+                laid.settle(laid.end + len(self._after) - lines, lines)
+        else:
+            top = laid.settle(round(self.scroll_y) if top is None else top, lines)
+        self.virtual_size = Size(laid.width, laid.end + len(self._after))
         if self.follow:
             # The new size counts after the next layout only; a scroll before it would stop short.
             self.call_after_refresh(self._to_end)
+        elif top is not None and top != round(self.scroll_y):
+            self.scroll_to(y=top, animate=False, immediate=True)
         self.refresh()
 
     def _to_end(self) -> None:
@@ -109,9 +119,7 @@ class Trace(ScrollView, can_focus=True):
         if width > 0 and width != laid.width:
             top = laid.row_at(round(self.scroll_y))
             laid.fit(width)
-            self._place()
-            if not self.follow and top < len(laid.rows):
-                self.scroll_to(y=laid.place(top)[0], animate=False, immediate=True)
+            self._place(laid.place(top)[0] if top < len(laid.rows) else None)
         elif self.follow:
             self.call_after_refresh(self._to_end)
 
@@ -178,6 +186,17 @@ class Trace(ScrollView, can_focus=True):
             self.follow = False
         elif new > old and at_end and not self.follow:
             self._resume()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Measure what has come on screen."""
+        laid, here = self._laid, round(self.scroll_y)
+        end = laid.end
+        top = laid.settle(here, max(self.size.height, 1))
+        if laid.end != end:
+            self.virtual_size = Size(laid.width, laid.end + len(self._after))
+            if top != here:
+                self.scroll_to(y=top, animate=False, immediate=True)
 
     def _resume(self) -> None:
         self.follow = True
@@ -256,7 +275,10 @@ class Trace(ScrollView, can_focus=True):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text that was selected with the mouse."""
-        lines = (text_of(self._line(number)[1]) for number in range(self.virtual_size.height))
+        first = selection.start.y if selection.start else 0
+        last = selection.end.y if selection.end else self.virtual_size.height - 1
+        lines = [""] * first
+        lines += [text_of(self._line(number)[1]) for number in range(first, last + 1)]
         return selection.extract("\n".join(lines)), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:

@@ -1,8 +1,13 @@
-"""Where each row of the trace stands on screen: measured once for a width, drawn when it is looked at."""
+"""Where each row of the trace stands on screen, known exactly only where someone looks.
+
+Rows are measured in blocks. A block that was not looked at since the width changed has the height that it
+had before, or a guess; it is measured when it comes near the screen, so a resize costs the same for any length.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from itertools import accumulate
 
 from textual.cache import LRUCache
@@ -11,6 +16,18 @@ from alita_tui.console.widgets.inked import Line, text_of
 from alita_tui.console.widgets.trace_lines import fold, height
 from alita_tui.view.model import TraceRow
 from alita_tui.view.rows import Rows
+
+BLOCK = 128
+"""Rows that are measured together, when one of them comes on screen."""
+_GUESS = 1.25
+"""Lines that a row takes, where nothing is known."""
+
+
+@dataclass
+class _Block:
+    tall: int
+    starts: list[int] | None = None
+    """First line of each row within the block, and the end of the last one; None until it is measured."""
 
 
 class Layout:
@@ -21,14 +38,15 @@ class Layout:
         self.width = 0
         """Cells; 0 until it is known, and then nothing has a place."""
         self._opened: set[int] = set()
-        self._starts: list[int] = [0]
-        """First screen line of each row, and the end of the last one."""
+        self._blocks: list[_Block] = []
+        self._tops: list[int] = [0]
+        """First screen line of each block, and the end of the last one."""
         self._cache: LRUCache[int, list[Line]] = LRUCache(1024)
 
     @property
     def end(self) -> int:
-        """The screen line after the last row."""
-        return self._starts[-1]
+        """The screen line after the last row, as far as it is known."""
+        return self._tops[-1]
 
     def show(self, rows: Rows[TraceRow]) -> int:
         """Take newer rows, or earlier ones after a seek; returns how many stay as they were."""
@@ -38,53 +56,123 @@ class Layout:
             kept = 0
         self.rows = rows
         self._opened = {index for index in self._opened if index < kept}
+        if kept < len(before):
+            for index in [index for index in self._cache.keys() if index >= kept]:
+                self._cache.discard(index)
         if self.width:
-            self._measure(kept)
+            self._extend(kept)
         return kept
 
     def fit(self, width: int) -> None:
-        """Wrap everything anew for another width."""
-        self.width = width
-        self._measure(0)
+        """Wrap everything anew for another width, once it is looked at."""
+        fresh, self.width = not self.width, width
+        self._cache.clear()
+        for block in self._blocks:
+            block.starts = None
+        if fresh:
+            self._extend(0)
 
     def toggle(self, index: int) -> None:
         """Open or close a row."""
         self._opened ^= {index}
         self._cache.discard(index)
-        tall = height(self.rows[index], self._before(index), self.width, opened=index in self._opened)
-        change = self._starts[index] + tall - self._starts[index + 1]
-        self._starts[index + 1 :] = [place + change for place in self._starts[index + 1 :]]
+        number, place = divmod(index, BLOCK)
+        block, starts = self._blocks[number], self._measured(number)
+        change = starts[place] + self._height(index) - starts[place + 1]
+        block.starts = starts[: place + 1] + [start + change for start in starts[place + 1 :]]
+        self._resized(number, block.starts[-1])
+
+    # --- measuring ------------------------------------------------------------------------
 
     def _before(self, index: int) -> TraceRow | None:
         return self.rows[index - 1] if index else None
 
-    def _measure(self, start: int) -> None:
-        """Find where each row begins, from one row on."""
-        if start == 0:
-            self._cache.clear()
-        for index in range(start, len(self._starts) - 1):
-            self._cache.discard(index)
-        del self._starts[start + 1 :]
-        before = self._before(start)
-        heights = [self._starts[-1]]
-        for index, row in enumerate(self.rows.since(start), start):
-            heights.append(height(row, before, self.width, opened=index in self._opened))
-            before = row
-        self._starts[-1:] = accumulate(heights)
+    def _height(self, index: int) -> int:
+        return height(self.rows[index], self._before(index), self.width, opened=index in self._opened)
+
+    def _extend(self, kept: int) -> None:
+        """Blocks for the rows from `kept` on; the one that they continue goes on being measured."""
+        number, place = divmod(kept, BLOCK)
+        last = self._blocks[number].starts if number < len(self._blocks) else None
+        del self._blocks[number:]
+        for first in range(number * BLOCK, len(self.rows), BLOCK):
+            count = min(BLOCK, len(self.rows) - first)
+            self._blocks.append(_Block(tall=round(count * _GUESS)))
+        if last is not None and number < len(self._blocks):
+            block = self._blocks[number]
+            block.starts = self._heights(last[: place + 1], number)
+            block.tall = block.starts[-1]
+        talls = (block.tall for block in self._blocks[number:])
+        self._tops[number:] = accumulate(talls, initial=self._tops[number])
+
+    def _heights(self, starts: list[int], number: int) -> list[int]:
+        """A block's starts, carried on from where they end."""
+        first, last = number * BLOCK + len(starts) - 1, min((number + 1) * BLOCK, len(self.rows))
+        for index in range(first, last):
+            starts.append(starts[-1] + self._height(index))
+        return starts
+
+    def _measured(self, number: int) -> list[int]:
+        block = self._blocks[number]
+        if block.starts is None:
+            block.starts = self._heights([0], number)
+            self._resized(number, block.starts[-1])
+        return block.starts
+
+    def _resized(self, number: int, tall: int) -> None:
+        change = tall - self._blocks[number].tall
+        self._blocks[number].tall = tall
+        if change:
+            self._tops[number + 1 :] = [top + change for top in self._tops[number + 1 :]]
+
+    def _block_at(self, line: int) -> int:
+        return min(max(bisect_right(self._tops, line) - 1, 0), len(self._blocks) - 1)
+
+    def settle(self, top: int, lines: int) -> int:
+        """Measure what is on screen with `top` as its first line; returns where the top has to be then.
+
+        What was measured before stays where it is on screen.
+        """
+        if not self._blocks or not self.width:
+            return top
+        last = self._block_at(top + lines - 1)
+        known = self._blocks[last].starts is not None
+        for _ in range(3):  # a block that turns out lower brings the next one on screen
+            for number in range(last, self._block_at(top) - 1, -1):
+                if self._blocks[number].starts is None:
+                    before = self._blocks[number].tall
+                    self._measured(number)
+                    if known and number < last:
+                        top = max(top + self._blocks[number].tall - before, 0)
+            last = self._block_at(top + lines - 1)
+        return top
+
+    # --- places ---------------------------------------------------------------------------
 
     def place(self, index: int) -> tuple[int, int]:
         """First screen line of a row, and the one after its last."""
-        return self._starts[index], self._starts[index + 1]
+        number, inside = divmod(index, BLOCK)
+        starts, top = self._measured(number), self._tops[number]
+        return top + starts[inside], top + starts[inside + 1]
 
     def visible(self, index: int, top: int, lines: int) -> bool:
         """True when some of a row is among the screen lines from `top` on."""
         if not (self.width and 0 <= index < len(self.rows)):
             return False
-        return self._starts[index] < top + lines and self._starts[index + 1] > top
+        first, after = self.place(index)
+        return first < top + lines and after > top
 
     def row_at(self, line: int) -> int:
         """The row that a screen line belongs to; as many as there are rows for a line after them."""
-        return max(bisect_right(self._starts, line) - 1, 0)
+        if not self._blocks:
+            return 0
+        number = self._block_at(line)
+        while line - self._tops[number] >= self._measured(number)[-1]:
+            if number == len(self._blocks) - 1:
+                return len(self.rows)
+            number += 1
+        starts = self._measured(number)
+        return number * BLOCK + max(bisect_right(starts, line - self._tops[number]) - 1, 0)
 
     def lines(self, index: int) -> list[Line]:
         """The drawn lines of a row."""
@@ -100,8 +188,8 @@ class Layout:
         index = self.row_at(number)
         if index >= len(self.rows):
             return index, ()
-        lines, place = self.lines(index), number - self._starts[index]
-        return index, lines[place] if place < len(lines) else ()
+        lines, place = self.lines(index), number - self.place(index)[0]
+        return index, lines[place] if 0 <= place < len(lines) else ()
 
     # --- finding --------------------------------------------------------------------------
 

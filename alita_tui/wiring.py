@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from alita_tui.llm.roster import Roster
     from alita_tui.memory.recall import Recollection
     from alita_tui.registry.shelf import Shelf
-    from alita_tui.sandbox.engine import PodmanSandbox
+    from alita_tui.sandbox.fleet import Fleet
     from alita_tui.sandbox.policy import SandboxSettings
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.desk import Desk
@@ -238,14 +238,16 @@ class House:
             pull=chosen.pull,
             account=chosen.account,
             socket=chosen.socket,
+            engines=chosen.engines,
+            ssh_config=chosen.ssh_config,
             environments_mb=chosen.environments_mb,
         )
 
-    def sandbox(self, session_id: str, *, pool: bool = False) -> PodmanSandbox:
+    def sandbox(self, session_id: str, *, pool: bool = False) -> Fleet:
         """The wall around generated code; with `pool` containers may be started ahead."""
         import msgspec
 
-        from alita_tui.sandbox.engine import PodmanSandbox
+        from alita_tui.sandbox.fleet import Fleet
 
         settings = self.sandbox_settings()
         if pool:
@@ -257,7 +259,7 @@ class House:
                 pool_environments=chosen.pool_environments,
                 session_calls=chosen.session_calls,
             )
-        return PodmanSandbox(settings, session_id)
+        return Fleet(settings, session_id)
 
     def web(self) -> WebRoom:
         """Search and reading."""

@@ -14,8 +14,7 @@ from alita_tui.spine.errors import AlitaError, RequirementsError, SandboxUnavail
 from alita_tui.spine.text import neutralise, one_line, reveal
 
 if TYPE_CHECKING:
-    from alita_tui.sandbox.engine import PodmanSandbox
-    from alita_tui.spine.ports import Limits
+    from alita_tui.spine.ports import Limits, Sandbox
     from alita_tui.spine.values import RunReport
 
 app = typer.Typer(
@@ -93,10 +92,11 @@ def pool(context: typer.Context, json: Json = False) -> None:
                 )
             )
             table(
-                ("CONTAINER", "SESSION", "ENVIRONMENT", "STATE", "SINCE"),
+                ("CONTAINER", "ENGINE", "SESSION", "ENVIRONMENT", "STATE", "SINCE"),
                 (
                     (
                         c.container,
+                        c.engine,
                         c.session,
                         c.environment,
                         c.state + (", orphan" if c.orphan else ""),
@@ -228,7 +228,7 @@ def run(
 
 
 async def _one(
-    sandbox: PodmanSandbox,
+    sandbox: Sandbox,
     limits: Limits,
     file: Path,
     code: str,

@@ -91,6 +91,10 @@ class SandboxSettings(Value, frozen=True):
     """Unprivileged account that runs Podman when alita runs as root."""
     socket: str = ""
     """Podman's API socket; empty: alita starts the service."""
+    engines: tuple[str, ...] = ("local",)
+    """Where containers run: `local`, `ssh://USER@HOST[:PORT][/PATH/OF/PODMAN.SOCK]`; the least loaded is taken."""
+    ssh_config: str = ""
+    """File for ssh instead of your own configuration; empty: your own."""
     pool_hot: Annotated[int, Meta(ge=0, le=16)] = 1
     """Containers that wait with the last tool's imports done, for each environment."""
     pool_warm: Annotated[int, Meta(ge=0, le=16)] = 1

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import json
 import os
 import select
 import signal
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from alita_tui.sandbox.channel import Channel, parse
-from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.policy import Place, deviations, fresh_uid, spec
-from alita_tui.sandbox.service import RestError, Service, alive, me
+from alita_tui.sandbox.service import RestError, Service, alive, machine
+from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import Value
@@ -55,6 +51,7 @@ class Box:
     """A started container whose confinement was compared with the profile, waiting for its one job."""
 
     def __init__(self, container: str, channel: Channel, kind: Kind, seen: dict[str, Any], pid: int) -> None:
+        """`pid` is its first process here, or 0 for one on another machine."""
         self.container = container
         self.channel = channel
         self.kind = kind
@@ -65,14 +62,16 @@ class Box:
         first = int(seen["uid"][0])
         self.uids = range(first, first + kind.calls + 1)
         self._told = False
-        try:
-            self._pidfd = os.pidfd_open(pid)
-        except OSError:
-            self._pidfd = -1  # it ended already, or lives on another machine
+        self._pidfd = -1
+        self._elsewhere = not pid
+        with suppress(OSError):  # it ended already
+            self._pidfd = os.pidfd_open(pid) if pid else -1
 
     @property
     def alive(self) -> bool:
         """False once its first process has ended."""
+        if self._elsewhere:
+            return not self.channel.ended
         if self._pidfd < 0:
             return False
         looking = select.poll()
@@ -139,36 +138,45 @@ class Box:
 class Boxes:
     """Makes containers and sees to it that none stays behind."""
 
-    def __init__(self, host: Host, service: Service, session: str, harden: Harden) -> None:
-        self._host = host
+    def __init__(
+        self,
+        service: Service,
+        supplies: Supplies,
+        labels: dict[str, str],
+        harden: Harden,
+        *,
+        elsewhere: bool = False,
+    ) -> None:
+        """`elsewhere` when the engine is on another machine, where nothing of this one can be mounted."""
         self._service = service
-        self._session = session
+        self._supplies = supplies
+        self._labels = labels
         self._harden = harden
+        self._elsewhere = elsewhere
         self._uids: set[int] = set()
         self._going: set[asyncio.Task[None]] = set()
-        self._copies: tuple[str, str] | None = None
         self.image = ""
         self.controllers: frozenset[str] = frozenset()
         """Controllers of cgroup v2 that are delegated to us."""
 
     async def make(self, kind: Kind) -> Box:
         """A container that is confined as the profile says. Raises SandboxUnavailable."""
-        warden, seccomp = await asyncio.to_thread(self._files)
+        try:
+            warden, seccomp = await self._supplies.warden()
+            environment = await self._supplies.environment(kind.environment) if kind.environment else ""
+        except RestError as error:
+            raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
         uid = fresh_uid(self._uids, kind.calls + 1)
         self._uids.update(range(uid, uid + kind.calls + 1))
         place = Place(
             image=self.image,
             warden=warden,
             seccomp=seccomp,
-            environment=kind.environment,
+            environment=environment,
+            elsewhere=self._elsewhere,
             uid=uid,
             calls=kind.calls,
-            labels={
-                "alita.session": self._session,
-                "alita.owner": me(),
-                "alita.service": self._service.owner,
-                "alita.environment": kind.name,
-            },
+            labels={**self._labels, "alita.environment": kind.name},
             controllers=self.controllers,
         )
         creating = asyncio.ensure_future(self._create(self._harden(spec(place, kind.limits))))
@@ -187,13 +195,12 @@ class Boxes:
 
     async def end(self, box: Box) -> None:
         """Kill everything in it and return when that is done; it is removed in the background."""
+        if self._elsewhere:  # its processes cannot be watched from here: it is gone when it is removed
+            await box.end()
+            await self._remove(box.container, box.uids, ())
+            return
         self._let_go(self._remove(box.container, box.uids, _OWN_REMOVAL))
         await box.end()
-
-    def versions(self) -> tuple[str, str]:
-        """Warden and seccomp profile by the names of their copies, which change with their content."""
-        warden, seccomp = self._files()
-        return Path(warden).name, Path(seccomp).name
 
     async def close(self) -> None:
         """Wait until every container that ended is removed."""
@@ -202,7 +209,12 @@ class Boxes:
 
     async def reap(self) -> int:
         """Remove containers whose maker is gone; how many there were."""
-        dead = [one for one in await self.found() if not alive(one["Labels"]["alita.owner"])]
+        dead = [
+            one
+            for one in await self.found()
+            if one["Labels"].get("alita.machine", machine()) == machine()
+            and not alive(one["Labels"]["alita.owner"])
+        ]
         for one in dead:
             await self._remove(one["Id"], range(0), ())
         return len(dead)
@@ -250,7 +262,7 @@ class Boxes:
                     + "; ".join(wrong),
                     hint=FIX,
                 )
-            return Box(container, channel, kind, seen, int(made["State"]["Pid"]))
+            return Box(container, channel, kind, seen, 0 if self._elsewhere else int(made["State"]["Pid"]))
         except BaseException:
             channel.close()
             raise
@@ -285,38 +297,3 @@ class Boxes:
                     break  # the service is gone: its guard, or the next start, removes what is left
             await asyncio.sleep(wait)
         self._uids.difference_update(uids)
-
-    def _files(self) -> tuple[str, str]:
-        """Warden and profile where the account may read them, named by content: versions do not collide."""
-        if self._copies is None:
-            self._host.prepare()
-            folder = Path(__file__).parent
-            seccomp = (folder / "seccomp.json").read_bytes()
-            self._copies = (
-                self._copy("warden.pyz", _packed(folder / "warden")),
-                self._copy("seccomp.json", seccomp),
-            )
-        return self._copies
-
-    def _copy(self, name: str, data: bytes) -> str:
-        stem, _, suffix = name.partition(".")
-        copy = self._host.area / f"{stem}-{sha256(data).hexdigest()[:12]}.{suffix}"
-        if not copy.exists():
-            draft = copy.with_suffix(f".{os.urandom(4).hex()}")
-            draft.write_bytes(data)
-            draft.chmod(0o644)
-            draft.replace(copy)
-        return str(copy)
-
-
-def _packed(folder: Path) -> bytes:
-    """The warden as one archive that Python runs; the same bytes for the same files."""
-    files = {"alita_tui/__init__.py": b"", "alita_tui/sandbox/__init__.py": b""}
-    for path in sorted(folder.glob("*.py")):
-        files[f"alita_tui/sandbox/warden/{path.name}"] = path.read_bytes()
-    files["__main__.py"] = files.pop("alita_tui/sandbox/warden/__main__.py")
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as packing:
-        for name, data in files.items():
-            packing.writestr(zipfile.ZipInfo(name), data)
-    return archive.getvalue()

@@ -37,6 +37,11 @@ class Channel:
             if not await self._more():
                 return None
 
+    @property
+    def ended(self) -> bool:
+        """True once the other end has closed the line."""
+        return self._reader.at_eof() or self._reader.exception() is not None
+
     def close(self) -> None:
         """Close the line; the warden ends everything inside."""
         self._writer.close()

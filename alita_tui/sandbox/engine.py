@@ -24,24 +24,48 @@ from alita_tui.sandbox.overview import (
 )
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool, PoolRow
+from alita_tui.sandbox.remote import Remote, bring
 from alita_tui.sandbox.report import converse
-from alita_tui.sandbox.service import RestError, Service
+from alita_tui.sandbox.service import RestError, Service, machine, me
 from alita_tui.sandbox.sessions import Sessions
+from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
+
+
+class EngineLost(SandboxUnavailable):
+    """The engine went away while a tool ran: it must not be run again by itself."""
 
 
 class PodmanSandbox:
     """Meets `Sandbox` with rootless Podman."""
 
     def __init__(
-        self, settings: SandboxSettings, session_id: str, *, harden: Harden = lambda body: body
+        self,
+        settings: SandboxSettings,
+        session_id: str,
+        *,
+        engine: str = "local",
+        harden: Harden = lambda body: body,
     ) -> None:
-        """`harden` has the last look at the create body; tests weaken it to prove that attestation refuses."""
-        self._host = Host(settings)
+        """`harden` has the last look at the create body; tests weaken it to prove that attestation refuses.
+
+        Raises UsageError for an engine that is neither `local` nor an address of ssh.
+        """
+        self.name = engine
+        self._host = Host(settings) if engine == "local" else Remote(settings, engine)
         self._service = Service(self._host)
-        self._boxes = Boxes(self._host, self._service, session_id, harden)
+        labels = {
+            "alita.session": session_id,
+            "alita.owner": me(),
+            "alita.machine": machine(),
+            "alita.service": self._service.owner,
+        }
+        self._files = Files()
+        self._volumes = Volumes(self._service, self._files, labels)
+        supplies = self._volumes if self._host.elsewhere else Folders(self._host, self._files)
+        self._boxes = Boxes(self._service, supplies, labels, harden, elsewhere=self._host.elsewhere)
         self._pool = Pool(
             self._boxes,
             hot=settings.pool_hot,
@@ -72,9 +96,12 @@ class PodmanSandbox:
         async with self._preparing:
             if self._base is None:
                 await self._describe()
-                base = await image.ensure(self._host, progress)
+                if isinstance(self._host, Remote):
+                    base = await bring(self._host, progress)
+                else:
+                    base = await image.ensure(self._host, progress)
+                self._boxes.image = self._volumes.image = base.reference
                 await self._tidy()
-                self._boxes.image = base.reference
                 self._base = base
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
@@ -99,6 +126,11 @@ class PodmanSandbox:
             await asyncio.shield(self._pool.put(box))  # whoever interrupts may rely on nothing running
             raise
         self._pool.discard(box)  # the warden has ended all but itself
+        if report.status == "killed" and not await self._service.answers():
+            raise EngineLost(
+                f"{self._host.what} was lost during the run, so nobody knows how far the tool came.",
+                hint=self._host.hint,
+            )
         return report
 
     async def close(self) -> None:
@@ -109,6 +141,11 @@ class PodmanSandbox:
         await self._service.close()
         while self._held:
             os.close(self._held.popitem()[1])
+
+    @property
+    def processors(self) -> int:
+        """How many processors the engine's machine has; 1 until it was asked."""
+        return max(int((self._info or {}).get("host", {}).get("cpus", 1)), 1)
 
     # --- the pool -------------------------------------------------------------------------
 
@@ -127,7 +164,7 @@ class PodmanSandbox:
         """Containers of every alita here, and installed requirements. Raises SandboxUnavailable."""
         await self._service.ensure()
         try:
-            containers = container_rows(await self._boxes.found())
+            containers = container_rows(await self._boxes.found(), self.name)
         except RestError as error:
             raise SandboxUnavailable(f"Podman does not list its containers: {error}", hint=FIX) from error
         return containers, await asyncio.to_thread(environment_rows, self._environments)
@@ -140,7 +177,10 @@ class PodmanSandbox:
     async def rebuild(self, progress: Progress) -> SandboxStatus:
         """Make the base image anew; the old one stays until the new one is there. Raises SandboxUnavailable."""
         await self._describe()
-        await image.rebuild(self._host, progress)
+        if isinstance(self._host, Remote) and self._host.here is not None:
+            await bring(self._host, progress)
+        else:
+            await image.rebuild(self._host, progress)
         self._status = None
         return await self.status()
 
@@ -149,6 +189,9 @@ class PodmanSandbox:
         with suppress(RestError):
             containers = await self._boxes.reap()
         most = self._host.settings.environments_mb << 20
+        if self._host.elsewhere:
+            with suppress(RestError):
+                return containers, await self._volumes.tidy(most)
         return containers, await asyncio.to_thread(tidy, self._environments, most)
 
     # --- inside ---------------------------------------------------------------------------
@@ -176,8 +219,11 @@ class PodmanSandbox:
     async def _describe(self) -> dict[str, Any]:
         """Podman's own description. Raises SandboxUnavailable where it is missing or runs as root."""
         if self._info is None:
-            if shutil.which("podman", path=self._host.environ["PATH"]) is None:
-                raise SandboxUnavailable("Podman is not installed.", hint="`alita doctor --fix` installs it.")
+            if shutil.which(self._host.program, path=self._host.environ["PATH"]) is None:
+                name = self._host.program.capitalize()
+                raise SandboxUnavailable(
+                    f"{name} is not installed.", hint="`alita doctor --fix` installs it."
+                )
             await self._service.ensure()
             info = await asyncio.to_thread(_info, self._service.url)
             host = info.get("host", {})
@@ -194,6 +240,7 @@ class PodmanSandbox:
         base = await image.present(self._host)
         engine = f"podman {info.get('version', {}).get('Version', '?')}, {host.get('ociRuntime', {}).get('name', '?')}"
         who = f" as {self._host.account}" if self._host.account else ""
+        who += f" at {self.name}" if self._host.elsewhere else ""
         if base is None:
             return SandboxStatus(
                 available=False,
@@ -222,7 +269,8 @@ class PodmanSandbox:
 
         await self.prepare(lambda *_: None)
         controllers = self._boxes.controllers
-        key = (what, os.uname().release, *sorted(controllers), *self._boxes.versions())
+        kernel = str((self._info or {}).get("host", {}).get("kernel", ""))
+        key = (what, kernel, *sorted(controllers), *self._files.versions)
         return await limits.known(self._host.area, key, run, controllers, fresh=fresh)
 
 

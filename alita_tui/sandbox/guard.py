@@ -100,11 +100,16 @@ def main() -> None:
     )
     assert service.stdout is not None
     said = service.stdout.fileno()
-    held = None
+    held: socket.socket | None = None
     try:
         while True:
             held = held or connect(path)
-            ready, _, _ = select.select([0, said], [], [], None if held else 0.02)
+            watched: list[Any] = [0, said, held] if held else [0, said]
+            ready, _, _ = select.select(watched, [], [], None if held else 0.02)
+            if held and held in ready:  # it says nothing unasked: a tunnel whose other end is not there yet
+                held.close()
+                held = None
+                time.sleep(0.02)
             if said in ready:
                 piece = os.read(said, 65536)
                 with suppress(OSError):

@@ -25,6 +25,13 @@ _PAUSES = ("catatonit", "podman", "podman pause")
 class Host:
     """Commands, folders and files as the account that runs Podman sees them."""
 
+    elsewhere = False
+    """True when Podman runs on another machine."""
+    program = "podman"
+    """What has to be installed here."""
+    what = "Podman's service"
+    hint = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
+
     def __init__(self, settings: SandboxSettings) -> None:
         self.settings = settings
         self.as_root = os.geteuid() == 0
@@ -102,6 +109,11 @@ class Host:
             return [*bound(), *argv]
         pairs = [f"{name}={value}" for name, value in self.environ.items()]
         return [*bound(), "runuser", "-u", self.account, "--", "env", "-i", *pairs, *bound(), *argv]
+
+    async def serving(self, socket: Path, idle_seconds: int) -> list[str]:
+        """The command that has Podman's service answer at a socket of this machine. Raises SandboxUnavailable."""
+        service = ("podman", "system", "service", "--time", str(idle_seconds), f"unix://{socket}")
+        return self.command("nice", "-n", "5", *service)  # a refill must not slow the screen down
 
     async def start(self, *argv: str, stdin: int | None = None) -> asyncio.subprocess.Process:
         """Start a command; its output is ours to read, never the terminal's. Raises SandboxUnavailable."""

@@ -50,9 +50,12 @@ async def rebuild(host: Host, progress: Progress) -> Base:
     before = await present(host)
     tried: list[str] = []
     ways = [(f"pulling {reference}", "pulled", _pull(reference)) for reference in _references(host)]
-    if host.settings.image_tar:
-        ways.append((f"importing {host.settings.image_tar}", "imported", _import(host.settings.image_tar)))
-    ways.append(("building from distribution packages", "built from distribution packages", _build))
+    if not host.elsewhere:  # files and package sources are this machine's
+        if host.settings.image_tar:
+            ways.append(
+                (f"importing {host.settings.image_tar}", "imported", _import(host.settings.image_tar))
+            )
+        ways.append(("building from distribution packages", "built from distribution packages", _build))
     for what, origin, way in ways:
         try:
             await way(host, progress)

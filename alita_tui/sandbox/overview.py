@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from alita_tui.sandbox.service import alive
+from alita_tui.sandbox.service import alive, machine
 from alita_tui.spine.values import Value
 
 
@@ -28,7 +28,9 @@ class ContainerRow(Value, frozen=True):
     since: str
     """ISO 8601."""
     orphan: bool = False
-    """True when the alita that made it is gone."""
+    """True when the alita of this machine that made it is gone."""
+    engine: str = "local"
+    """Where it is, as the settings name it."""
 
 
 class EnvironmentRow(Value, frozen=True):
@@ -43,8 +45,8 @@ class EnvironmentRow(Value, frozen=True):
     """Seconds since the epoch."""
 
 
-def container_rows(found: list[dict[str, Any]]) -> tuple[ContainerRow, ...]:
-    """Rows from Podman's list."""
+def container_rows(found: list[dict[str, Any]], engine: str = "local") -> tuple[ContainerRow, ...]:
+    """Rows from an engine's list."""
     rows = []
     for one in found:
         labels = one.get("Labels") or {}
@@ -55,7 +57,9 @@ def container_rows(found: list[dict[str, Any]]) -> tuple[ContainerRow, ...]:
                 environment=labels.get("alita.environment", "base"),
                 state=str(one.get("State", "")),
                 since=str(one.get("Created", "")),
-                orphan=not alive(labels.get("alita.owner", "")),
+                engine=engine,
+                orphan=labels.get("alita.machine", machine()) == machine()
+                and not alive(labels.get("alita.owner", "")),
             )
         )
     return tuple(rows)

@@ -26,6 +26,7 @@ _SESSION_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
 _WARDEN_BYTES = 32 << 20
 _WARDEN_PROCESSES = 4
 _CPU_PERIOD = 100_000
+_WARDEN = ("/warden.pyz", "/warden/warden.pyz")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -48,6 +49,10 @@ class SandboxSettings(Value, frozen=True):
     """Folder for environments, warden and profile, readable for the account; empty: one of our own."""
     socket: str = ""
     """Path of a running Podman service; empty: alita starts its own."""
+    engines: tuple[str, ...] = ("local",)
+    """Where containers run: `local`, `ssh://USER@HOST[:PORT][/PATH/OF/PODMAN.SOCK]`."""
+    ssh_config: str = ""
+    """A file that is used instead of the person's own ssh configuration."""
     pool_hot: int = 0
     """Containers that wait with the imports of the last tool done, for each environment."""
     pool_warm: int = 0
@@ -72,10 +77,12 @@ class Place(Value, frozen=True):
 
     image: str
     warden: str
-    """Path of the warden on the host."""
+    """Path of the warden on the host, or the volume that it is in."""
     seccomp: str
     environment: str = ""
-    """Folder with installed requirements; empty for none."""
+    """Folder or volume with installed requirements; empty for none."""
+    elsewhere: bool = False
+    """True on another machine: volumes instead of folders, nothing of this machine is mounted."""
     uid: int = 20_001
     """Unique per container: RLIMIT_NPROC counts per uid."""
     calls: int = 0
@@ -85,6 +92,11 @@ class Place(Value, frozen=True):
     """Controllers of cgroup v2 that are delegated to us."""
 
     @property
+    def warden_at(self) -> str:
+        """Where the warden is mounted."""
+        return "/warden" if self.elsewhere else "/warden.pyz"
+
+    @property
     def uids(self) -> range:
         """Every uid that its processes have."""
         return range(self.uid, self.uid + self.calls + 1)
@@ -92,9 +104,8 @@ class Place(Value, frozen=True):
 
 def spec(place: Place, limits: Limits) -> dict[str, Any]:
     """The create body (libpod API v4) of a container that holds one run."""
-    readonly = ["ro", "nosuid", "nodev", "rbind"]
+    given = [(place.warden, place.warden_at)] + ([(place.environment, "/env")] if place.environment else [])
     mounts: list[dict[str, Any]] = [
-        {"type": "bind", "source": place.warden, "destination": "/warden.pyz", "options": readonly},
         {
             "type": "tmpfs",
             "source": "tmpfs",
@@ -102,13 +113,17 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
             "options": [f"size={limits.scratch_bytes}", "mode=1777", "nosuid", "nodev", "noexec"],
         },
     ]
-    if place.environment:
-        mounts.append(
-            {"type": "bind", "source": place.environment, "destination": "/env", "options": readonly}
-        )
+    readonly = ["ro", "nosuid", "nodev"]
+    volumes: list[dict[str, Any]] = []
+    for source, destination in given:
+        if place.elsewhere:
+            volumes.append({"Name": source, "Dest": destination, "Options": readonly})
+        else:
+            bind = {"type": "bind", "source": source, "destination": destination}
+            mounts.append({**bind, "options": [*readonly, "rbind"]})
     body: dict[str, Any] = {
         "image": place.image,
-        "command": ["python3", "-I", "-S", "-u", "/warden.pyz", *_session(place)],
+        "command": ["python3", "-I", "-S", "-u", _WARDEN[place.elsewhere], *_session(place)],
         "entrypoint": [],
         "env": {"PATH": _PATH, "LANG": "C.UTF-8", **dict.fromkeys(_THREADS, "1")},
         "unsetenvall": True,
@@ -136,6 +151,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         "use_image_hosts": True,
         "labels": place.labels,
         "mounts": mounts,
+        "volumes": volumes,
     }
     if resources := _resources(place, limits):
         body["resource_limits"] = resources
@@ -195,17 +211,18 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     if "cpu" in asked:
         want("cgroup", group.get("cpu.max") == f"{_CPU_PERIOD} {_CPU_PERIOD}")
     mounts = seen.get("mounts", {})
-    options = {where: set(mounts.get(where, "").split(",")) for where in ("/", "/tmp", "/warden.pyz", "/env")}  # noqa: S108
+    ours = ("/", "/tmp", place.warden_at, "/env")  # noqa: S108
+    options = {where: set(mounts.get(where, "").split(",")) for where in ours}
     want("root", "ro" in options["/"])
     tmp = options["/tmp"]  # noqa: S108
     want("tmp", {"nosuid", "nodev", "noexec"} <= tmp and _small(tmp, limits.scratch_bytes))
     want("mqueue", "/dev/mqueue" not in mounts or "ro" in mounts["/dev/mqueue"].split(","))
-    want("warden", "ro" in options["/warden.pyz"])
+    want("warden", "ro" in options[place.warden_at])
     want("env", not place.environment or "ro" in options["/env"])
     unknown = [
         where
         for where in mounts
-        if where not in ("/", "/tmp", "/warden.pyz", "/env")  # noqa: S108
+        if where not in ours
         and not where.startswith(("/proc", "/sys", "/dev"))
         and where not in _PODMAN_FILES
     ]

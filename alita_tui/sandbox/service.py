@@ -13,8 +13,9 @@ import os
 import secrets
 import sys
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from alita_tui.sandbox.host import Host
 from alita_tui.spine.errors import SandboxUnavailable
@@ -23,6 +24,8 @@ _API = "/v4.0.0/libpod"
 _IDLE_SECONDS = 60
 """The service ends by itself after this long without a connection: should its guard be killed."""
 _START_LOOKS = 500
+_PING_SECONDS = 5.0
+_PIECE = 1 << 20
 
 
 class RestError(Exception):
@@ -61,7 +64,7 @@ class Service:
         """Start the service unless it answers. Raises SandboxUnavailable."""
         async with self._starting:
             theirs = bool(self._host.settings.socket)
-            if await self._answers():
+            if await self.answers():
                 if theirs and self._process is None:
                     await self._start()  # a guard alone: what we make has to go with us there too
                 return
@@ -72,26 +75,22 @@ class Service:
                 )
             await self._let_go()
             self.socket.unlink(missing_ok=True)
-            said = await self._start(
-                "nice", "-n", "5",  # a refill must not slow the screen down
-                "podman", "system", "service", "--time", str(_IDLE_SECONDS), f"unix://{self.socket}",
-            )  # fmt: skip
+            self._host.prepare()
+            said = await self._start(*await self._host.serving(self.socket, _IDLE_SECONDS))
             for _ in range(_START_LOOKS):
-                if await self._answers():
+                if await self.answers():
                     return
                 if self._process is None or self._process.returncode is not None:
                     break
                 await asyncio.sleep(0.02)
             raise SandboxUnavailable(
-                f"Podman's service does not start: {' '.join(said)[-400:] or 'no answer'}",
-                hint="`alita doctor` says what is missing, `alita doctor --fix` installs it.",
+                f"{self._host.what} does not start: {' '.join(said)[-400:] or 'no answer'}",
+                hint=self._host.hint,
             )
 
-    async def _start(self, *service: str) -> list[str]:
+    async def _start(self, *command: str) -> list[str]:
         """A guard, and under it the service; what they say."""
-        self._host.prepare()
         guard = str(Path(__file__).with_name("guard.py"))
-        command = self._host.command(*service) if service else ()
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-I", "-S", guard, str(self.socket), self.owner, *command,
             cwd="/", env=self._host.environ, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -131,12 +130,31 @@ class Service:
             writer.write(head.encode() + data)
             await writer.drain()
             status, headers = await _head(reader)
-            raw = await _body(reader, headers)
+            raw = await _body(reader, headers) if method != "HEAD" else b""
         finally:
             writer.close()
         if status >= 400:
             raise RestError(status, _reason(raw))
         return json.loads(raw) if raw.strip() else None
+
+    async def upload(self, path: str, archive: IO[bytes], size: int) -> None:
+        """Put a tar archive of `size` bytes somewhere. Raises RestError, SandboxUnavailable."""
+        reader, writer = await self._connect()
+        try:
+            head = (
+                f"PUT {_API}{path} HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n"
+                f"Content-Type: application/x-tar\r\nContent-Length: {size}\r\n\r\n"
+            )
+            writer.write(head.encode())
+            while piece := await asyncio.to_thread(archive.read, _PIECE):
+                writer.write(piece)
+                await writer.drain()
+            status, headers = await _head(reader)
+            raw = await _body(reader, headers)
+        finally:
+            writer.close()
+        if status >= 400:
+            raise RestError(status, _reason(raw))
 
     async def attach(self, container: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The container's standard streams as one hijacked connection. Raises RestError."""
@@ -161,13 +179,29 @@ class Service:
             await self.ensure()
         return await asyncio.open_unix_connection(str(self.socket), limit=1 << 20)
 
-    async def _answers(self) -> bool:
+    async def answers(self) -> bool:
+        """Whether the service is there; a tunnel to it may be up before it is."""
         try:
-            _, writer = await asyncio.open_unix_connection(str(self.socket))
+            reader, writer = await asyncio.open_unix_connection(str(self.socket))
         except OSError:
             return False
-        writer.close()
-        return True
+        try:
+            writer.write(f"GET {_API}/_ping HTTP/1.0\r\nHost: podman\r\n\r\n".encode())
+            async with asyncio.timeout(_PING_SECONDS):
+                return (await reader.readline()).split()[1:2] == [b"200"]
+        except (OSError, ValueError, TimeoutError):
+            return False
+        finally:
+            writer.close()
+
+
+def machine() -> str:
+    """This machine, so that another's containers on a shared engine are told from ours."""
+    try:
+        name = Path("/etc/machine-id").read_text().strip()
+    except OSError:
+        name = ""
+    return sha256((name or os.uname().nodename).encode()).hexdigest()[:12]
 
 
 def me() -> str:

@@ -8,21 +8,52 @@ import re
 import shutil
 from pathlib import Path
 
+import msgspec
+
 from alita_tui.sandbox import image
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports import Job, Progress
 from alita_tui.spine.values import Check
 
 _SUBIDS = 65_536
+_LOCAL = "local"
 _PROGRAMS = {"podman": "podman", "newuidmap": "uidmap", "mmdebstrap": "mmdebstrap"}
 """What is called -> the Debian package it comes in."""
 
 
 async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
     """Every line about the sandbox; never raises."""
+    checks: list[Check] = []
+    if _LOCAL in settings.engines:
+        checks += await _here(settings)
+    for name in settings.engines:
+        if name != _LOCAL:
+            checks.append(await _there(settings, name))
+    return tuple(checks)
+
+
+async def _there(settings: SandboxSettings, name: str) -> Check:
+    """One line about an engine on another machine."""
+    try:
+        sandbox = PodmanSandbox(settings, "doctor", engine=name)
+    except UsageError as error:
+        return Check(name="engine", state="problem", detail=error.message, hint=error.hint)
+    try:
+        await sandbox.prepare(lambda *_: None)
+        status = await sandbox.status(fresh=True)
+        trial = await _trial(sandbox)
+        return msgspec.structs.replace(trial, name="engine", detail=f"{status.engine}: {trial.detail}")
+    except SandboxUnavailable as error:
+        return Check(name="engine", state="problem", detail=f"{name}: {error.message}", hint=error.hint)
+    finally:
+        await sandbox.close()
+
+
+async def _here(settings: SandboxSettings) -> list[Check]:
+    """Every line about the engine on this machine."""
     host = Host(settings)
     checks = [_programs(host), _account(host)]
     sandbox = PodmanSandbox(settings, "doctor")
@@ -32,7 +63,7 @@ async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
             checks.append(
                 Check(name="sandbox", state="problem", detail=status.problem, hint=status.hint, fixable=True)
             )
-            return tuple(checks)
+            return checks
         checks.append(Check(name="engine", state="ok", detail=status.engine))
         origin = f"{status.image} ({status.image_origin}, {status.image_digest[:19]})"
         checks.append(Check(name="base image", state="ok", detail=origin))
@@ -49,7 +80,7 @@ async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
         checks.append(Check(name="sandbox", state="problem", detail=error.message, hint=error.hint))
     finally:
         await sandbox.close()
-    return tuple(checks)
+    return checks
 
 
 async def repair(settings: SandboxSettings, progress: Progress) -> None:
@@ -58,13 +89,18 @@ async def repair(settings: SandboxSettings, progress: Progress) -> None:
     Raises SandboxUnavailable whose hint is what a person has to type.
     """
     host = Host(settings)
-    missing = [package for program, package in _PROGRAMS.items() if not _found(host, program)]
-    if not _found(host, "runc") and not _found(host, "crun"):
+    local = _LOCAL in settings.engines
+    missing = [package for program, package in _PROGRAMS.items() if local and not _found(host, program)]
+    if local and not _found(host, "runc") and not _found(host, "crun"):
         missing.append("crun" if _cgroup_v2() else "runc")
+    if settings.engines != (_LOCAL,) and not _found(host, "ssh"):
+        missing.append("openssh-client")
     if missing:
         await _install(missing, progress)
+    if not local:
+        return
     if host.as_root:
-        await _make_account(host, progress)
+        await make_account(host, progress)
     elif not _has_subids(_login()):
         await _root(
             "usermod", "--add-subuids", _free_range(), "--add-subgids", _free_range(), _login(),
@@ -154,7 +190,7 @@ async def _root(*argv: str, progress: Progress, title: str) -> None:
         raise SandboxUnavailable(f"{title} failed: {last}", hint=f"Run as root: {' '.join(argv)}")
 
 
-async def _make_account(host: Host, progress: Progress) -> None:
+async def make_account(host: Host, progress: Progress) -> None:
     """The unprivileged account that runs Podman for root, with its own range of sub-ids."""
     title = f"Creating the account {host.account}"
     try:

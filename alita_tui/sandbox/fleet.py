@@ -1,0 +1,160 @@
+"""Every engine that the settings name, as one sandbox: same policy everywhere, nothing of a tool shared.
+
+A run goes to the engine that is least loaded for its size. An engine that cannot take it rests for a
+while and the next one is asked; a run that was lost half way is reported, never repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from alita_tui.sandbox.engine import EngineLost, PodmanSandbox
+from alita_tui.sandbox.overview import ContainerRow, EnvironmentRow
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.pool import PoolRow
+from alita_tui.spine.errors import SandboxUnavailable, UsageError
+from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
+from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
+
+_REST_SECONDS = 30.0
+T = TypeVar("T")
+
+
+class _Member:
+    """An engine, what it is doing, and until when it is left alone."""
+
+    def __init__(self, sandbox: PodmanSandbox) -> None:
+        self.sandbox = sandbox
+        self.running = 0
+        self.rests_until = 0.0
+
+
+class Fleet:
+    """Meets `Sandbox` with one engine or several."""
+
+    def __init__(self, settings: SandboxSettings, session_id: str) -> None:
+        """Raises UsageError for an engine that is none."""
+        if not settings.engines:
+            raise UsageError("sandbox.engines names no engine.", hint='Write engines = ["local"].')
+        names = tuple(dict.fromkeys(settings.engines))
+        self._members = [_Member(PodmanSandbox(settings, session_id, engine=name)) for name in names]
+
+    @property
+    def engines(self) -> tuple[PodmanSandbox, ...]:
+        """The engines in the order of the settings."""
+        return tuple(member.sandbox for member in self._members)
+
+    # --- Sandbox --------------------------------------------------------------------------
+
+    async def status(self, *, fresh: bool = False) -> SandboxStatus:
+        """See `Sandbox.status`: of several engines, what holds on the weakest."""
+        found = await asyncio.gather(*(engine.status(fresh=fresh) for engine in self.engines))
+        good = [one for one in found if one.available]
+        if len(found) == 1 or not good:
+            return found[0]
+        return msgspec.structs.replace(
+            good[0],
+            engine="; ".join(one.engine for one in good),
+            enforcement=_weakest([one.enforcement for one in good]),
+            problem=" ".join(one.problem for one in found if not one.available),
+        )
+
+    async def prepare(self, progress: Progress) -> None:
+        """See `Sandbox.prepare`; one engine that is ready is enough."""
+        await self._first(lambda engine: engine.prepare(progress))
+
+    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
+        """See `Sandbox.lock`; all engines have the same base image."""
+        return await self._first(lambda engine: engine.lock(requirements, progress))
+
+    async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
+        """See `Sandbox.run`."""
+        return await self._first(lambda engine: engine.run(job, on_output, progress))
+
+    async def close(self) -> None:
+        """See `Sandbox.close`."""
+        await asyncio.gather(*(engine.close() for engine in self.engines))
+
+    # --- the pool and housekeeping --------------------------------------------------------
+
+    async def warm_up(self, wanted: Limits, progress: Progress) -> None:
+        """Have containers wait on the first engine that can. Raises SandboxUnavailable."""
+        await self._first(lambda engine: engine.warm_up(wanted, progress))
+
+    def waiting(self) -> tuple[PoolRow, ...]:
+        """What waits in the pools."""
+        return tuple(row for engine in self.engines for row in engine.waiting())
+
+    async def overview(self) -> tuple[tuple[ContainerRow, ...], tuple[EnvironmentRow, ...]]:
+        """Containers on every engine that answers, and installed requirements. Raises SandboxUnavailable."""
+        containers: list[ContainerRow] = []
+        environments: dict[str, EnvironmentRow] = {}
+        for rows, installed in await self._each(lambda engine: engine.overview()):
+            containers += rows
+            environments.update({row.environment: row for row in installed})
+        return tuple(containers), tuple(environments.values())
+
+    async def reap(self) -> tuple[int, int]:
+        """Remove what dead sessions left: how many containers and folders. Raises SandboxUnavailable."""
+        gone = await self._each(lambda engine: engine.reap())
+        return sum(containers for containers, _ in gone), sum(folders for _, folders in gone)
+
+    async def rebuild(self, progress: Progress) -> SandboxStatus:
+        """Make the base image anew here, and have the other engines take it. Raises SandboxUnavailable."""
+        for engine in self.engines:
+            await engine.rebuild(progress)
+        return await self.status()
+
+    # --- inside ---------------------------------------------------------------------------
+
+    async def _first(self, work: Callable[[PodmanSandbox], Awaitable[T]]) -> T:
+        """Have the least loaded engine do it, or the next where one cannot. Raises SandboxUnavailable."""
+        refused: list[SandboxUnavailable] = []
+        for member in self._order():
+            member.running += 1
+            try:
+                done = await work(member.sandbox)
+            except SandboxUnavailable as error:
+                member.rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
+                if isinstance(error, EngineLost):
+                    raise
+                refused.append(error)
+            else:
+                member.rests_until = 0.0
+                return done
+            finally:
+                member.running -= 1
+        if len(refused) == 1:
+            raise refused[0]
+        raise SandboxUnavailable(
+            "No engine can take it. " + " | ".join(error.message for error in refused), hint=refused[0].hint
+        )
+
+    def _order(self) -> list[_Member]:
+        """The least loaded first; those that rest come last."""
+        now = asyncio.get_running_loop().time()
+        return sorted(
+            self._members, key=lambda one: (one.rests_until > now, one.running / one.sandbox.processors)
+        )
+
+    async def _each(self, work: Callable[[PodmanSandbox], Awaitable[T]]) -> list[T]:
+        """What every engine that can says. Raises SandboxUnavailable when none can."""
+        done = await asyncio.gather(*(work(engine) for engine in self.engines), return_exceptions=True)
+        failed = [one for one in done if isinstance(one, BaseException)]
+        for error in failed:
+            if len(failed) == len(done) or not isinstance(error, SandboxUnavailable):
+                raise error
+        return [one for one in done if not isinstance(one, BaseException)]
+
+
+def _weakest(tables: Sequence[Sequence[Enforcement]]) -> tuple[Enforcement, ...]:
+    """For each resource the row of the engine that holds it least."""
+    found: dict[str, Enforcement] = {}
+    for row in (row for rows in tables for row in rows):
+        if row.resource not in found or not row.strong:
+            found[row.resource] = row
+    return tuple(found.values())

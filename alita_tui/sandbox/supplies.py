@@ -1,0 +1,199 @@
+"""What a container is given besides its image: the warden, the seccomp profile, installed requirements.
+
+Here they are folders that are mounted read-only. On another machine nothing of this one can be
+mounted: there they are volumes, named by content and filled once through Podman's API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Protocol
+from urllib.parse import quote
+
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.service import RestError, Service
+
+_COMPLETE = ".alita-complete"
+
+
+class Supplies(Protocol):
+    """Where the engine finds what it gives to containers."""
+
+    async def warden(self) -> tuple[str, str]:
+        """What is mounted as the warden, and the seccomp profile's path on the engine's machine."""
+
+    async def environment(self, folder: str) -> str:
+        """What is mounted as the environment that is installed in a folder of this machine."""
+
+
+class Files:
+    """Warden and seccomp profile as they are shipped."""
+
+    @cached_property
+    def warden(self) -> bytes:
+        """The warden as one archive that Python runs; the same bytes for the same files."""
+        folder = Path(__file__).parent / "warden"
+        files = {"alita_tui/__init__.py": b"", "alita_tui/sandbox/__init__.py": b""}
+        for path in sorted(folder.glob("*.py")):
+            files[f"alita_tui/sandbox/warden/{path.name}"] = path.read_bytes()
+        files["__main__.py"] = files.pop("alita_tui/sandbox/warden/__main__.py")
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as packing:
+            for name, data in files.items():
+                packing.writestr(zipfile.ZipInfo(name), data)
+        return archive.getvalue()
+
+    @cached_property
+    def seccomp(self) -> bytes:
+        """The profile of refused system calls."""
+        return (Path(__file__).parent / "seccomp.json").read_bytes()
+
+    @property
+    def versions(self) -> tuple[str, str]:
+        """Names of both that change with their content."""
+        return _named("warden.pyz", self.warden), _named("seccomp.json", self.seccomp)
+
+
+class Folders:
+    """Supplies of an engine on this machine, in a folder that its account may read."""
+
+    def __init__(self, host: Host, files: Files) -> None:
+        self._host = host
+        self._files = files
+        self._copies: tuple[str, str] | None = None
+
+    async def warden(self) -> tuple[str, str]:
+        """See `Supplies.warden`. Raises SandboxUnavailable."""
+        if self._copies is None:
+            self._host.prepare()
+            warden, seccomp = self._files.versions
+            self._copies = self._copy(warden, self._files.warden), self._copy(seccomp, self._files.seccomp)
+        return self._copies
+
+    async def environment(self, folder: str) -> str:
+        """The folder itself."""
+        return folder
+
+    def _copy(self, name: str, data: bytes) -> str:
+        copy = self._host.area / name
+        if not copy.exists():
+            draft = copy.with_suffix(f".{os.urandom(4).hex()}")
+            draft.write_bytes(data)
+            draft.chmod(0o644)
+            draft.replace(copy)
+        return str(copy)
+
+
+def _named(name: str, data: bytes) -> str:
+    stem, _, suffix = name.partition(".")
+    return f"{stem}-{sha256(data).hexdigest()[:12]}.{suffix}"
+
+
+class Volumes:
+    """Supplies of an engine on another machine."""
+
+    def __init__(self, service: Service, files: Files, labels: dict[str, str]) -> None:
+        self._service = service
+        self._files = files
+        self._labels = labels
+        self._known: dict[str, str] = {}
+        self._filling = asyncio.Lock()
+        self.image = ""
+        """What the container is made from that volumes are filled through; it never runs."""
+
+    async def warden(self) -> tuple[str, str]:
+        """See `Supplies.warden`. Raises RestError, SandboxUnavailable."""
+        contents = {"warden.pyz": self._files.warden, "seccomp.json": self._files.seccomp}
+        name = "alita-warden-" + sha256(b"\0".join(contents.values())).hexdigest()[:12]
+
+        def pack(tar: tarfile.TarFile) -> None:
+            for file, data in contents.items():
+                _add(tar, file, data)
+
+        return name, f"{await self._volume(name, pack)}/seccomp.json"
+
+    async def environment(self, folder: str) -> str:
+        """A volume with the folder's content. Raises RestError, SandboxUnavailable."""
+        name = f"alita-env-{Path(folder).name}"
+        await self._volume(name, lambda tar: tar.add(folder, ".", filter=_anonymous))
+        return name
+
+    async def tidy(self, most_bytes: int) -> int:
+        """Remove the oldest volumes past a size that no container uses; how many went."""
+        filters = quote(json.dumps({"label": ["alita.bytes"]}))
+        found = await self._service.request("GET", f"/volumes/json?filters={filters}") or []
+        total = gone = 0
+        for one in sorted(found, key=lambda volume: str(volume["CreatedAt"]), reverse=True):
+            total += int(one["Labels"]["alita.bytes"])
+            if total > most_bytes and one["Name"] not in self._known:
+                with suppress(RestError):  # in use
+                    await self._service.request("DELETE", f"/volumes/{one['Name']}")
+                    gone += 1
+        return gone
+
+    async def _volume(self, name: str, pack: Callable[[tarfile.TarFile], None]) -> str:
+        """The path of a volume with this content, on the engine's machine; filled where it is not."""
+        async with self._filling:
+            if name not in self._known:
+                self._known[name] = await self._filled(name, pack)
+            return self._known[name]
+
+    async def _filled(self, name: str, pack: Callable[[tarfile.TarFile], None]) -> str:
+        with tempfile.TemporaryFile() as packed:
+            size = await asyncio.to_thread(_packed, packed, pack)
+            try:
+                volume = await self._service.request("GET", f"/volumes/{name}/json")
+            except RestError:
+                wanted = {"Name": name, "Labels": {"alita.bytes": str(size)}}
+                volume = await self._service.request("POST", "/volumes/create", wanted)
+            body = {
+                "image": self.image,
+                "command": ["true"],
+                "netns": {"nsmode": "none"},
+                "volumes": [{"Name": name, "Dest": "/filled"}],
+                "labels": self._labels,
+            }
+            helper = (await self._service.request("POST", "/containers/create", body))["Id"]
+            where = f"/containers/{helper}/archive?path=/filled"
+            try:
+                try:
+                    await self._service.request("HEAD", f"{where}/{_COMPLETE}")
+                except RestError:
+                    await self._service.upload(where, packed, size)
+            finally:
+                await asyncio.shield(self._service.request("DELETE", f"/containers/{helper}?force=true"))
+        return str(volume["Mountpoint"])
+
+
+def _packed(file: IO[bytes], pack: Callable[[tarfile.TarFile], None]) -> int:
+    """Write the archive, its last entry the mark of a whole volume; bytes written."""
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        pack(tar)
+        _add(tar, _COMPLETE, b"")
+    size = file.tell()
+    file.seek(0)
+    return size
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(data), 0o644
+    tar.addfile(entry, io.BytesIO(data))
+
+
+def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Nobody of this machine owns anything there."""
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry

@@ -99,15 +99,20 @@ async def repair(settings: SandboxSettings, progress: Progress) -> None:
         await _install(missing, progress)
     if not local:
         return
+    await prepare_account(host, progress)
+    await image.ensure(host, progress)
+
+
+async def prepare_account(host: Host, progress: Progress) -> None:
+    """The account that runs Podman, able to do so without root. Raises SandboxUnavailable."""
     if host.as_root:
-        await make_account(host, progress)
+        await _make_account(host, progress)
     elif not _has_subids(_login()):
         await _root(
             "usermod", "--add-subuids", _free_range(), "--add-subgids", _free_range(), _login(),
             progress=progress, title="Giving this account its sub-ids",
         )  # fmt: skip
     await asyncio.to_thread(_configure, host)
-    await image.ensure(host, progress)
 
 
 def _cgroup_v2() -> bool:
@@ -190,7 +195,7 @@ async def _root(*argv: str, progress: Progress, title: str) -> None:
         raise SandboxUnavailable(f"{title} failed: {last}", hint=f"Run as root: {' '.join(argv)}")
 
 
-async def make_account(host: Host, progress: Progress) -> None:
+async def _make_account(host: Host, progress: Progress) -> None:
     """The unprivileged account that runs Podman for root, with its own range of sub-ids."""
     title = f"Creating the account {host.account}"
     try:

@@ -107,7 +107,7 @@ BOMBS = (
     Attack("processor, signal ignored", body("signal.signal(signal.SIGXCPU, signal.SIG_IGN)\nattack()\nwhile True: pass"), "limit", ("cpu",), BUSY),
     Attack("crash", body("attack()\nctypes.string_at(0)"), "exit", ("signal 11",)),
     Attack("deep expression", body("attack()\neval('(' * 100_000)"), "error", ("MemoryError", "SyntaxError", "RecursionError", "memory")),
-    Attack("timer storm", body("signal.signal(signal.SIGALRM, lambda *_: None)\nsignal.setitimer(signal.ITIMER_REAL, 1e-5, 1e-5)\nattack()\nwhile True: time.sleep(1)"), "timeout", ("wall",), SHORT),
+    Attack("timer storm", body("signal.signal(signal.SIGALRM, lambda *_: None)\nsignal.setitimer(signal.ITIMER_REAL, 0.05, 1e-5)\nattack()\nwhile True: time.sleep(1)"), "timeout", ("wall",), SHORT),
 )  # fmt: skip
 
 STAYING = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from alita_tui.spine.address import Guard, Resolver, system_resolver
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.ports import Page, SearchPage
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
 from alita_tui.web import providers
-from alita_tui.web.address import Guard, Resolver, system_resolver
 from alita_tui.web.fetch import Fetcher
 from alita_tui.web.reader import read_page
 

@@ -18,10 +18,10 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from alita_tui.spine.address import Guard, host_key
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
-from alita_tui.web.address import Guard, host_key
 
 if TYPE_CHECKING:
     import httpx

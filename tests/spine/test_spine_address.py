@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alita_tui.spine.address import Guard, is_public, literal, system_resolver
 from alita_tui.spine.errors import AddressRefused, ConfigError, WebError
-from alita_tui.web.address import Guard, is_public, literal, system_resolver
 
 
 def answering(*addresses):

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to: a page must not become a way into the local network (SSRF).
+"""Which addresses may be connected to: nothing foreign becomes a way into the local network (SSRF).
 
 A name is resolved once, every address it has must be public, and the caller connects to exactly
 these addresses, so a second answer of the DNS (rebinding) changes nothing. Registries of special
@@ -23,7 +23,6 @@ _UNICAST6 = IPv6Network("2000::/3")
 # 6to4 and its relays, documentation.
 _SPECIAL6 = tuple(map(IPv6Network, ("2001::/23", "2002::/16", "3fff::/20")))
 _SPECIAL4 = tuple(map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")))
-_SETTING = "web.allowed_private"
 
 
 async def system_resolver(host: str, port: int) -> tuple[str, ...]:
@@ -71,10 +70,20 @@ def host_key(host: str) -> str:
 
 
 class Guard:
-    """Checks every host before a connection. `allowed` lists private hosts, host:port or CIDR."""
+    """Checks every host before a connection. `allowed` lists private hosts, host:port or CIDR.
 
-    def __init__(self, allowed: Iterable[str] = (), resolver: Resolver = system_resolver) -> None:
+    `setting` is the name of the setting that this list comes from. Raises ConfigError for a wrong entry.
+    """
+
+    def __init__(
+        self,
+        allowed: Iterable[str] = (),
+        resolver: Resolver = system_resolver,
+        *,
+        setting: str = "web.allowed_private",
+    ) -> None:
         self._resolve = resolver
+        self._setting = setting
         self._hosts: set[tuple[str, int]] = set()
         self._networks: list[IPv4Network | IPv6Network] = []
         for entry in allowed:
@@ -88,7 +97,7 @@ class Guard:
             host, port = _split(entry)
         except ValueError as error:
             raise ConfigError(
-                f"{_SETTING} has an entry that is no host, host:port or network: {one_line(entry, 80)!r}.",
+                f"{self._setting} has an entry that is no host, host:port or network: {one_line(entry, 80)!r}.",
                 hint='Write for example "intranet.example", "127.0.0.1:8080" or "10.0.0.0/8".',
             ) from error
         self._hosts.add((host, port))
@@ -135,7 +144,7 @@ class Guard:
         where = name if name == address else f"{name} ({address})"
         raise AddressRefused(
             f"{where} is not a public address and was not contacted.",
-            hint=f'If this is meant, add "{name}:{port}" to {_SETTING} in the settings.',
+            hint=f'If this is meant, add "{name}:{port}" to {self._setting} in the settings.',
         )
 
 

@@ -8,8 +8,8 @@ import sys
 
 import msgspec
 
+from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import hidden_characters
-from alita_tui.spine.values import Capabilities
 from alita_tui.view.model import Attempt, BuildView
 
 # Distributions whose import name is not their own (PyPI; the usual cases).
@@ -40,7 +40,7 @@ def risks(build: BuildView, attempt: Attempt) -> tuple[Risk, ...]:
         *_bytes(build, attempt),
         *_tests(attempt),
         *_review(attempt),
-        *(Risk(f"asks for {one}") for one in asked(attempt.draft.capabilities)),
+        *(Risk(f"asks for {one}") for one in phrases(attempt.draft.capabilities)),
         *(Risk(f"imports {name}, which no requirement declares") for name in undeclared(attempt)),
         *_requirements(attempt),
     ]
@@ -117,17 +117,6 @@ def _requirements(attempt: Attempt) -> list[Risk]:
         if not package.hashes:
             found.append(Risk(f"{package.name} {package.version} has no hash"))
     return found
-
-
-def asked(capabilities: Capabilities) -> tuple[str, ...]:
-    """What a draft asks to be granted, one phrase each; empty for a pure computation."""
-    parts = [f"the network host {host}" for host in capabilities.network]
-    if capabilities.workspace != "none":
-        parts.append(f"the workspace, to {capabilities.workspace}")
-    parts += [f"the secret {name}" for name in capabilities.secrets]
-    if capabilities.model_calls:
-        parts.append(f"{capabilities.model_calls} model calls a run")
-    return tuple(parts)
 
 
 def declared_by(name: str, attempt: Attempt) -> str:

@@ -30,10 +30,10 @@ class Capabilities(Value, frozen=True):
     """What a tool asks to be granted. The empty value is a pure computation."""
 
     network: tuple[str, ...] = ()
-    """Hosts as `name:port`."""
+    """Hosts as `name:port`, or `GET,HEAD name:port` for these methods alone (see `spine.grants`)."""
     workspace: Literal["none", "read", "write"] = "none"
     secrets: tuple[str, ...] = ()
-    """Names of secrets, never their values."""
+    """Names of secrets, never their values: `NAME@name:port`, or `NAME` where one host is granted."""
     model_calls: int = 0
     """How many model calls one run may make."""
 

@@ -14,15 +14,16 @@ from collections.abc import Mapping
 import msgspec
 
 from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.ports import ToolSpec
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, Json, ToolDraft
+from alita_tui.toolsmith.granting import CAPABILITIES, MOST_ENTRIES, strings
 
 LARGEST_TEXT = 200_000
 """Bytes (UTF-8) of the code, and of the tests."""
 _LARGEST_SCHEMA = 50_000
 _LARGEST_DESCRIPTION = 1000
-_MOST_ENTRIES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VERSION = r"(?:===|[<>=!~]=|[<>])[ \t]*[\w.*+!-]+"
 # The grammar of PEP 508 without `name @ URL`; the resolver checks versions and markers for good.
@@ -52,11 +53,6 @@ class ContractError(AlitaError):
         self.problems = problems
 
 
-def _strings(description: str) -> Json:
-    entries = {"items": {"type": "string"}, "maxItems": _MOST_ENTRIES}
-    return {"type": "array", **entries, "description": description}
-
-
 SUBMIT_TOOL = ToolSpec(
     name="submit_tool",
     description="Hand in the whole tool: code, tests, requirements and schemas.",
@@ -74,7 +70,7 @@ SUBMIT_TOOL = ToolSpec(
                 "description": "a module that imports the tool by name: test_* functions with plain asserts, "
                 "no pytest, no parameters",
             },
-            "requirements": _strings(
+            "requirements": strings(
                 "PEP 508 requirements from PyPI, such as `httpx>=0.27`; no URLs; [] if none"
             ),
             "input_schema": {
@@ -83,17 +79,7 @@ SUBMIT_TOOL = ToolSpec(
                 "`required` lists those without a default",
             },
             "output_schema": {"type": "object", "description": "JSON Schema (2020-12) of what run returns"},
-            "capabilities": {
-                "type": "object",
-                "description": "leave out unless the goal cannot be reached without",
-                "properties": {
-                    "network": _strings("hosts as name:port, such as `api.example.org:443`"),
-                    "workspace": {"type": "string", "enum": ["none", "read", "write"]},
-                    "secrets": _strings("names of secrets, never their values"),
-                    "model_calls": {"type": "integer", "minimum": 0, "description": "at most, per run"},
-                },
-                "additionalProperties": False,
-            },
+            "capabilities": CAPABILITIES,
         },
         "required": ["name", "description", "code", "tests", "requirements", "input_schema", "output_schema"],
         "additionalProperties": False,
@@ -259,8 +245,8 @@ def _list(problems: list[str], arguments: Mapping[str, Json], field: str, prefix
     value = arguments.get(field) or []
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         problems.append(f"{prefix}{field}: it has to be an array of strings")
-    elif len(value) > _MOST_ENTRIES:
-        problems.append(f"{prefix}{field}: there are more than {_MOST_ENTRIES}")
+    elif len(value) > MOST_ENTRIES:
+        problems.append(f"{prefix}{field}: there are more than {MOST_ENTRIES}")
     else:
         return value
     return []
@@ -277,22 +263,15 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
     secrets = _list(problems, value, "secrets", "capabilities.")
     workspace: Json = value.get("workspace") or "none"
     calls: Json = value.get("model_calls") or 0
-    for host in network:
-        port = re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*:(\d{1,5})", host, re.ASCII)
-        if port is None or not 0 < int(port[1]) < 65536:
-            problems.append(f"capabilities.network: {one_line(host, 80)!r} is not host:port")
-    problems += [
-        f"capabilities.secrets: {one_line(one, 80)!r} is not the name of a secret"
-        for one in secrets
-        if not re.fullmatch(r"[A-Za-z_]\w{0,63}", one, re.ASCII)
-    ]
     if workspace not in ("none", "read", "write"):
         problems.append("capabilities.workspace: it has to be none, read or write")
     if not isinstance(calls, int) or isinstance(calls, bool) or not 0 <= calls <= 1000:
         problems.append("capabilities.model_calls: it has to be a whole number from 0 to 1000")
-    return Capabilities(
-        network=tuple(sorted({host.lower() for host in network})),
+    asked = Capabilities(
+        network=tuple(sorted(set(network))),
         workspace=workspace,
         secrets=tuple(sorted(set(secrets))),
         model_calls=calls,
     )
+    problems += faults(asked)
+    return canonical(asked)

@@ -39,11 +39,14 @@ _HARMLESS = re.compile(
     r"urllib|http|(urllib\.(parse|error)|http\.(HTTPStatus|HTTPMethod|cookies)|importlib\.(metadata|resources))(\..*)?"
 )
 """Parts of the modules above that only compute."""
+_BROKERED = re.compile(r"urllib\.request(\.(urlopen|Request))?")
+"""How a tool reaches workspace and model; without a granted host nothing else can be reached with it."""
 
 
 def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
     """What the code reaches for beyond computing, against what it declares."""
     granted = draft.capabilities
+    brokered = granted.workspace != "none" or granted.model_calls > 0
     rules: list[tuple[str, Severity, re.Pattern[str], str]] = [
         ("ast/process", "high", _PROCESS, "starts processes or native code"),
         ("ast/dynamic", "medium", _DYNAMIC, "runs or loads code that is not on this page"),
@@ -52,7 +55,7 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
         rules.append(("ast/network", "high", _NETWORK, "reaches for a network that is not declared"))
     if granted.workspace != "write":
         rules.append(("ast/files", "medium", _FILES, "changes files"))
-    if not granted.secrets:
+    if not granted.secrets and not brokered:
         rules.append(("ast/environment", "medium", _ENVIRONMENT, "reads the environment"))
     aliases = aliases_of(tree)
     places = {(one.name, one.line) for one in imports_of(tree)}
@@ -70,6 +73,8 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
             notes.add("medium", "ast/files", "opens a file for writing", node.lineno)
     for rule, severity, pattern, text in rules:
         hits = [n for n in named if pattern.fullmatch(n[0]) and not _HARMLESS.fullmatch(n[0])]
+        if brokered:
+            hits = [n for n in hits if not _BROKERED.fullmatch(n[0])]
         # Said once, where it is imported, not again at every use.
         known = {name for name, _ in hits if name in imported}
         prefixes = tuple(f"{name}." for name in known)

@@ -12,11 +12,12 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from alita_tui.console.review import Review
-from alita_tui.console.risk import asked, declared_by, risks, undeclared
+from alita_tui.console.risk import declared_by, risks, undeclared
 from alita_tui.console.themes import Themed
 from alita_tui.console.widgets.code import Base, CodeView, code_rows, diff_rows, highlight
 from alita_tui.console.widgets.inked import text_of, width_of
 from alita_tui.console.widgets.sheet import Row, Sheet, fact, fold_row
+from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.spine.values import Capabilities, Finding, Lock, LockedPackage, build_digest
 from alita_tui.view.model import Attempt
@@ -205,7 +206,7 @@ def test_imports_are_matched_with_what_declares_them() -> None:
     assert undeclared(attempt) == ("requests",)
     assert declared_by("dateutil", attempt) == "python-dateutil"
     assert declared_by("json", attempt) == "standard library"
-    assert asked(OLD.capabilities) == ()
+    assert phrases(OLD.capabilities) == ()
 
 
 def test_the_steps_of_a_risky_approval_come_one_after_the_other() -> None:

@@ -15,6 +15,7 @@ from alita_tui.console.actions import bindings
 from alita_tui.console.widgets.code import code_rows
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet, fact
+from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import ToolRecord
 
@@ -93,7 +94,7 @@ def _rows(record: ToolRecord) -> list[Row]:
         fact("digest", f"sha256:{record.digest}"),
         fact("approved", f"{one_line(record.approval_id)} on {one_line(record.created_at)[:19]}"),
         fact("runs", f"{record.runs}, {record.failures} failed"),
-        fact("may use", "nothing but its arguments" if asked.none else one_line(str(asked), 300)),
+        fact("may use", one_line("; ".join(phrases(asked)), 600) or "nothing but its arguments"),
         fact(
             "takes",
             ", ".join(one_line(name) for name in draft.input_schema.get("properties", {})) or "nothing",

@@ -10,10 +10,11 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.console.risk import asked, declared_by, risks, serious
+from alita_tui.console.risk import declared_by, risks, serious
 from alita_tui.console.widgets.inked import Line
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.testlog import tests
+from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
 from alita_tui.view.model import Attempt, BuildView
@@ -75,7 +76,7 @@ def why(build: BuildView, attempt: Attempt) -> list[Row]:
 def capabilities(attempt: Attempt) -> list[Row]:
     """What the code uses, against what it declares."""
     rows = heading("Declared against observed")
-    wanted = asked(attempt.draft.capabilities)
+    wanted = phrases(attempt.draft.capabilities)
     rows += [fact("" if n else "asks for", ((reveal(flat(one)), "bad"),)) for n, one in enumerate(wanted)]
     if not wanted:
         rows.append(fact("asks for", (("nothing: no network, files, secrets or model", "good"),)))
@@ -177,7 +178,7 @@ def contract(attempt: Attempt) -> list[Row]:
 def grant(build: BuildView, attempt: Attempt) -> list[Row]:
     """What an approval is good for, and what it is not."""
     rows = heading("What approving grants")
-    granted = asked(attempt.draft.capabilities)
+    granted = phrases(attempt.draft.capabilities)
     rows.append(fact("runs", f"{reveal(build.name)} v{build.version}, exactly these bytes, until revoked"))
     if build.parent:
         rows.append(fact("replaces", f"v{build.version - 1}, which stays in the history"))

@@ -1,0 +1,142 @@
+"""What a tool's capabilities say, read once for everybody: the contract, the approval, the broker. Pure.
+
+A host is written `name:port`, or `GET,HEAD name:port` where only these methods are granted. A secret is
+written `NAME@name:port`, or `NAME` alone where one host is granted: it goes to that host and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Capabilities, Value
+
+_HOST = re.compile(r"(?:([A-Z]+(?:,[A-Z]+)*) )?([A-Za-z0-9][A-Za-z0-9.-]*):(\d{1,5})", re.ASCII)
+_SECRET = re.compile(r"([A-Za-z_]\w{0,63})(?:@(\S+))?", re.ASCII)
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+"""What a grant may be limited to; and all that is passed on."""
+
+
+class HostGrant(Value, frozen=True):
+    """One host that a tool may talk to."""
+
+    host: str
+    """In lower case, without a final dot."""
+    port: int
+    methods: tuple[str, ...] = ()
+    """Empty: any."""
+    secrets: tuple[str, ...] = ()
+    """Names of secrets that requests to it may carry."""
+
+    @property
+    def where(self) -> str:
+        """As `name:port`."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def text(self) -> str:
+        """As a draft writes it."""
+        return f"{','.join(self.methods)} {self.where}" if self.methods else self.where
+
+
+def host_grants(capabilities: Capabilities) -> tuple[HostGrant, ...]:
+    """The granted hosts; what cannot be read grants nothing."""
+    read = [found for entry in capabilities.network if (found := _host(entry)) is not None]
+    homes = {name: home for entry in capabilities.secrets for name, home in (_home(entry, read),)}
+    return tuple(
+        HostGrant(
+            host=one.host,
+            port=one.port,
+            methods=one.methods,
+            secrets=tuple(name for name, home in homes.items() if home == one.where),
+        )
+        for one in read
+    )
+
+
+def faults(capabilities: Capabilities) -> tuple[str, ...]:
+    """What in the capabilities cannot be granted, one line each."""
+    found = [
+        f"capabilities.network: {one_line(entry, 80)!r} is not host:port, or METHOD,METHOD host:port"
+        for entry in capabilities.network
+        if _host(entry) is None
+    ]
+    read = [one for entry in capabilities.network if (one := _host(entry)) is not None]
+    for where in sorted({one.where for one in read if sum(two.where == one.where for two in read) > 1}):
+        found.append(f"capabilities.network: {where} is there twice")
+    for entry in capabilities.secrets:
+        name, home = _home(entry, read)
+        if not name:
+            found.append(f"capabilities.secrets: {one_line(entry, 80)!r} is not the name of a secret")
+        elif not home:
+            found.append(
+                f"capabilities.secrets: {one_line(entry, 80)!r} has to say which granted host it is sent to, "
+                f"as {name}@host:port"
+            )
+    return tuple(found)
+
+
+def canonical(capabilities: Capabilities) -> Capabilities:
+    """The same grants in the form that is shown: hosts in lower case, each entry once, sorted."""
+    hosts = (_host(entry) for entry in capabilities.network)
+    return msgspec.structs.replace(
+        capabilities,
+        network=tuple(sorted({one.text for one in hosts if one is not None})),
+        secrets=tuple(sorted({_lowered(entry) for entry in capabilities.secrets})),
+    )
+
+
+def secret_names(capabilities: Capabilities) -> tuple[str, ...]:
+    """The names alone."""
+    names = (_home(entry, [])[0] for entry in capabilities.secrets)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def phrases(capabilities: Capabilities) -> tuple[str, ...]:
+    """What is asked to be granted, one phrase each, for people; empty for a pure computation."""
+    hosts = host_grants(capabilities)
+    parts = []
+    for entry in capabilities.network:
+        one = _host(entry)
+        if one is None:
+            parts.append(f"nothing for {entry!r}, which is no host")
+        else:
+            only = f", {' and '.join(one.methods)} only" if one.methods else ""
+            parts.append(f"the network host {one.where}{only}")
+    if capabilities.workspace != "none":
+        parts.append(f"the workspace, to {capabilities.workspace}")
+    for entry in capabilities.secrets:
+        name, home = _home(entry, list(hosts))
+        parts.append(f"the secret {name or entry}, sent to {home or 'no host'} alone")
+    if capabilities.model_calls:
+        calls = "call" if capabilities.model_calls == 1 else "calls"
+        parts.append(f"{capabilities.model_calls} model {calls} a run")
+    return tuple(parts)
+
+
+def _host(entry: str) -> HostGrant | None:
+    found = _HOST.fullmatch(entry)
+    if found is None or not 0 < int(found[3]) < 65536:
+        return None
+    methods = tuple(found[1].split(",")) if found[1] else ()
+    if any(one not in METHODS for one in methods):
+        return None
+    return HostGrant(host=found[2].lower().rstrip("."), port=int(found[3]), methods=methods)
+
+
+def _lowered(entry: str) -> str:
+    name, at, where = entry.partition("@")
+    return name + at + where.lower()
+
+
+def _home(entry: str, hosts: list[HostGrant]) -> tuple[str, str]:
+    """A secret's name and the one host that it goes to; each empty where there is none."""
+    found = _SECRET.fullmatch(entry)
+    if found is None:
+        return "", ""
+    wheres = [one.where for one in hosts]
+    if found[2] is None:
+        return found[1], wheres[0] if len(wheres) == 1 else ""
+    return found[1], found[2].lower() if found[2].lower() in wheres else ""

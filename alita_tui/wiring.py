@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from alita_tui import __version__
-from alita_tui.config.load import Loaded, load
+from alita_tui.config.load import SHORTEST_KEY, Loaded, load
 from alita_tui.config.paths import Paths, locate, shipped
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
@@ -24,6 +24,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, SandboxUnavailable, UsageError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Limits, Progress
+from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import Check, MemoryItem
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class House:
         """Parked builds and the verdicts left for them."""
         from alita_tui.store.desk import Desk
 
-        return Desk(self.paths.desk, self.sessions, now)
+        return Desk(self.paths.desk, self.sessions, now, redactor=self.redactor())
 
     @cached_property
     def audit(self) -> AuditLog:
@@ -188,6 +189,17 @@ class House:
             for role in get_args(ModelRole)
         }
         return Roster(roles)
+
+    def redactor(self) -> Redactor:
+        """What keeps secrets out of everything that is written or exported; the keyring may block."""
+        keys: list[tuple[str, str]] = []
+        for role in get_args(ModelRole):
+            with suppress(ConfigError):
+                specs = map(self.model_spec, self.candidates(role))
+                keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
+        return Redactor(
+            (*((name, key) for name, key in keys if len(key) >= SHORTEST_KEY), *self.loaded.unwritten)
+        )
 
     async def probe(self, entry: ModelEntry) -> ProbeResult:
         """One small real call of a model; what cannot be opened is the result too."""
@@ -366,7 +378,9 @@ class LiveSource:
 class Live:
     """One open session: its file, its engine, its stream. Meets `CommandSink`."""
 
-    def __init__(self, house: House, file: SessionFile, models: Roster, *, parks: bool) -> None:
+    def __init__(
+        self, house: House, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
+    ) -> None:
         from alita_tui.agent.calling import ModelCalls
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.agent.purse import Purse
@@ -380,7 +394,7 @@ class Live:
         self._models = models
         self.session_id = file.session_id
         history = file.envelopes()
-        self.bus = Bus(file.session_id, file, now, history=history)
+        self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor)
         self.source = LiveSource(history, self.bus.subscribe())
         self._sandbox = house.sandbox(file.session_id, pool=True)
         self._warming: asyncio.Task[None] | None = None
@@ -519,11 +533,12 @@ def open_file(house: House, which: str | None) -> SessionFile:
 async def live(house: House, which: str | SessionFile | None = None, *, parks: bool) -> Live:
     """A session with its engine, not yet running. Raises what `open_file` and `House.models` raise."""
     models = await asyncio.to_thread(house.models)
+    redactor = await asyncio.to_thread(house.redactor)
     if which is None or isinstance(which, str):
         file = await asyncio.to_thread(open_file, house, which)
     else:
         file = which
-    return Live(house, file, models, parks=parks)
+    return Live(house, file, models, redactor, parks=parks)
 
 
 def recording(house: House, which: str | None) -> tuple[Envelope, ...]:

@@ -159,7 +159,7 @@ class ModelCalls:
                             e.ModelDelta(call_id=call_id, role=request.role, channel=channel, text=text)
                         )
                     case Reply():
-                        reply = piece
+                        reply = self._bus.redacted(piece)
         self._said = []
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")

@@ -37,6 +37,11 @@ KEY_NAMES = (
     "GITHUB_TOKEN",
 )
 """Keys that are taken from `.env` and the environment, beside those the settings name."""
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS)$", re.IGNORECASE
+)
+SHORTEST_KEY = 8
+"""Characters; what is shorter is a placeholder, such as a server of one's own asks for."""
 _OTHER_VARIABLES = frozenset({"ALITA_HOME"})
 
 
@@ -51,6 +56,8 @@ class Loaded:
     """Every place that gives a value, and the value, the one that holds last."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """API keys by name, from `.env` and the environment. Never shown or written."""
+    unwritten: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """What is never written, as (name, value): those keys, all that is named like one, and what the settings mark."""
 
     def origin(self, key: str) -> str:
         """Where a value came from, such as `config.toml line 3`, `flag` or `default`.
@@ -100,7 +107,22 @@ def load(
         raise _joined(layers.problems)
     names = {*key_names, settings.web.google_key_name, settings.web.github_token_name}
     secrets = {name: value for name, value in {**dot, **environ}.items() if name in names and value}
-    return Loaded(settings, tuple(layers.problems), layers.origins, layers.given, secrets)
+    unwritten = _unwritten(settings.privacy.redact, secrets, {**dot, **environ})
+    return Loaded(settings, tuple(layers.problems), layers.origins, layers.given, secrets, unwritten)
+
+
+def _unwritten(
+    marked: Iterable[str], secrets: Mapping[str, str], variables: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    named = {
+        name: value
+        for name, value in {**secrets, **variables}.items()
+        if len(value) >= SHORTEST_KEY
+        and (name in secrets or (_SECRET_NAME.search(name) and not value.startswith(("/", "~"))))
+    }
+    literal = [("", one) for one in marked if not one.startswith("$")]
+    named |= {one[1:]: variables.get(one[1:], "") for one in marked if one.startswith("$")}
+    return (*literal, *named.items())
 
 
 def _joined(problems: list[ConfigError]) -> ConfigError:

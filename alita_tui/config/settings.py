@@ -149,6 +149,13 @@ class ConsoleSettings(Value, frozen=True):
     """No spinners and no animations."""
 
 
+class PrivacySettings(Value, frozen=True):
+    """What is never written into a file, beside keys and tokens, which never are."""
+
+    redact: tuple[Annotated[str, Meta(min_length=4)], ...] = ()
+    """Texts that are kept out of sessions, memory and exports; `$NAME` is the value of a variable or of `.env`."""
+
+
 class Settings(Value, frozen=True):
     """All settings."""
 
@@ -159,6 +166,7 @@ class Settings(Value, frozen=True):
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
     console: ConsoleSettings = ConsoleSettings()
+    privacy: PrivacySettings = PrivacySettings()
 
     @property
     def configured(self) -> bool:

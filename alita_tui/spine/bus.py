@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
+from typing import TypeVar
 
 import msgspec
 
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.events import BARRIERS, ModelDelta, OutputChunk, SessionEvent, Transient
 from alita_tui.spine.ports import Clock, Recorder
+from alita_tui.spine.redaction import Redactor
+
+T = TypeVar("T")
 
 _MERGE_LIMIT = 16_384
 """Characters up to which neighbouring transient pieces are merged for a slow reader."""
@@ -51,13 +55,20 @@ class Bus:
     """Numbers, times, records and hands out what the engine says happened."""
 
     def __init__(
-        self, session_id: str, recorder: Recorder, clock: Clock, *, history: Iterable[Envelope] = ()
+        self,
+        session_id: str,
+        recorder: Recorder,
+        clock: Clock,
+        *,
+        history: Iterable[Envelope] = (),
+        redactor: Redactor | None = None,
     ) -> None:
         self.session_id = session_id
         self.history = list(history)
         """Every durable envelope of the session, in order."""
         self._recorder = recorder
         self._clock = clock
+        self._redactor = redactor or Redactor()
         self._seq = self.history[-1].seq or 0 if self.history else 0
         self._readers: list[Subscription] = []
         self._order = asyncio.Lock()
@@ -89,8 +100,12 @@ class Bus:
             )
         )
 
+    def redacted(self, value: T) -> T:
+        """A value as it may be recorded: whoever acts on it acts on what the record says."""
+        return self._redactor.value(value)
+
     async def emit(self, event: SessionEvent, *, span: str = "") -> Envelope:
-        """Record a durable event, then tell readers. Raises StoreError when it cannot be saved."""
+        """Record a durable event without its secrets, then tell readers. Raises StoreError when it cannot be saved."""
         assert not isinstance(event, Transient)
         async with self._order:
             envelope = Envelope(
@@ -99,7 +114,7 @@ class Bus:
                 at=self._clock(),
                 step=self.step,
                 span=span,
-                event=event,
+                event=self.redacted(event),
             )
             recording = asyncio.ensure_future(self._record(envelope))
             try:

@@ -15,6 +15,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import ApprovalResolved
 from alita_tui.spine.ports import Clock, ParkedBuild, Verdict
+from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 from alita_tui.store.sessions import SessionFile, SessionShelf
@@ -26,10 +27,18 @@ _DIGEST_LENGTH = 12
 class Desk:
     """Meets `ApprovalDesk`. A verdict is one file; whoever makes it first has decided."""
 
-    def __init__(self, folder: Path, shelf: SessionShelf, clock: Clock = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        shelf: SessionShelf,
+        clock: Clock = lambda: datetime.now(UTC),
+        *,
+        redactor: Redactor | None = None,
+    ) -> None:
         self._folder = folder
         self._shelf = shelf
         self._clock = clock
+        self._redactor = redactor or Redactor()
 
     def pending(self) -> tuple[ParkedBuild, ...]:
         """Builds that wait in any session, the oldest first; `verdict` tells those decided already."""
@@ -71,7 +80,8 @@ class Desk:
                 f"{build.name} v{build.version} waits as {build.digest[:16]}, not as {one_line(given, 16)}.",
                 hint=f"Look at it again: alita builds show {build.approval_id}",
             )
-        whole = msgspec.structs.replace(command, approval_id=build.approval_id, digest=build.digest)
+        clean = self._redactor.value(command)
+        whole = msgspec.structs.replace(clean, approval_id=build.approval_id, digest=build.digest)
         verdict = Verdict(command=msgspec.to_builtins(whole), by=by, at=self._clock().isoformat())
         self._put(build, verdict)
         return msgspec.structs.replace(build, verdict=command.verdict)

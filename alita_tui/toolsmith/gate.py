@@ -72,7 +72,7 @@ class Gate:
                             hint="`alita builds list` shows it; `alita resume` goes on once it is decided.",
                         )
                     await asyncio.wait((future,), timeout=_DESK_SECONDS)
-            return await self._record(request, future.result())
+            return await self._record(request, self._bus.redacted(future.result()))
         finally:
             del self._waiting[request.approval_id]
 

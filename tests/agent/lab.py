@@ -25,14 +25,15 @@ from alita_tui.registry.shelf import Shelf
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Command
-from alita_tui.spine.errors import WebError
+from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports import Candidate, Job, Limits, Page, SearchPage
+from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, Usage
 from alita_tui.store.desk import Desk
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionShelf
-from alita_tui.toolsmith.gate import Gate
+from alita_tui.toolsmith.gate import Decision, Gate
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
@@ -120,7 +121,15 @@ class Priced(ScriptedModel):
 class Lab:
     """One session; `reopen` begins a new process's worth of engine on the same file."""
 
-    def __init__(self, folder: Path, *, rules: list[Rule], parks: bool = False, **policy: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        rules: list[Rule],
+        parks: bool = False,
+        secrets: tuple[tuple[str, str], ...] = (),
+        **policy: Any,
+    ) -> None:
         self.folder = folder
         self.rules = rules
         self.parks = parks
@@ -130,20 +139,27 @@ class Lab:
         self.window = 0
         self.sandbox = PlayedSandbox()
         self.sessions = SessionShelf(folder / "sessions")
-        self.desk = Desk(folder / "desk", self.sessions)
+        self.redactor = Redactor(secrets)
+        self.desk = Desk(folder / "desk", self.sessions, redactor=self.redactor)
         self.shelf = Shelf(DocumentTable(folder / "registry.json", "tools"), folder / "box")
         self.memory = Recollection(DocumentTable(folder / "memory.json", "items"))
         self.settled: list[str] = []
         self._ticks = itertools.count()
         self._ids = itertools.count(1)
-        self.file = SessionFile.create(self.sessions.path("20261121-000000-lab0"), "20261121-000000-lab0")
+        path = self.sessions.path("20261121-000000-lab0")
+        try:
+            self.file = SessionFile.open(path)  # what an earlier process left
+        except UsageError:
+            self.file = SessionFile.create(path, path.stem)
         self._build()
 
     def _build(self) -> None:
         now = lambda: datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=next(self._ticks))  # noqa: E731
         new_id = lambda: f"id{begun}x{next(self._ids)}"  # noqa: E731
         begun = len(self.file.envelopes())  # ids are unique in a session, whoever goes on with it
-        self.bus = Bus(self.file.session_id, self.file, now, history=self.file.envelopes())
+        self.bus = Bus(
+            self.file.session_id, self.file, now, history=self.file.envelopes(), redactor=self.redactor
+        )
         model = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
         model = TextToolsModel(model, "auto") if self.in_text else model
         time = VirtualTime()
@@ -156,7 +172,7 @@ class Lab:
             self.desk,
             me="tester",
             parks=self.parks,
-            settled=lambda r, _: self.settled.append(r.digest),
+            settled=self.on_settled,
         )
         smith = Smith(self.bus, asker, self.sandbox, self.shelf, gate, limits=Limits(), max_repairs=4,
                       model_name=model.name, new_id=new_id, progress=lambda *_: None)  # fmt: skip
@@ -166,6 +182,9 @@ class Lab:
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip
+
+    def on_settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
+        self.settled.append(request.digest)
 
     def reopen(self) -> None:
         self.file.close()

@@ -267,3 +267,29 @@ def test_the_way_to_a_value_names_every_place(paths):
         "2.0 (default) → 5.0 (config.toml line 2) → 1.0 (environment ALITA_BUDGET_TASK_USD) → 0.5 (flag)"
     )
     assert loaded.explain("model.name") == "empty (default)"
+
+
+def test_what_is_never_written_comes_from_names_and_from_marks(paths):
+    paths.env_file.parent.mkdir(parents=True, exist_ok=True)
+    paths.env_file.write_text("GITHUB_TOKEN=from-the-file\nMY_STREET=Elm Street 4\n")
+    paths.config_file.write_text('[privacy]\nredact = ["Ute Muster", "$MY_STREET", "$MISSING"]\n')
+    environ = {
+        "DB_PASSWORD": "hunter2-hunter2",
+        "OPENAI_API_KEY": "none",
+        "SSH_KEY": "/home/me/.ssh/id",
+        "MONKEY": "a-long-enough-value",
+        "HOME": "/home/me",
+    }
+    loaded = load(paths, environ)
+    assert [one for one in loaded.unwritten if one[1]] == [
+        ("", "Ute Muster"),
+        ("GITHUB_TOKEN", "from-the-file"),
+        ("DB_PASSWORD", "hunter2-hunter2"),
+        ("MY_STREET", "Elm Street 4"),
+    ]
+    assert "hunter2" not in repr(loaded)
+
+
+def test_a_mark_that_is_too_short_is_refused(paths):
+    paths.config_file.write_text('[privacy]\nredact = ["ab"]\n')
+    assert "privacy.redact" in one_problem(paths).message

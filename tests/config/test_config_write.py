@@ -138,7 +138,7 @@ VALUES = {
     bool: st.booleans(),
     float: st.floats(0.001, 86_400, allow_nan=False),
     str: TEXTS,
-    tuple: st.lists(TEXTS, max_size=4).map(tuple),
+    tuple: st.lists(TEXTS.filter(lambda text: len(text) >= 4), max_size=4).map(tuple),
 }
 WORDS = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
 MODELS = st.lists(st.builds("{}:{}; context=9".format, WORDS, WORDS), max_size=3).map(tuple)

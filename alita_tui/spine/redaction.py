@@ -1,0 +1,106 @@
+"""Secrets leave no trace: what goes into a file, or out of the house, passes here first.
+
+Two kinds are known: values that the settings, the environment or the keyring name as secret, and
+texts with the shape of a key or token that its issuer gave it so that scanners can tell it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+MARK = re.compile(r"\[redacted[^\]\n]{0,80}\]")
+"""What stands in the place of a secret."""
+
+LEAST = 4
+"""Characters of the shortest value that can be taken out: shorter ones are parts of words."""
+
+_WORD = r"(?<![A-Za-z0-9_])"
+_SHAPES: tuple[tuple[str, str, str], ...] = (
+    # What every such text holds, what it is called, its shape.
+    ("PRIVATE KEY", "private key",
+     r"-----BEGIN [A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
+     r"(?:[A-Za-z0-9+/=\s\\]|(?:Proc-Type|DEK-Info): [^\n\\]*){40,}"
+     r"(?:-----END [A-Z0-9 ]{0,20}PRIVATE KEY(?: BLOCK)?-----)?"),
+    ("sk-", "key", _WORD + r"sk-(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{20,}"),
+    ("_live_", "key", _WORD + r"[rs]k_live_[A-Za-z0-9]{16,}"),
+    ("gsk_", "key", _WORD + r"gsk_[A-Za-z0-9]{30,}"),
+    ("xai-", "key", _WORD + r"xai-[A-Za-z0-9]{40,}"),
+    ("AIza", "Google key", _WORD + r"AIza[A-Za-z0-9_-]{35}"),
+    ("ya29.", "Google token", _WORD + r"ya29\.[A-Za-z0-9_-]{20,}"),
+    ("AKIA", "AWS key", _WORD + r"AKIA[A-Z0-9]{16}(?![A-Z0-9])"),
+    ("ASIA", "AWS key", _WORD + r"ASIA[A-Z0-9]{16}(?![A-Z0-9])"),
+    ("gh", "GitHub token", _WORD + r"gh[pousr]_[A-Za-z0-9]{36,}"),
+    ("github_pat_", "GitHub token", _WORD + r"github_pat_[A-Za-z0-9_]{22,}"),
+    ("glpat-", "GitLab token", _WORD + r"glpat-[A-Za-z0-9_-]{20,}"),
+    ("hf_", "Hugging Face token", _WORD + r"hf_[A-Za-z0-9]{30,}"),
+    ("npm_", "npm token", _WORD + r"npm_[A-Za-z0-9]{36}"),
+    ("pypi-AgE", "PyPI token", _WORD + r"pypi-AgE[A-Za-z0-9_-]{50,}"),
+    ("xox", "Slack token", _WORD + r"xox[abeoprs]-(?=[A-Za-z-]*\d)[A-Za-z0-9-]{20,}"),
+    ("eyJ", "token", _WORD + r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}"),
+    ("earer ", "token", r"(?<=[Bb]earer )(?=[A-Za-z._~+/-]*\d)[A-Za-z0-9._~+/-]{20,}=*"),
+)  # fmt: skip
+_MARKERS = tuple(marker.encode() for marker, _, _ in _SHAPES)
+
+
+class Redactor:
+    """Takes secrets out. Doing it again changes nothing; what holds none comes back as it was."""
+
+    def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
+        """`known` are (name, value); the name, which may be empty, stands where the value was."""
+        values = {value: f"[redacted {name}]" if name else "[redacted]" for name, value in known}
+        # The longest first: one may be a part of another.
+        self._known = sorted(
+            ((value, mark) for value, mark in values.items() if len(value) >= LEAST),
+            key=lambda one: -len(one[0]),
+        )
+        self._markers = (*_MARKERS, *(_escaped(value) for value, _ in self._known))
+        self._shapes = tuple(
+            (marker, f"[redacted {called}]", re.compile(shape)) for marker, called, shape in _SHAPES
+        )
+
+    def text(self, text: str) -> str:
+        """A text without secrets."""
+        for value, mark in self._known:
+            text = text.replace(value, mark)
+        for marker, mark, shape in self._shapes:
+            if marker in text:
+                text = shape.sub(mark, text)
+        return text
+
+    def value(self, value: T) -> T:
+        """A struct, or JSON, with no secret in any of its texts; the very same where there is none."""
+        try:
+            raw = msgspec.json.encode(value)
+        except UnicodeEncodeError:  # a lone surrogate
+            raw = None
+        if raw is not None and not any(marker in raw for marker in self._markers):
+            return value
+        clean: T = self._walk(value)
+        return clean
+
+    def _walk(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return {self._walk(name): self._walk(one) for name, one in value.items()}
+            case list() | tuple():
+                return type(value)(map(self._walk, value))
+            case msgspec.Struct():
+                fields = {name: getattr(value, name) for name in value.__struct_fields__}
+                return msgspec.structs.replace(
+                    value, **{name: self._walk(one) for name, one in fields.items()}
+                )
+            case _:
+                return value
+
+
+def _escaped(value: str) -> bytes:
+    """A text as it stands inside of JSON."""
+    return msgspec.json.encode(value.encode("utf-8", "replace").decode())[1:-1]

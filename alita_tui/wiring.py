@@ -459,6 +459,7 @@ class Live:
     async def _open(self) -> None:
         if self.bus.history:
             restored = self._file.restored
+            await asyncio.to_thread(self._settle_again)
             await self.bus.emit(e.SessionResumed(restored=restored.events, note=restored.note))
         else:
             opened = e.SessionOpened(
@@ -512,6 +513,11 @@ class Live:
             via=command.via,
         )
         self._house.desk.taken(request.approval_id)
+
+    def _settle_again(self) -> None:
+        """What a crash kept from following a verdict."""
+        for approval_id in self._house.audit.catch_up(self.session_id, self.bus.history):
+            self._house.desk.taken(approval_id)
 
     def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
         from alita_tui.memory.recall import episode, recipe

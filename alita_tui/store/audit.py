@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -16,12 +16,23 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+)
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.values import Value
 from alita_tui.store import disk
 
 GENESIS = "0" * 64
 """What the first entry names as the one before it."""
+
+_BEGINNING = len(b'{"sequence":1')
+"""Bytes that a line needs to tell which entry it was to be."""
 
 
 class AuditEntry(Value, frozen=True):
@@ -93,7 +104,7 @@ class AuditLog:
                     session_id=session_id,
                     approval_id=approval_id,
                     reason=reason.encode("utf-8", "replace").decode(),
-                    seen_ms=seen_ms,
+                    seen_ms=float(seen_ms),  # a whole number would be read back as another text
                     scrolled_to_end=scrolled_to_end,
                     via=via,
                 )
@@ -110,6 +121,38 @@ class AuditLog:
         except OSError as error:
             raise disk.store_error("saved", self._path, error) from error
 
+    def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
+        """Enter what a crash kept out of here, and name its approvals. Raises StoreError.
+
+        The session's record comes first and the entry here second, so a verdict of its last run can be
+        missing. Earlier ones are left alone: they may be those of the session that it was forked from.
+        """
+        asked: dict[str, ApprovalRequested] = {}
+        given: list[ApprovalResolved] = []
+        for envelope in history:
+            match envelope.event:
+                case ApprovalRequested() as request:
+                    asked[request.approval_id] = request
+                case ApprovalResolved(by=by) as verdict if by:
+                    given.append(verdict)
+                case SessionOpened() | SessionResumed() | SessionClosed():
+                    given = []
+                case _:
+                    pass
+        if not given:
+            return ()
+        known = {entry.approval_id for entry in self.entries()}
+        missing = [one for one in given if one.approval_id in asked and one.approval_id not in known]
+        for verdict in missing:
+            request = asked[verdict.approval_id]
+            self.append(
+                who=verdict.by, verdict=verdict.verdict, digest=verdict.digest, name=request.name,
+                version=request.version, session_id=session_id, approval_id=verdict.approval_id,
+                reason=verdict.reason, seen_ms=verdict.seen_ms, scrolled_to_end=verdict.scrolled_to_end,
+                via=verdict.via,
+            )  # fmt: skip
+        return tuple(verdict.approval_id for verdict in given)
+
     def entries(self) -> tuple[AuditEntry, ...]:
         """Every entry that can be read, oldest first. Raises StoreError."""
         return tuple(entry for line in self._lines() if (entry := _entry(line)) is not None)
@@ -122,9 +165,11 @@ class AuditLog:
         for number, line in enumerate(lines, 1):
             entry = _entry(line)
             if entry is None:
-                torn = number == len(lines) and not self._ended()
-                what = "was cut off while it was written" if torn else "cannot be read"
-                problems.append(f"line {number} {what}")
+                cut = line.startswith(b'{"sequence":%d,' % (sequence + 1)) or len(line) < _BEGINNING
+                if number == len(lines) and not self._ended():
+                    problems.append(f"line {number} was cut off while it was written")
+                elif not cut:  # a cut one was written again, or the chain below says that it was not
+                    problems.append(f"line {number} cannot be read")
                 continue
             if entry.own_hash != entry.hash:
                 problems.append(f"line {number}: entry {entry.sequence} was changed after it was written")

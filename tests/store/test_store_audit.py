@@ -2,8 +2,11 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
+import streams
 
+from alita_tui.spine import events as e
 from alita_tui.spine.errors import StoreError
 from alita_tui.store.audit import GENESIS, AuditLog
 
@@ -52,8 +55,6 @@ def test_removed_swapped_inserted_and_rehashed_entries_are_found(path, change):
     elif change == "insert":
         found.insert(2, found[1])
     else:
-        import msgspec
-
         forged = msgspec.structs.replace(AuditLog(path).entries()[2], verdict="rejected")
         found[2] = msgspec.json.encode(msgspec.structs.replace(forged, hash=forged.own_hash)) + b"\n"
     path.write_bytes(b"".join(found))
@@ -68,7 +69,9 @@ def test_a_torn_tail_is_told_stays_and_the_chain_goes_on(path):
     assert AuditLog(path).verify() == ["line 2 was cut off while it was written"]
     third = add(path, 3)
     assert third.sequence == 2 and path.read_bytes().startswith(whole[:-30])
-    assert AuditLog(path).verify() == ["line 2 cannot be read"]
+    assert AuditLog(path).verify() == [], "the entry that was cut off was followed by a whole one"
+    path.write_bytes(b"{garbage of another kind}\n" + path.read_bytes())
+    assert AuditLog(path).verify() == ["line 1 cannot be read"]
     path.write_bytes(whole[:-1])
     assert AuditLog(path).verify() == [], "only the line end is missing"
     assert add(path, 3).previous == second.hash and AuditLog(path).verify() == []
@@ -93,3 +96,28 @@ def test_what_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "folder.jsonl").mkdir()
     with pytest.raises(StoreError, match="could not be saved"):
         add(tmp_path / "folder.jsonl")
+
+
+def approved_in(*, last: e.SessionEvent | None = None):
+    history = [
+        one for one in streams.walkthrough() if one.durable and not isinstance(one.event, e.SessionClosed)
+    ]
+    more = [msgspec.structs.replace(history[-1], seq=history[-1].seq + 1, event=last)] if last else []
+    return [*history, *more]
+
+
+def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
+    log, history = AuditLog(path), approved_in()
+    given = [one.event for one in history if isinstance(one.event, e.ApprovalResolved)]
+    assert log.catch_up("s", history) == tuple(one.approval_id for one in given) != ()
+    assert [(one.approval_id, one.verdict, one.digest, one.who) for one in log.entries()] == [
+        (one.approval_id, one.verdict, one.digest, one.by) for one in given
+    ]
+    log.catch_up("another", history)
+    assert len(log.entries()) == len(given) and log.verify() == []
+
+
+@pytest.mark.parametrize("last", [e.SessionClosed(), e.SessionResumed(restored=9)])
+def test_verdicts_of_earlier_runs_are_left_alone(path, last):
+    assert AuditLog(path).catch_up("s", approved_in(last=last)) == ()
+    assert not path.exists()

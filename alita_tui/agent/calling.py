@@ -7,8 +7,9 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
-from alita_tui.agent.estimate import Scales, tokens_in, worst
+from alita_tui.agent.estimate import Scales, worst
 from alita_tui.agent.purse import Purse
+from alita_tui.agent.tokens import tokens_in
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
@@ -127,19 +128,14 @@ class ModelCalls:
         usage: Usage | None = None
         try:
             reply = await self._attempt(model, request, call_id, said)
-            usage = reply.usage
-            self._scales.learn(model.name, limit, usage)
+            self._scales.learn(model.name, limit, reply.usage)
+            usage = reply.usage if reply.usage.reported else _counted(estimated, said)
             return reply
         except ModelError as error:
-            usage = _billed(error, estimated, "".join(said))
+            usage = _billed(error, estimated, said)
             raise
         finally:
-            if usage is None:  # it was cancelled
-                usage = Usage(
-                    input_tokens=estimated.input_tokens,
-                    output_tokens=tokens_in("".join(said)),
-                    reported=False,
-                )
+            usage = usage or _counted(estimated, said)  # none: it was cancelled
             await self._purse.settle(call_id, request.role, model, usage, estimated=not usage.reported)
 
     async def _attempt(self, model: Model, request: ModelRequest, call_id: str, said: list[str]) -> Reply:
@@ -231,8 +227,13 @@ def _next(route: Route) -> Candidate | float | ModelError:
         return last
 
 
-def _billed(error: ModelError, estimated: Usage, said: str) -> Usage:
+def _counted(estimated: Usage, said: list[str]) -> Usage:
+    """What a call took where no provider says so."""
+    return Usage(input_tokens=estimated.input_tokens, output_tokens=tokens_in("".join(said)), reported=False)
+
+
+def _billed(error: ModelError, estimated: Usage, said: list[str]) -> Usage:
     """What a call that failed is likely to be billed: nothing unless the server had begun on it."""
     if not said and error.kind not in ("timeout", "truncated", "malformed", "refused"):
         return Usage()
-    return Usage(input_tokens=estimated.input_tokens, output_tokens=tokens_in(said), reported=False)
+    return _counted(estimated, said)

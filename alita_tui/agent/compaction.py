@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from alita_tui.agent.context import Entry
-from alita_tui.agent.estimate import tokens_in
+from alita_tui.agent.tokens import tokens_in
 from alita_tui.spine.ports import Message
 from alita_tui.spine.text import clip, one_line
 from alita_tui.spine.values import Value

@@ -1,38 +1,18 @@
-"""Tokens by length, for what has to be known before a call. Rather too many than too few."""
+"""What a call may take, before it is made. Rather too much than too little."""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
 import msgspec
 
+from alita_tui.agent.tokens import tokens_in
 from alita_tui.spine.ports import ModelRequest
 from alita_tui.spine.values import Usage
 
-_RUNS = re.compile(r"([A-Za-z]+)|( +)(?=\d)|( +)|([^A-Za-z ]+)")
 _PER_MESSAGE = 8
 """Tokens of the frame around a message."""
+_BEFORE_TOOLS = 400
+"""Tokens that providers, or the text protocol, put before a list of tools (Anthropic documents up to 346)."""
 _MARGIN = 1.1
-
-
-@lru_cache(maxsize=1024)  # the same turns are counted again at every step
-def tokens_in(text: str) -> int:
-    """About how many tokens a text has: words by four letters, the rest by its bytes.
-
-    Words of Latin letters come to about four letters a token. A space goes with the word or sign after
-    it, but not with a number. Digits, signs and other scripts are counted as two bytes a token, which
-    is more than the known tokenizers take.
-    """
-    counted = 0
-    for word, apart, _, rest in _RUNS.findall(text):
-        if word:
-            counted += (len(word) + 3) // 4
-        elif rest:
-            counted += (len(rest.encode("utf-8", "surrogatepass")) + 1) // 2
-        elif apart:
-            counted += 1
-    return counted
 
 
 def worst(request: ModelRequest) -> Usage:
@@ -45,6 +25,7 @@ def worst(request: ModelRequest) -> Usage:
     ]
     parts += [msgspec.json.encode(tool).decode() for tool in request.tools]
     counted = sum(map(tokens_in, parts)) + _PER_MESSAGE * (len(request.messages) + len(request.tools) + 1)
+    counted += _BEFORE_TOOLS * bool(request.tools)
     return Usage(input_tokens=int(counted * _MARGIN), output_tokens=request.max_tokens, reported=False)
 
 

@@ -50,7 +50,7 @@ class Purse:
 
     async def reserve(self, call_id: str, role: e.ModelRole, model: Model, worst: Usage) -> None:
         """Set aside what a call may cost at most. Raises BudgetExceeded when the caps do not allow it."""
-        usd, tokens = model.price(worst), worst.input_tokens + worst.output_tokens
+        usd, tokens = _dearest(model, worst), worst.input_tokens + worst.output_tokens
         async with self._one_by_one:
             await self._recover()
             await self._say_unpriced(model, usd)
@@ -193,6 +193,13 @@ class Purse:
         if self._book is None:
             return None
         return await _uncut(asyncio.to_thread(action, self._book))
+
+
+def _dearest(model: Model, worst: Usage) -> float | None:
+    """The price of a call, which some providers raise where they write its whole input to their cache."""
+    written = msgspec.structs.replace(worst, cache_write_tokens=worst.input_tokens)
+    prices = [price for usage in (worst, written) if (price := model.price(usage)) is not None]
+    return max(prices, default=None)
 
 
 async def _uncut(work: Awaitable[T]) -> T:

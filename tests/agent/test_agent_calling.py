@@ -24,6 +24,7 @@ from alita_tui.agent.estimate import worst
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
 from alita_tui.llm.cache import ReplyStore
+from alita_tui.llm.prices import price
 from alita_tui.llm.router import Router
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -376,3 +377,35 @@ async def test_a_new_task_has_a_budget_of_its_own() -> None:
         with pytest.raises(BudgetExceeded):
             for _ in range(9):
                 await desk.calls.ask(REQUEST)
+
+
+class Sonnet(PlayedModel):
+    """Priced as the table has it: what is written to the cache costs a quarter more."""
+
+    def price(self, usage: Usage) -> float | None:
+        return price("anthropic", "claude-sonnet-4-5", usage)
+
+
+async def test_what_is_set_aside_does_for_a_prompt_that_is_all_written_to_the_cache() -> None:
+    long = ModelRequest(role="orchestrator", system="word " * 5000, messages=REQUEST.messages, max_tokens=10)
+
+    def written(request: ModelRequest) -> Usage:
+        tokens = worst(request).input_tokens
+        return Usage(input_tokens=tokens, output_tokens=10, cache_write_tokens=tokens)
+
+    desk = Desk(Sonnet("p:a", steady, usage=written))
+    await desk.calls.ask(long)
+    (reserved,), (spent,) = desk.events(e.BudgetReserved), desk.events(e.BudgetSpent)
+    plain = price("anthropic", "claude-sonnet-4-5", Usage(input_tokens=spent.tokens - 10, output_tokens=10))
+    assert spent.cost_usd == pytest.approx(1.25 * plain, rel=0.01)
+    assert reserved.usd >= spent.cost_usd
+
+
+async def test_what_no_provider_counts_is_counted_from_what_was_sent_and_said() -> None:
+    silent = PlayedModel(
+        "p:a", steady, usage=lambda _: Usage(input_tokens=1, output_tokens=1, reported=False)
+    )
+    desk = Desk(silent)
+    await desk.calls.ask(REQUEST)
+    (spent,) = desk.events(e.BudgetSpent)
+    assert spent.estimated and spent.tokens > worst(REQUEST).input_tokens

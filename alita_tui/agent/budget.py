@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.values import Value
 
 NOTICES = (50, 80, 100)
@@ -134,3 +135,21 @@ class Ledger:
         return Amount(
             sum(one.usd or 0.0 for one in self.open.values()), sum(one.tokens for one in self.open.values())
         )
+
+
+def declined(history: Sequence[Envelope]) -> bool:
+    """True where the person was asked to allow more and did not; that holds until a call is paid again."""
+    asked = {
+        one.event.question_id
+        for one in history
+        if isinstance(one.event, e.QuestionAsked) and one.event.about == "budget"
+    }
+    for envelope in reversed(history):
+        match envelope.event:
+            case e.QuestionAnswered(question_id=question_id) if question_id in asked:
+                return True
+            case e.TaskSubmitted() | e.BudgetRaised() | e.BudgetReserved():
+                return False
+            case _:
+                pass
+    return False

@@ -27,6 +27,7 @@ from alita_tui.agent.actions import (
     parse,
     specs,
 )
+from alita_tui.agent.budget import declined
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.working import WorkingContext
@@ -210,9 +211,12 @@ class Orchestrator:
 
     def _begin_unfinished(self) -> None:
         task = fold_all(self._bus.history).task
-        if task is not None and task.outcome in (None, "parked", "budget"):
-            self._bus.step = max((envelope.step for envelope in self._bus.history), default=0)
-            self._work = asyncio.create_task(self._again(task.task_id), name="alita task")
+        if task is None or task.outcome not in (None, "parked", "budget"):
+            return
+        if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
+            return  # nobody is asked twice; without a console it was told to go on
+        self._bus.step = max((envelope.step for envelope in self._bus.history), default=0)
+        self._work = asyncio.create_task(self._again(task.task_id), name="alita task")
 
     async def _task(self, text: str) -> None:
         task_id = self._new_id()

@@ -141,12 +141,15 @@ class Purse:
         )
         if self._questions.parks:
             raise refused
+        kept = BudgetExceeded(
+            str(breach), hint=f"Raise it with `alita config set {setting} N` and give the task again."
+        )
         while True:
             text = f"{breach} What may the {breach.scope} cost in all? Write a number, or `stop`."
             answer = (await self._questions.ask(f"budget-{self._new_id()}", text, about="budget")).strip()
             found = _NUMBER.fullmatch(answer)
             if found is None:
-                raise refused
+                raise kept
             limit = float(re.sub("[,_ ]", "", found[1]))
             if limit >= breach.spent + breach.needed:
                 await self._bus.emit(e.BudgetRaised(scope=breach.scope, unit=breach.unit, limit=limit))

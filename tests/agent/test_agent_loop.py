@@ -306,6 +306,48 @@ async def test_the_person_is_asked_before_the_budget_is_broken(
     )
 
 
+async def test_whoever_allows_no_more_is_not_asked_again_on_reopening(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(*SEARCHES))
+    lab.budget = Budget(session=Cap(usd=0.015))
+    lab._build()
+
+    def stop(event: e.SessionEvent) -> Command | None:
+        return AnswerQuestion(question_id=event.question_id, text="stop") if _asks(event) else None
+
+    ended = await lab.do(TASK, when=stop)
+    assert ended is not None and "give the task again" in ended.hint
+    for _ in range(2):
+        lab.reopen()
+        told = len(lab.bus.history)
+        await lab.do(when=stop)
+        assert not any(isinstance(one.event, e.ModelReplied) for one in lab.bus.history[told:])
+    assert len(lab.events(e.QuestionAsked)) == 1 and len(lab.events(e.TaskFinished)) == 1
+    lab.parks = True  # `alita resume`: a person asks for it, with a cap that does
+    lab.budget = Budget(session=Cap(usd=1.0))
+    lab.reopen()
+    ended = await lab.do()
+    assert ended is not None and ended.outcome == "answered"
+
+
+async def test_after_a_refusal_a_new_task_asks_anew(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=rules(*SEARCHES))
+    lab.budget = Budget(session=Cap(usd=0.015))
+    lab._build()
+    answers = iter(["stop", "1"])
+
+    def allow(event: e.SessionEvent) -> Command | None:
+        return AnswerQuestion(question_id=event.question_id, text=next(answers)) if _asks(event) else None
+
+    await lab.do(TASK, when=allow)
+    ended = await lab.do(TASK, when=allow)
+    assert ended is not None and ended.outcome == "answered"
+    assert len(lab.events(e.QuestionAsked)) == 2
+
+
+def _asks(event: e.SessionEvent) -> bool:
+    return isinstance(event, e.QuestionAsked)
+
+
 async def test_a_pause_for_money_survives_the_process_and_so_does_what_was_allowed(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(*SEARCHES))
     lab.budget = Budget(session=Cap(usd=0.015))

@@ -61,6 +61,25 @@ def verify(context: typer.Context, session: Which = None, json: Json = False) ->
     raise typer.Exit(1 if breaches or audit else 0)
 
 
+@app.command()
+def fork(
+    context: typer.Context,
+    session: Annotated[str, typer.Argument(help="An id, its beginning, or a file.")],
+    at: Annotated[
+        int | None, typer.Option("--at", help="The last event to take over; the newest.", metavar="SEQ")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Begin a session that shares another one's events up to SEQ and goes its own way from there."""
+    from alita_tui.wiring import House
+
+    made = House.open(context.obj).sessions.fork(session, at)
+    if json:
+        json_document({"session_id": made})
+    else:
+        typer.echo(f"{made} begins here. Go on with: alita --session {made}")
+
+
 def replay(context: typer.Context, session: Which = None) -> None:
     """Play a session back on the screen that showed it. Nothing runs."""
     from alita_tui.cli.console import open_replay

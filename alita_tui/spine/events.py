@@ -61,6 +61,8 @@ class SessionOpened(Fact, frozen=True):
     """alita's version."""
     parent: str | None = None
     """The session this one was forked from."""
+    parent_seq: int = 0
+    """The last event that it has in common with its parent."""
 
 
 class LibraryLoaded(Fact, frozen=True):

@@ -20,6 +20,7 @@ from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Json, Value
 from alita_tui.store import disk, reading
+from alita_tui.store.forking import forked
 from alita_tui.store.lock import is_open
 from alita_tui.store.log import LogStorage
 from alita_tui.store.reading import Restored
@@ -107,6 +108,15 @@ class SessionFile:
         """
         self._writer.shutdown(wait=True)
         self._log.close()
+
+    def fill(self, envelopes: Iterable[Envelope]) -> None:
+        """Store many durable envelopes, on disk when it returns. Blocks. Raises StoreError."""
+        rows = []
+        for due, envelope in enumerate(envelopes, self._log.last + 1):
+            if envelope.seq != due:
+                raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {due - 1}.")
+            rows.append(("put", "events", str(due), _raw(envelope)))
+        self._log.append(rows)
 
     def _write(self, envelope: Envelope, barrier: bool) -> None:
         if envelope.seq != self._log.last + 1:
@@ -211,6 +221,31 @@ class SessionShelf:
             f"There is no session {one_line(wanted, 60)!r}.",
             hint=f"Near: {', '.join(near)}." if near else "`alita sessions` lists them.",
         )
+
+    def fork(self, wanted: str, at: int | None = None) -> str:
+        """Begin a session with another one's events up to `at`; gives its id.
+
+        Raises UsageError where there is no such session or event, StoreError.
+        """
+        parent = SessionFile.open(self.find(wanted), readonly=True)
+        try:
+            envelopes = parent.envelopes()
+        finally:
+            parent.close()
+        made = self.new_id()
+        return self.add(made, forked(envelopes, at, made, lambda: secrets.token_hex(5)))
+
+    def add(self, session_id: str, envelopes: Iterable[Envelope]) -> str:
+        """Put a whole session on the shelf; gives its id. Raises StoreError, leaving nothing."""
+        file = SessionFile.create(self.path(session_id), session_id)
+        try:
+            file.fill(envelopes)
+        except BaseException:
+            file.close()
+            self.path(session_id).unlink(missing_ok=True)
+            raise
+        file.close()
+        return session_id
 
     def _paths(self) -> set[Path]:
         files = set(self.folder.glob("*.json"))

@@ -65,6 +65,10 @@ class SessionSummary(Value, frozen=True):
     """Builds that wait for a verdict, oldest first."""
     discarded: int = 0
     """Records that could not be read."""
+    parent: str = ""
+    """The session that this one was forked from; empty for none."""
+    parent_seq: int = 0
+    """The last event that both have."""
 
 
 def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: int = 0) -> SessionSummary:
@@ -88,6 +92,8 @@ def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: in
         unpriced_calls=tally.spent.unpriced_calls if tally.spent else 0,
         pending=tuple(tally.pending.values()),
         discarded=discarded,
+        parent=tally.parent,
+        parent_seq=tally.parent_seq,
     )
 
 
@@ -97,6 +103,7 @@ class _Tally:
         self.started: datetime | None = None
         self.last: datetime | None = None
         self.title = self.model = self.first_task = self.task = self.outcome = ""
+        self.parent, self.parent_seq = "", 0
         self.closed = False
         self.spent: BudgetSpent | None = None
         self.pending: dict[str, ParkedBuild] = {}
@@ -112,8 +119,9 @@ class _Tally:
 
     def _hear(self, envelope: Envelope) -> None:
         match envelope.event:
-            case SessionOpened(title=title, model=model):
+            case SessionOpened(title=title, model=model, parent=parent, parent_seq=parent_seq):
                 self.title, self.model = one_line(title), one_line(model)
+                self.parent, self.parent_seq = one_line(parent or ""), parent_seq
             case SessionClosed():
                 self.closed = True
             case SessionResumed():

@@ -201,6 +201,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("memory", f"Will remember: {item.text}", item.text, meta=item.memory, tone="muted")
         case e.UnknownEvent(raw=raw, reason=reason):
             return row("unknown", f"A record that could not be read: {reason}", raw, tone="muted")
+        case e.SessionOpened(parent=str(parent), parent_seq=seq):
+            return row("session", f"Forked from {parent} at event {seq}", tone="muted")
         case e.SessionOpened() | e.LibraryLoaded() | e.SandboxChecked() | e.SessionClosed():
             return ()
         case e.ModelDelta() | e.OutputChunk() | e.Progressed():

@@ -1,15 +1,19 @@
 # make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
 PY := .venv/bin/python
 
-.PHONY: setup run test check bench golden screenshots lock wheel clean
+.PHONY: setup browser run test check bench golden screenshots lock wheel clean
 
 setup:
 	@sh .ci/setup
 
+# What the tests of the exported player need: a headless Chromium.
+browser: setup
+	@sh .ci/browser
+
 run: setup
 	@.venv/bin/alita
 
-test: setup
+test: browser
 	@$(PY) -m pytest -q tests --ignore=tests/benchmarks
 
 check: setup

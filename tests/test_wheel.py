@@ -32,6 +32,7 @@ def test_it_contains_what_it_needs(wheel: Path) -> None:
         "alita_tui/_shipped/sessions/golden-walkthrough.json",
         "alita_tui/agent/prompts/orchestrator.md",
         "alita_tui/toolsmith/prompts/toolsmith.md",
+        "alita_tui/replay/player.html",
         "alita_tui/sandbox/seccomp.json",
         "alita_tui/sandbox/warden/__main__.py",
     ):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 import typer
 
 from alita_tui.spine.envelope import Envelope, encode
+from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 from alita_tui.view.trace import rows_for
 
@@ -47,3 +49,20 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)]
         typer.echo("  ".join([*cells, line[-1]]).rstrip())
+
+
+def read_text(path: Path) -> str:
+    """A file's text; bytes that are none become replacement characters. Raises UsageError."""
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file for this user only. Raises UsageError."""
+    try:
+        path.touch(mode=0o600)
+        path.write_text(text, "utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document, json_line, plain, table
+from alita_tui.cli.output import json_document, json_line, plain, read_text, table
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -78,6 +79,30 @@ def fork(
         json_document({"session_id": made})
     else:
         typer.echo(f"{made} begins here. Go on with: alita --session {made}")
+
+
+@app.command("import")
+def import_session(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="What `sessions export --format jsonl` wrote.", dir_okay=False)],
+    json: Json = False,
+) -> None:
+    """Put a session on the shelf that was exported as JSON lines."""
+    from alita_tui.replay.export_jsonl import from_jsonl
+    from alita_tui.spine.laws import check
+    from alita_tui.wiring import House
+
+    sessions = House.open(context.obj).sessions
+    made = sessions.new_id()
+    envelopes = from_jsonl(read_text(file), made)
+    sessions.add(made, envelopes)
+    breaches = check(envelopes)
+    if json:
+        json_document({"session_id": made, "events": len(envelopes), "breaches": breaches})
+    else:
+        typer.echo(f"{made} holds {len(envelopes)} events. Look at it with: alita replay {made}")
+        for breach in breaches:
+            typer.echo(f"event {breach.seq}: {breach.law}: {breach.text}", err=True)
 
 
 def replay(context: typer.Context, session: Which = None) -> None:

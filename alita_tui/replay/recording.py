@@ -26,7 +26,7 @@ class Recording:
         self.marks: tuple[Mark | None, ...] = tuple(mark(envelope) for envelope in self.envelopes)
         self.steps: tuple[int, ...] = _steps(self.envelopes)
         """Positions just after a step of the agent, or a task, began."""
-        self._seconds = _seconds(self.envelopes)
+        self._seconds = seconds_of(self.envelopes)
         self._views: list[SessionView] = [SessionView()]
 
     @classmethod
@@ -124,7 +124,7 @@ def _steps(envelopes: tuple[Envelope, ...]) -> tuple[int, ...]:
     return tuple(starts)
 
 
-def _seconds(envelopes: tuple[Envelope, ...]) -> tuple[float, ...]:
+def seconds_of(envelopes: Iterable[Envelope]) -> tuple[float, ...]:
     """Seconds since the first event, never falling: an unreadable record may carry no true time."""
     seconds: list[float] = []
     start = None

@@ -1,0 +1,42 @@
+"""What a session is handed on as: an HTML player, Markdown, a terminal recording or its events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal, assert_never
+
+from alita_tui.replay.export_cast import asciicast
+from alita_tui.replay.export_facts import Facts, facts_of
+from alita_tui.replay.export_html import player
+from alita_tui.replay.export_jsonl import jsonl
+from alita_tui.replay.export_markdown import markdown
+from alita_tui.spine.envelope import Envelope
+
+Format = Literal["html", "markdown", "asciicast", "jsonl"]
+ENDINGS: dict[Format, str] = {"html": "html", "markdown": "md", "asciicast": "cast", "jsonl": "jsonl"}
+"""Format → what a file's name ends in."""
+
+Redact = Callable[[Envelope], Envelope]
+"""An envelope without secrets; the very same where there is none."""
+
+
+def export(envelopes: Iterable[Envelope], wanted: Format, redact: Redact) -> str:
+    """A session as text in a format. Secrets are taken out first, and the text says so."""
+    given = [one for one in envelopes if one.durable]
+    clean = [redact(one) for one in given]
+    facts = facts_of(clean, redacted=sum(new is not old for new, old in zip(clean, given, strict=True)))
+    return _written(clean, facts, wanted)
+
+
+def _written(clean: list[Envelope], facts: Facts, wanted: Format) -> str:
+    match wanted:
+        case "html":
+            return player(clean, facts)
+        case "markdown":
+            return markdown(clean, facts)
+        case "asciicast":
+            return asciicast(clean, facts)
+        case "jsonl":
+            return jsonl(clean, facts)
+        case _:
+            assert_never(wanted)

@@ -1,0 +1,71 @@
+"""What every export says of its session first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import SafeText, one_line
+from alita_tui.view.fold import fold_all
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """A session in a few words; all of it neutralised."""
+
+    session_id: SafeText
+    title: SafeText
+    model: SafeText
+    version: SafeText
+    """alita's version at the time."""
+    parent: SafeText
+    started: datetime | None
+    events: int
+    cost_usd: float
+    redacted: int
+    """Events that something was taken out of."""
+
+    @property
+    def note(self) -> str:
+        """What redaction did, in a sentence."""
+        if not self.redacted:
+            return "Secrets are redacted on export; there was none to take out."
+        events = "1 event" if self.redacted == 1 else f"{self.redacted} events"
+        return f"Secrets are redacted on export: something was taken out of {events}."
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Label and value."""
+        when = f"{self.started:%Y-%m-%d %H:%M} UTC" if self.started else "unknown"
+        found = (
+            ("Session", self.session_id),
+            ("Forked from", self.parent),
+            ("Started", when),
+            ("Model", self.model),
+            ("Events", str(self.events)),
+            ("Cost", f"${self.cost_usd:.2f}"),
+            ("alita", self.version),
+        )
+        return tuple((label, str(value)) for label, value in found if value)
+
+
+def facts_of(envelopes: Sequence[Envelope], *, redacted: int = 0) -> Facts:
+    """The facts of a session."""
+    view = fold_all(envelopes)
+    first = envelopes[0] if envelopes else None
+    opened = first.event if first and isinstance(first.event, e.SessionOpened) else e.SessionOpened()
+    forked = f"{opened.parent} at event {opened.parent_seq}" if opened.parent else ""
+    return Facts(
+        session_id=one_line(view.session_id),
+        title=view.title or SafeText("Untitled session"),
+        model=view.model,
+        version=one_line(opened.version),
+        parent=one_line(forked),
+        started=first.at if first else None,
+        events=len(envelopes),
+        cost_usd=view.spend.total_usd,
+        redacted=redacted,
+    )

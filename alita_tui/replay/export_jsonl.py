@@ -1,0 +1,76 @@
+"""A session as JSON lines: a head that says what it is, then one event a line; and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import msgspec
+
+from alita_tui.replay.export_facts import Facts
+from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.events import UnknownEvent
+
+_HEAD = "alita_session"
+
+
+def jsonl(envelopes: Iterable[Envelope], facts: Facts) -> str:
+    """The lines. What stands in the place of a secret changes digests: such a session tells so when checked."""
+    head = {
+        _HEAD: 1,
+        "session_id": facts.session_id,
+        "title": facts.title,
+        "events": facts.events,
+        "redacted_events": facts.redacted,
+        "note": facts.note,
+    }
+    return "\n".join((json.dumps(head, ensure_ascii=False), *map(_line, envelopes))) + "\n"
+
+
+def from_jsonl(text: str, session_id: str) -> list[Envelope]:
+    """The envelopes of an export, or of `alita run --json`, as a session of their own id.
+
+    A line that cannot be read becomes an `UnknownEvent` in its place; transient events are left out.
+    Raises UsageError where the text holds no session.
+    """
+    found = list(_events(text, session_id))
+    if not found or all(isinstance(one.event, UnknownEvent) for one in found):
+        raise UsageError(
+            "There is no session in this file.", hint="Give one that `alita sessions export` wrote as jsonl."
+        )
+    return [msgspec.structs.replace(one, seq=seq, session_id=session_id) for seq, one in enumerate(found, 1)]
+
+
+def _events(text: str, session_id: str) -> Iterator[Envelope]:
+    seq = 0
+    for number, line in enumerate(text.split("\n")):
+        if not line.strip() or (number == 0 and _is_head(line)):
+            continue
+        one = _read(line, session_id, seq + 1)
+        if one.durable:
+            seq += 1
+            yield one
+
+
+def _read(line: str, session_id: str, seq: int) -> Envelope:
+    found = decode(line, session_id=session_id, seq=seq)
+    if isinstance(found.event, UnknownEvent):
+        with suppress(ValueError):  # half a surrogate pair, which only the lenient parser takes
+            return from_builtins(json.loads(line), session_id=session_id, seq=seq)
+    return found
+
+
+def _is_head(line: str) -> bool:
+    try:
+        return _HEAD in msgspec.json.decode(line)
+    except (msgspec.DecodeError, TypeError):
+        return False
+
+
+def _line(envelope: Envelope) -> str:
+    try:
+        return encode(envelope).decode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return json.dumps(to_builtins(envelope))

@@ -387,6 +387,7 @@ class Live:
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
         from alita_tui.toolsmith.gate import Gate
+        from alita_tui.toolsmith.proving import Prover
         from alita_tui.toolsmith.smith import Smith
 
         self._house = house
@@ -413,17 +414,16 @@ class Live:
             cached=house.cached_roles,
         )
         gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
+        prover = Prover(self.bus, self._sandbox, limits=house.limits, progress=self._progress)
         smith = Smith(
             self.bus,
             asker,
-            self._sandbox,
+            prover,
             house.shelf,
             gate,
-            limits=house.limits,
             max_repairs=budget.max_repairs,
             model_name=models.name,
             new_id=new_id,
-            progress=self._progress,
         )
         self.engine: Orchestrator = Orchestrator(
             self.bus,

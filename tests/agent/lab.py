@@ -34,6 +34,7 @@ from alita_tui.store.desk import Desk
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionShelf
 from alita_tui.toolsmith.gate import Decision, Gate
+from alita_tui.toolsmith.proving import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
@@ -174,8 +175,10 @@ class Lab:
             parks=self.parks,
             settled=self.on_settled,
         )
-        smith = Smith(self.bus, asker, self.sandbox, self.shelf, gate, limits=Limits(), max_repairs=4,
-                      model_name=model.name, new_id=new_id, progress=lambda *_: None)  # fmt: skip
+        prover = Prover(self.bus, self.sandbox, limits=Limits(), progress=lambda *_: None)
+        smith = Smith(
+            self.bus, asker, prover, self.shelf, gate, max_repairs=4, model_name=model.name, new_id=new_id
+        )
         self.context = WorkingContext(self.bus, asker, lambda: self.window)
         self.engine = Orchestrator(
             self.bus, asker, smith, gate, self.shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,

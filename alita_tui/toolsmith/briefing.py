@@ -1,0 +1,60 @@
+"""What the toolsmith's model is told, and what it hands in: the order, the repair, the submitted form."""
+
+from __future__ import annotations
+
+import re
+
+from alita_tui.spine.ports import BuildOrder, Message
+from alita_tui.spine.values import ToolDraft, ToolRequest
+from alita_tui.toolsmith.contract import SUBMIT_TOOL, ContractError, header_requirements
+
+
+def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
+    """The order as the model reads it."""
+    parts = [f"Tool name: {order.name}", f"Goal: {order.goal}"]
+    if order.details:
+        parts.append(f"Details: {order.details}")
+    if neighbours:
+        parts.append(f"Nearest tools in the library (do not repeat them):\n{neighbours}")
+    if parent is not None:
+        parts.append(f"It replaces this version:\n```python\n{parent.code}\n```")
+    if order.past_rejections:
+        listed = "\n".join(f"- {reason}" for reason in order.past_rejections)
+        parts.append(f"The person rejected earlier builds of it, because:\n{listed}")
+    for source in order.sources[:3]:
+        parts.append(f'<untrusted source="{source.url}">\n{source.title}\n{source.excerpt}\n</untrusted>')
+    return "\n\n".join(parts)
+
+
+def edited_requirements(code: str, before: tuple[str, ...]) -> tuple[str, ...]:
+    """The requirements of an edited header; those of before where it has none that can be read."""
+    try:
+        listed = header_requirements(code)
+    except ContractError:
+        return before
+    return before if listed is None else tuple(sorted(listed))
+
+
+def submitted(requests: tuple[ToolRequest, ...]) -> object:
+    """The arguments of its `submit_tool` call. Raises ContractError."""
+    for request in requests:
+        if request.name == SUBMIT_TOOL.name:
+            if request.problem:
+                raise ContractError(
+                    (f"the arguments of {SUBMIT_TOOL.name} are not valid JSON: {request.problem}",)
+                )
+            return request.arguments
+    raise ContractError((f"the reply does not call {SUBMIT_TOOL.name}",))
+
+
+def repair(requests: tuple[ToolRequest, ...], problem: str) -> list[Message]:
+    """The turn that answers a draft with a problem."""
+    said = f"{problem}\n\nRepair the tool and hand in the whole of it again."
+    if not requests:
+        return [Message(role="user", text=said)]
+    return [Message(role="tool", text=said, call_id=request.call_id, is_error=True) for request in requests]
+
+
+def signature(problem: str) -> str:
+    """An error without what changes from run to run: numbers, addresses, quoted values."""
+    return re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?", "#", problem)[:400]

@@ -1,0 +1,150 @@
+"""How a draft is put to the proof: static review, requirements, its own tests in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import IndexUnreachable, RequirementsError
+from alita_tui.spine.ports import Job, Limits, Progress, Sandbox
+from alita_tui.spine.values import Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.toolsmith.review import review
+
+_TEST_RUNS = 3
+"""Repetitions of the self-tests: a flaky tool shows itself here."""
+
+
+class Build(Value, frozen=True):
+    """Which build a draft belongs to."""
+
+    build_id: str
+    name: str
+    version: int
+    sources: tuple[Source, ...]
+
+
+class Proof(Value, frozen=True):
+    """How a draft came through review, requirements and tests."""
+
+    problem: str = ""
+    """The first that is wrong, for the model; empty when the draft passes."""
+    lock: Lock = Lock()
+    repairable: bool = True
+    """False when the draft is not what is wrong."""
+
+
+class Prover:
+    """Puts drafts to the proof and tells the stream what was observed."""
+
+    def __init__(self, bus: Bus, sandbox: Sandbox, *, limits: Limits, progress: Progress) -> None:
+        self._bus = bus
+        self._sandbox = sandbox
+        self._limits = limits
+        self._progress = progress
+
+    async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str) -> Proof:
+        """Put a draft through review, requirements and tests, up to the first problem.
+
+        `by` names the model that wrote it; empty for a person.
+        """
+        digest = draft.digest
+        await self._bus.emit(
+            e.BuildDrafted(
+                build_id=build.build_id,
+                attempt=attempt,
+                author="model" if by else "person",
+                model=by,
+                draft=draft,
+                digest=digest,
+            ),
+            span=build.build_id,
+        )
+        reviewed = await asyncio.to_thread(review, draft)
+        await self._bus.emit(
+            e.BuildReviewed(
+                build_id=build.build_id,
+                attempt=attempt,
+                digest=digest,
+                findings=reviewed.findings,
+                passed=reviewed.passed,
+                imports=reviewed.imports,
+            ),
+            span=build.build_id,
+        )
+        if not reviewed.passed:
+            blocking = (
+                f"line {f.line}: {f.text}" if f.line else f.text for f in reviewed.findings if f.blocking
+            )
+            return Proof(problem="The static review failed: " + "; ".join(blocking))
+        lock, refused, repairable = Lock(), "", True
+        try:
+            if draft.requirements:
+                lock = await self._sandbox.lock(draft.requirements, self._progress)
+        except RequirementsError as error:
+            refused, repairable = str(error), not isinstance(error, IndexUnreachable)
+        await self._bus.emit(
+            e.RequirementsLocked(build_id=build.build_id, attempt=attempt, lock=lock, problem=refused),
+            span=build.build_id,
+        )
+        if refused:
+            return Proof(problem=f"A requirement was refused: {refused}", repairable=repairable)
+        return Proof(problem=await self._test(build, attempt, draft, lock), lock=lock)
+
+    async def _test(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> str:
+        job = Job(
+            run_id=build.build_id,
+            module=draft.name,
+            code=draft.code,
+            tests=draft.tests,
+            what="test",
+            lock=lock,
+            limits=self._limits,
+        )
+        title = f"self-tests of {draft.name}"
+
+        def show(stream: Literal["stdout", "stderr"], text: str) -> None:
+            self._bus.hint(e.OutputChunk(run_id=build.build_id, title=title, stream=stream, text=text))
+
+        reports: list[RunReport] = []
+        problem = ""
+        for _ in range(_TEST_RUNS):
+            report = await self._sandbox.run(job, show, self._progress)
+            reports.append(report)
+            problem = _failure(report) or _difference(reports[0], report)
+            if problem:
+                break
+        await self._bus.emit(
+            e.BuildTested(
+                build_id=build.build_id,
+                attempt=attempt,
+                digest=draft.digest,
+                passed=not problem,
+                reports=tuple(reports),
+                problem=problem.splitlines()[0] if problem else "",
+            ),
+            span=build.build_id,
+        )
+        return problem
+
+
+def _failure(report: RunReport) -> str:
+    """Why a test run does not pass, for the model; empty when it does."""
+    failed = [case for case in report.cases if not case.passed]
+    if report.status == "ok" and report.cases and not failed:
+        return ""
+    if failed:
+        shown = "\n\n".join(f"{case.name}\n{case.message}" for case in failed[:5])
+        return f"{len(failed)} of {len(report.cases)} self-tests fail.\n{shown}"
+    limits = f" Limits hit: {', '.join(report.limits_hit)}." if report.limits_hit else ""
+    if report.status == "ok":
+        return "The tests module has no test."
+    return f"The self-tests ended with status {report.status}.{limits}\n{report.error}\n{report.stderr[-2000:]}".strip()
+
+
+def _difference(first: RunReport, again: RunReport) -> str:
+    outcome = [(case.name, case.passed) for case in first.cases]
+    if outcome != [(case.name, case.passed) for case in again.cases]:
+        return "The self-tests do not give the same result each time; make tool and tests deterministic."
+    return ""

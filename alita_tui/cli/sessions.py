@@ -84,7 +84,9 @@ def fork(
 @app.command("import")
 def import_session(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="What `sessions export --format jsonl` wrote.", dir_okay=False)],
+    file: Annotated[
+        Path, typer.Argument(help="What `sessions export --format jsonl` wrote.", dir_okay=False)
+    ],
     json: Json = False,
 ) -> None:
     """Put a session on the shelf that was exported as JSON lines."""

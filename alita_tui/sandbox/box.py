@@ -92,10 +92,12 @@ class Box:
             return "the container ended"
         return said[1].decode("utf-8", "replace")
 
-    async def give(self, job: Job) -> None:
-        """Hand the job over."""
+    async def give(self, job: Job, door: bytes = b"") -> None:
+        """Hand the job over, after what the tool is told of its door to the broker, if it has one."""
         if not self._told:
             await self._tell(frozenset())
+        if door:
+            await self.channel.send(b"G", door)
         task = {
             "module": job.module,
             "code": job.code,

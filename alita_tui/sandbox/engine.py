@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox import environment, image, limits
 from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
@@ -33,6 +33,9 @@ from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
 
+if TYPE_CHECKING:
+    from alita_tui.sandbox.broker.broker import Broker
+
 
 class EngineLost(SandboxUnavailable):
     """The engine went away while a tool ran: it must not be run again by itself."""
@@ -47,12 +50,15 @@ class PodmanSandbox:
         session_id: str,
         *,
         engine: str = "local",
+        broker: Broker | None = None,
         harden: Harden = lambda body: body,
     ) -> None:
-        """`harden` has the last look at the create body; tests weaken it to prove that attestation refuses.
+        """Without a `broker` nothing is granted to any tool.
 
+        `harden` has the last look at the create body; tests weaken it to prove that attestation refuses.
         Raises UsageError for an engine that is neither `local` nor an address of ssh.
         """
+        self._broker = broker
         self.name = engine
         self._host = Host(settings) if engine == "local" else Remote(settings, engine)
         self._service = Service(self._host)
@@ -72,7 +78,7 @@ class PodmanSandbox:
             warm=settings.pool_warm,
             environments=settings.pool_environments,
         )
-        self._sessions = Sessions(self._boxes)
+        self._sessions = Sessions(self._boxes, broker)
         self._base: image.Base | None = None
         self._python: environment.Target | None = None
         self._status: SandboxStatus | None = None
@@ -121,7 +127,7 @@ class PodmanSandbox:
                 return shared
         box = await self._pool.take(kind, imports)
         try:
-            report = await converse(box, job, on_output)
+            report = await converse(box, job, on_output, self._broker)
         except BaseException:
             await asyncio.shield(self._pool.put(box))  # whoever interrupts may rely on nothing running
             raise

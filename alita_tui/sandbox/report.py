@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from alita_tui.sandbox.box import Box
+from alita_tui.sandbox.broker.streams import FRAMES
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import RunReport, TestCase
+
+if TYPE_CHECKING:
+    from alita_tui.sandbox.broker.broker import Broker, Counter
 
 _TELL_SECONDS = 1 / 30
 """Live output is handed on at most this often for each stream."""
@@ -19,16 +23,28 @@ _GRACE_SECONDS = 5.0
 """How long after its own wall limit a container may take to report before it is killed."""
 
 
-async def converse(box: Box, job: Job, on_output: OnOutput) -> RunReport:
-    """Give the job, pass on what it prints, return the report. Raises SandboxUnavailable."""
+async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | None = None) -> RunReport:
+    """Give the job, pass on what it prints and asks for, return the report.
+
+    Nothing is granted to code without the digest of an approval. Raises SandboxUnavailable, and
+    StoreError where a request of the tool could not be recorded.
+    """
     streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
+    granted = broker if job.digest and job.what == "run" and not job.capabilities.none else None
+    counter: Counter | None = None
     try:
-        async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS):
+        async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS) as limit:
+
+            def longer(seconds: float) -> None:
+                limit.reschedule((limit.when() or 0.0) + seconds)
+
             try:
-                await box.give(job)
+                if granted is not None:
+                    counter = await granted.open(job, box.channel.send, longer)
+                await box.give(job, counter.told if counter else b"")
             except ConnectionError as error:
                 raise SandboxUnavailable("The container was gone before it had its job.") from error
-            return await _listen(box, job, streams)
+            return await _listen(box, job, streams, counter)
     except TimeoutError:
         return RunReport(
             status="timeout",
@@ -37,13 +53,17 @@ async def converse(box: Box, job: Job, on_output: OnOutput) -> RunReport:
             **_texts(streams),
         )
     finally:
+        if counter is not None:
+            await counter.switch.close()
         for stream in streams.values():
             stream.end()
 
 
-async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream]) -> RunReport:
+async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Counter | None) -> RunReport:
     while True:
         said = await box.channel.receive()
+        if counter is not None and counter.switch.failure is not None:
+            raise counter.switch.failure
         if said is None:
             words = box.channel.stray.decode("utf-8", "replace").strip()[-300:]
             reason = f"The container ended without a report. {words}".strip()
@@ -55,6 +75,8 @@ async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream]) -> RunRepor
             return _report(parse(payload), job, _texts(streams))
         if kind in streams:
             streams[kind].take(payload)
+        elif kind in FRAMES and counter is not None:
+            counter.switch.take(kind, payload)
 
 
 class _Stream:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox.box import Box, Boxes, Kind
 from alita_tui.sandbox.report import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput
 from alita_tui.spine.values import RunReport
+
+if TYPE_CHECKING:
+    from alita_tui.sandbox.broker.broker import Broker
 
 _AFTER = 2
 """A session container is started for the second call of a digest."""
@@ -36,8 +39,9 @@ class _Open:
 class Sessions:
     """Session containers by digest and kind; those called longest ago go first."""
 
-    def __init__(self, boxes: Boxes) -> None:
+    def __init__(self, boxes: Boxes, broker: Broker | None = None) -> None:
         self._boxes = boxes
+        self._broker = broker
         self._counts: Counter[tuple[str, Kind]] = Counter()
         self._open: OrderedDict[tuple[str, Kind], _Open] = OrderedDict()
         self._starting: set[tuple[str, Kind]] = set()
@@ -63,7 +67,7 @@ class Sessions:
             return None
         self._open.move_to_end(key)
         try:
-            report = await converse(found.box, job, on_output)
+            report = await converse(found.box, job, on_output, self._broker)
         except BaseException:
             await asyncio.shield(self._drop(key))
             raise

@@ -508,6 +508,28 @@ class ToolCalled(Fact, frozen=True):
     arguments: Json
 
 
+class BrokerAnswered(Fact, frozen=True):
+    """A running tool asked for something that it was granted, or was not: a host, a file, a model."""
+
+    call_id: str
+    """The run's: a call of a registered tool."""
+    request: str
+    """Method and address as the tool gave them, without the values of secrets."""
+    outcome: Literal["served", "refused", "failed"]
+    """`failed`: it was granted and could not be carried out."""
+    reason: str = ""
+    """Why it was not served."""
+    status: int = 0
+    """The HTTP status that the tool got; 0 for none."""
+    address: str = ""
+    """IP address that was connected to."""
+    secrets: tuple[str, ...] = ()
+    """Names of the secrets that were put in."""
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    duration_ms: float = 0.0
+
+
 class OutputChunk(Transient, frozen=True):
     """A piece of what a run in the sandbox prints."""
 
@@ -610,6 +632,7 @@ SessionEvent = (
     | ApprovalResolved
     | ToolRegistered
     | ToolCalled
+    | BrokerAnswered
     | OutputChunk
     | Progressed
     | ToolReturned

@@ -106,7 +106,8 @@ def phrases(capabilities: Capabilities) -> tuple[str, ...]:
             only = f", {' and '.join(one.methods)} only" if one.methods else ""
             parts.append(f"the network host {one.where}{only}")
     if capabilities.workspace != "none":
-        parts.append(f"the workspace, to {capabilities.workspace}")
+        how = "read" if capabilities.workspace == "read" else "read and write"
+        parts.append(f"the workspace, to {how}")
     for entry in capabilities.secrets:
         name, home = _home(entry, list(hosts))
         parts.append(f"the secret {name or entry}, sent to {home or 'no host'} alone")

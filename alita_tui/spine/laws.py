@@ -8,6 +8,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.events import (
     ApprovalRequested,
     ApprovalResolved,
+    BrokerAnswered,
     BudgetSpent,
     BuildDrafted,
     LibraryLoaded,
@@ -91,7 +92,7 @@ class _Court:
                 self._build(seq, event)
             case ApprovalRequested() | ApprovalResolved() | ToolRegistered():
                 self._approval(seq, event)
-            case ToolCalled() | ToolReturned() | ToolFailed():
+            case ToolCalled() | BrokerAnswered() | ToolReturned() | ToolFailed():
                 self._call(seq, event)
             case BudgetSpent(call_id=call_id):
                 if call_id in self._paid:
@@ -135,7 +136,7 @@ class _Court:
                 else:
                     self._runnable.add(card.digest)
 
-    def _call(self, seq: int, event: ToolCalled | ToolReturned | ToolFailed) -> None:
+    def _call(self, seq: int, event: ToolCalled | BrokerAnswered | ToolReturned | ToolFailed) -> None:
         call_id = event.call_id
         if isinstance(event, ToolCalled):
             if call_id in self.open_calls or call_id in self._ended:
@@ -143,6 +144,9 @@ class _Court:
             self.open_calls[call_id] = seq
             if event.digest not in self._runnable:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
+        elif isinstance(event, BrokerAnswered):
+            if call_id not in self.open_calls:
+                self.breach("grants within a call", seq, f"call {call_id} is not open")
         elif self.open_calls.pop(call_id, None) is None:
             self.breach("one end per call", seq, f"call {call_id} is not open")
         else:

@@ -185,7 +185,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return view
         case e.ProviderFailedOver() | e.BudgetRaised():
             return view
-        case e.UnknownEvent() | e.ModelDelta() | e.OutputChunk() | e.Progressed():
+        case e.BrokerAnswered() | e.UnknownEvent() | e.ModelDelta() | e.OutputChunk() | e.Progressed():
             return view
         case _:
             assert_never(event)

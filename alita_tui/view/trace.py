@@ -25,6 +25,9 @@ _OUTCOME: dict[str, tuple[str, Tone]] = {
 }
 
 
+_BROKERED: dict[str, Tone] = {"served": "muted", "refused": "bad", "failed": "warn"}
+
+
 def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one match over all kinds
     """The rows that an envelope adds to the trace."""
 
@@ -179,6 +182,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             )
         case e.ToolCalled(name=name, version=version, arguments=arguments):
             return row("run", f"{name} v{version}", _json(arguments))
+        case e.BrokerAnswered():
+            return row("run", *_brokered(event), meta=_time(event.duration_ms), tone=_BROKERED[event.outcome])
         case e.ToolReturned(report=report):
             return row(
                 "observation",
@@ -233,6 +238,17 @@ def _action(action: str, arguments: object) -> str:
     }
     subject = arguments.get(main.get(action, "")) if isinstance(arguments, dict) else None
     return f"{verbs.get(action, action)}: {subject}" if subject else verbs.get(action, action)
+
+
+def _brokered(event: e.BrokerAnswered) -> tuple[str, str]:
+    """A request of a running tool, and what became of it."""
+    how = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
+    parts = [event.reason] if event.reason else []
+    parts += [f"connected to {event.address}"] if event.address else []
+    parts.append(f"{event.sent_bytes:,} bytes sent, {event.received_bytes:,} received")
+    parts += [f"with the secret {', '.join(event.secrets)}"] if event.secrets else []
+    title = f"{event.request} → {how}" + (f": {event.reason}" if event.reason else "")
+    return title, "\n".join(parts)
 
 
 def _numbers(seqs: tuple[int, ...]) -> str:

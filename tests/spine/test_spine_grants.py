@@ -54,7 +54,7 @@ def test_phrases_are_all_that_is_granted():
     asked = Capabilities(network=("GET,HEAD a.example:443",), workspace="write", model_calls=1)
     assert phrases(asked) == (
         "the network host a.example:443, GET and HEAD only",
-        "the workspace, to write",
+        "the workspace, to read and write",
         "1 model call a run",
     )
     assert phrases(Capabilities()) == ()

@@ -42,6 +42,7 @@ def child(
         del sys.modules[name]
     os.mkdir("/tmp/tool", 0o700)
     ahead(json.loads(order()), say=uid is not None)
+    open_door(json.loads(order()))
     job = json.loads(order())
     os.close(4)
     code = 0
@@ -124,6 +125,14 @@ def ahead(asked: dict[str, Any], *, say: bool) -> None:
             sys.modules.pop(name, None)
     if asked["imports"] or say:
         os.write(3, b".")
+
+
+def open_door(told: dict[str, Any]) -> None:
+    """Where the broker is, if anything is granted: by the variables that every HTTP client knows."""
+    for name, text in told.get("files", {}).items():
+        with open("/tmp/tool/" + name, "w") as file:
+            file.write(text)
+    os.environ.update(told.get("environment", {}))
 
 
 def encode(answer: dict[str, Any]) -> bytes:

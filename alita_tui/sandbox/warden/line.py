@@ -3,27 +3,57 @@
 from __future__ import annotations
 
 import os
+import select
 import struct
 
 
-def send(kind: bytes, payload: bytes) -> None:
-    """Write one frame to the host."""
-    data = memoryview(struct.pack(">I", len(payload)) + kind + payload)
-    while data:
-        data = data[os.write(1, data) :]
+class Line:
+    """Both directions of the channel. When it is closed, the container has no reason to be."""
 
+    def __init__(self) -> None:
+        self._came = bytearray()
+        os.set_blocking(1, False)
 
-def receive() -> tuple[bytes, bytes]:
-    """Read one frame from the host, or end when the channel is closed."""
-    head = _exactly(5)
-    return head[4:5], _exactly(struct.unpack(">I", head[:4])[0])
+    def send(self, kind: bytes, payload: bytes) -> None:
+        """Write one frame to the host.
 
+        Meanwhile what the host sends is taken in: between the two lies a relay that does one thing at
+        a time, and each side would wait for the other.
+        """
+        data = memoryview(struct.pack(">I", len(payload)) + kind + payload)
+        while data:
+            ready, writable, _ = select.select([0], [1], [])
+            if ready:
+                self.listen()
+            if writable:
+                data = data[os.write(1, data) :]
 
-def _exactly(count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        piece = os.read(0, min(count - len(data), 1 << 20))
+    def listen(self) -> None:
+        """Take in what there is to read, or end when the channel is closed."""
+        piece = os.read(0, 1 << 18)
         if not piece:
             os._exit(0)
-        data += piece
-    return data
+        self._came += piece
+
+    def waits(self, seconds: float) -> bool:
+        """True as soon as the host has said something, false when it has not by then."""
+        return bool(self._came) or bool(select.select([0], [], [], seconds)[0])
+
+    def take(self) -> tuple[bytes, bytes] | None:
+        """The next whole frame of what came, or None."""
+        if len(self._came) < 5:
+            return None
+        end = 5 + int(struct.unpack(">I", self._came[:4])[0])
+        if len(self._came) < end:
+            return None
+        kind, payload = bytes(self._came[4:5]), bytes(self._came[5:end])
+        del self._came[:end]
+        return kind, payload
+
+    def receive(self) -> tuple[bytes, bytes]:
+        """The next frame from the host, waited for."""
+        while True:
+            found = self.take()
+            if found is not None:
+                return found
+            self.listen()

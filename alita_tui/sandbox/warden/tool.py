@@ -12,7 +12,8 @@ import time
 from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden.child import child, renounce, restrict
-from alita_tui.sandbox.warden.line import send
+from alita_tui.sandbox.warden.doors import Doors
+from alita_tui.sandbox.warden.line import Line
 from alita_tui.sandbox.warden.watch import Watch
 
 CHUNK = 65536
@@ -84,7 +85,7 @@ class Tool:
         return len(os.listdir("/proc/" + str(self.pid) + "/task")) == 1
 
 
-def prepare(tool: Tool, asked: dict[str, Any]) -> str:
+def prepare(tool: Tool, asked: dict[str, Any], line: Line) -> str:
     """Hold the child to its limits and have it import; what is wrong with it then, or nothing."""
     if not tool.foreign:
         restrict(tool.pid, asked["limits"])
@@ -99,8 +100,8 @@ def prepare(tool: Tool, asked: dict[str, Any]) -> str:
         ready, writable, _ = select.select(
             [0, tool.exit, *tool.pipes], [tool.orders] if tool.unsent else [], [], deadline - time.monotonic()
         )
-        if 0 in ready and not os.read(0, 1):
-            leave()
+        if 0 in ready:
+            line.listen()
         if writable:
             tool.push()
         if not ready and not writable:
@@ -116,8 +117,8 @@ def prepare(tool: Tool, asked: dict[str, Any]) -> str:
     return "" if tool.alone() else "its imports left something running"
 
 
-def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
-    """Pass on what the child prints, hold it to its limits, return the report."""
+def oversee(tool: Tool, limits: dict[str, Any], line: Line, doors: Doors) -> dict[str, Any]:
+    """Pass on what the child prints and what goes through the doors, hold it to its limits, report."""
     watch = Watch(limits)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     before = tool.spent() + usage.ru_utime + usage.ru_stime
@@ -139,13 +140,17 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
         end_all()
 
     while open_pipes or status is None:
-        waiting = [0, *open_pipes] + ([tool.exit] if status is None else [])
-        ready, writable, _ = select.select(waiting, [tool.orders] if tool.unsent else [], [], watch.patience)
+        while (said := line.take()) is not None:
+            doors.obey(*said)
+        waiting = [0, *open_pipes, *doors.readers()] + ([tool.exit] if status is None else [])
+        taking = ([tool.orders] if tool.unsent else []) + doors.writers()
+        ready, writable, _ = select.select(waiting, taking, [], watch.patience)
         now = time.monotonic()
-        if 0 in ready and not os.read(0, 1):
-            leave()
-        if writable:
+        if 0 in ready:
+            line.listen()
+        if tool.orders in writable:
             tool.push()
+        doors.turn(ready, writable)
         for fd in [fd for fd in ready if fd in open_pipes]:
             kind = open_pipes[fd]
             piece = os.read(fd, CHUNK)
@@ -161,7 +166,7 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
                 continue
             room = kept[kind] - (seen[kind] - len(piece))
             if room > 0:
-                send(kind.encode(), piece[:room])
+                line.send(kind.encode(), piece[:room])
             if seen[kind] > kept[kind] and names[kind] not in truncated:
                 truncated.append(names[kind])
             if seen[kind] > kept[kind] * FLOOD:
@@ -170,8 +175,9 @@ def oversee(tool: Tool, limits: dict[str, Any]) -> dict[str, Any]:
             status = ended
             tool.unsent = memoryview(b"")
             end_all()
+            doors.close()
             deadline = now + 1.0
-        if status is None and now > deadline:
+        if status is None and now > deadline + doors.longer:
             stop("wall")
         elif status is not None and now > deadline:
             break

@@ -1,0 +1,109 @@
+"""The broker of one sandbox: opens a desk for each run that is granted something."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alita_tui.sandbox.broker.desk import Caps, Desk, Tell
+from alita_tui.sandbox.broker.files import Workspace
+from alita_tui.sandbox.broker.streams import Send, Switch
+from alita_tui.spine.address import Guard
+from alita_tui.spine.grants import secret_names
+from alita_tui.spine.ports import Asker, Job
+
+if TYPE_CHECKING:
+    import ssl
+
+    from alita_tui.sandbox.broker.tls import Authority
+
+_CERTIFICATE = "broker.pem"
+
+
+class Broker:
+    """What runs may be granted here, and whom every request is told."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        tell: Tell,
+        *,
+        workspace: Path | None = None,
+        secret: Callable[[str], str | None] = lambda _: None,
+        models: Asker | None = None,
+        caps: Caps | None = None,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
+        """`secret` gives a secret's value by name and may block; `trust` is what hosts are certified by."""
+        self._guard = guard
+        self._tell = tell
+        self._workspace = workspace
+        self._secret = secret
+        self._models = models
+        self._caps = caps or Caps()
+        self._given_trust = trust
+
+    async def open(self, job: Job, send: Send, longer: Callable[[float], None]) -> Counter:
+        """What serves one run. `longer` is told of seconds that the run may take beyond its limit."""
+        return await asyncio.to_thread(self._open, job, send, longer)
+
+    def _open(self, job: Job, send: Send, longer: Callable[[float], None]) -> Counter:
+        from alita_tui.sandbox.broker.local import Local
+        from alita_tui.sandbox.broker.service import Service
+
+        names = secret_names(job.capabilities)
+        secrets = {name: value for name in names if (value := self._secret(name))}
+        desk = Desk(job, self._caps, self._guard, secrets, self._tell)
+
+        async def extend(seconds: float) -> None:
+            longer(seconds)
+            await send(b"W", struct.pack(">d", seconds))
+
+        folder = Workspace(self._workspace, self._caps) if self._workspace else None
+        local = Local(desk, folder, self._models, extend)
+        certificate = self._authority.certificate if desk.ends_tls else ""
+        service = Service(desk, local, self._authority, self._trust)
+        return Counter(Switch(send, service.serve), door(desk, certificate))
+
+    @cached_property
+    def _authority(self) -> Authority:
+        from alita_tui.sandbox.broker.tls import Authority
+
+        return Authority()
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        import ssl
+
+        return self._given_trust or ssl.create_default_context()
+
+
+class Counter:
+    """One run's side of the broker."""
+
+    def __init__(self, switch: Switch, told: bytes) -> None:
+        self.switch = switch
+        self.told = told
+        """What the tool's process is told of its door."""
+
+
+def door(desk: Desk, certificate: str) -> bytes:
+    """The variables by which the tool finds the broker, and files that it needs for it."""
+    environment: dict[str, str] = dict(desk.stand_ins)
+    files: dict[str, str] = {}
+    if desk.hosts:
+        for name in ("http_proxy", "https_proxy"):
+            environment[name] = environment[name.upper()] = "http://127.0.0.1:{port}"
+    if desk.asked.workspace != "none" or desk.asked.model_calls:
+        environment["ALITA_BROKER"] = "http://127.0.0.1:{port}"
+    if certificate:
+        files[_CERTIFICATE] = certificate
+        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+            environment[name] = f"/tmp/tool/{_CERTIFICATE}"  # noqa: S108  # the container's own
+    told: dict[str, Any] = {"environment": environment, "files": files}
+    return json.dumps(told).encode()

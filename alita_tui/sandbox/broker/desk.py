@@ -1,0 +1,182 @@
+"""What one run is granted, what it has used of it, and the record of every request."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from os import urandom
+from typing import Literal
+
+from alita_tui.spine.address import Guard
+from alita_tui.spine.errors import WebError
+from alita_tui.spine.events import BrokerAnswered
+from alita_tui.spine.grants import HostGrant, host_grants, secret_names
+from alita_tui.spine.ports import Job
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+
+Outcome = Literal["served", "refused", "failed"]
+Tell = Callable[[BrokerAnswered], Awaitable[None]]
+"""Records one request."""
+
+
+class Caps(Value, frozen=True):
+    """What one run may use of its grants, whatever they are."""
+
+    requests: int = 500
+    per_second: float = 50.0
+    burst: int = 50
+    """Requests that may come at once before `per_second` holds them back."""
+    sent_bytes: int = 8 << 20
+    """To hosts, over all requests."""
+    received_bytes: int = 64 << 20
+    """From hosts, over all requests."""
+    head_bytes: int = 32 << 10
+    """Of a request's or an answer's line and headers."""
+    connect_seconds: float = 10.0
+    file_bytes: int = 16 << 20
+    """Of one workspace file."""
+    files_bytes: int = 64 << 20
+    """Of workspace files read and written, over all requests."""
+    listed: int = 2000
+    """Names of workspace files at most."""
+    prompt_bytes: int = 400_000
+    model_tokens: int = 4096
+    """Of one reply."""
+    model_seconds: float = 120.0
+    """A run is given as long as this for each model call, beyond its own limit."""
+    told: int = 50
+    """Refused requests that are recorded one by one; more of them change nothing."""
+
+
+class Refused(Exception):
+    """A request that is not granted, or that cannot be carried out; the tool is told why."""
+
+    def __init__(self, status: int, reason: str, *, failed: bool = False) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.failed = failed
+        """True where it was granted and went wrong all the same."""
+
+
+class Desk:
+    """One run's grants and what is left of them."""
+
+    def __init__(self, job: Job, caps: Caps, guard: Guard, secrets: dict[str, str], tell: Tell) -> None:
+        self.caps = caps
+        self.asked = job.capabilities
+        self.hosts = host_grants(job.capabilities)
+        self.secrets = secrets
+        """Values by name; those that are not there are not set on this machine."""
+        self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
+        """What the tool has in place of a secret's value."""
+        self.model_calls = 0
+        self._call_id = job.run_id
+        self._guard = guard
+        self._tell = tell
+        self._pinned: dict[str, tuple[str, ...]] = {}
+        self._resolving = asyncio.Lock()
+        self._requests = 0
+        self._untold = 0
+        self._sent = self._received = self._files = 0
+        self._free = float(caps.burst)
+        self._counted_at = time.monotonic()
+
+    @property
+    def ends_tls(self) -> bool:
+        """True when TLS ends at the broker, because it has methods to hold to or secrets to put in."""
+        return any(one.methods or one.secrets for one in self.hosts)
+
+    def grant(self, host: str, port: int) -> HostGrant:
+        """The grant for a host. Raises Refused."""
+        for one in self.hosts:
+            if (one.host, one.port) == (host, port):
+                return one
+        raise Refused(403, f"{one_line(host, 120)}:{port} is not granted")
+
+    async def pinned(self, grant: HostGrant) -> tuple[str, ...]:
+        """The host's addresses, resolved once for the whole run and all of them allowed. Raises Refused."""
+        try:
+            async with self._resolving:
+                if grant.where not in self._pinned:
+                    self._pinned[grant.where] = await self._guard.check(grant.host, grant.port)
+        except WebError as error:
+            raise Refused(403, str(error)) from error
+        return self._pinned[grant.where]
+
+    async def turn(self) -> None:
+        """Wait until the rate allows another request, and count it. Raises Refused past the cap."""
+        self._requests += 1
+        now = time.monotonic()
+        self._free += (now - self._counted_at) * self.caps.per_second
+        self._free = min(self._free, float(self.caps.burst)) - 1
+        self._counted_at = now
+        if self._free < 0:
+            await asyncio.sleep(-self._free / self.caps.per_second)
+        if self._requests > self.caps.requests:
+            raise Refused(429, f"a run may make {self.caps.requests} requests")
+
+    def sent(self, count: int) -> int:
+        """Count bytes on their way to a host; returns them. Raises Refused past the cap."""
+        if self._sent + count > self.caps.sent_bytes:
+            raise Refused(413, f"a run may send {self.caps.sent_bytes >> 20} MB")
+        self._sent += count
+        return count
+
+    def received(self, count: int) -> int:
+        """Count bytes that came from a host; returns them. Raises Refused past the cap."""
+        self._received += count
+        if self._received > self.caps.received_bytes:
+            raise Refused(502, f"a run may receive {self.caps.received_bytes >> 20} MB")
+        return count
+
+    def moved(self, count: int) -> None:
+        """Count bytes of workspace files. Raises Refused past the cap."""
+        self._files += count
+        if self._files > self.caps.files_bytes:
+            raise Refused(413, f"a run may move {self.caps.files_bytes >> 20} MB of workspace files")
+
+    async def record(self, answered: BrokerAnswered) -> None:
+        """Tell of a request; of refusals only so many, which a flood cannot turn into one of events."""
+        if answered.outcome == "refused":
+            self._untold += 1
+            if self._untold > self.caps.told:
+                return
+        await self._tell(answered)
+
+    def answered(self, request: str) -> Entry:
+        """The record of a request that has begun."""
+        return Entry(self._call_id, request)
+
+
+class Entry:
+    """The record of one request while it is under way."""
+
+    def __init__(self, call_id: str, request: str) -> None:
+        self._call_id = call_id
+        self._began = time.monotonic()
+        self.request = request
+        self.address = ""
+        self.secrets: set[str] = set()
+        self.sent = self.received = 0
+        self.status = 0
+        self.tunnel = False
+        """True for a connection that ends whenever one side likes."""
+
+    def done(self, why: Refused | None = None) -> BrokerAnswered:
+        """The event that it becomes."""
+        outcome: Outcome = "served" if why is None else "failed" if why.failed else "refused"
+        return BrokerAnswered(
+            call_id=self._call_id,
+            request=str(one_line(self.request, 400)),
+            outcome=outcome,
+            reason=str(one_line(why.reason, 300)) if why else "",
+            status=self.status,
+            address=self.address,
+            secrets=tuple(sorted(self.secrets)),
+            sent_bytes=self.sent,
+            received_bytes=self.received,
+            duration_ms=(time.monotonic() - self._began) * 1000,
+        )

@@ -1,0 +1,155 @@
+"""Files of the workspace by name: opened below one folder, step by step, and nothing but regular files.
+
+No link is followed, whoever made it and whenever: each step is opened relative to the one before with
+O_NOFOLLOW, and what was opened is what is looked at. All calls block.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from alita_tui.sandbox.broker.desk import Caps, Refused
+
+_DEEPEST = 8
+_LONGEST = 120
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Workspace:
+    """The folder that tools with such a grant may read from, or write to."""
+
+    def __init__(self, folder: Path, caps: Caps) -> None:
+        self._folder = folder
+        self._caps = caps
+
+    def names(self) -> list[str]:
+        """Every file's name, sorted. Raises Refused."""
+        found: list[str] = []
+        with self._root() as root:
+            self._walk(root, "", found, _DEEPEST)
+        return sorted(found)
+
+    def read(self, name: str) -> bytes:
+        """One file. Raises Refused."""
+        *folders, last = steps(name)
+        with self._below(folders, name) as folder, _explained(name):
+            fd = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                self._regular(os.fstat(fd), name)
+                with os.fdopen(os.dup(fd), "rb") as file:
+                    data = file.read(self._caps.file_bytes + 1)
+            finally:
+                os.close(fd)
+        self._small(len(data))
+        return data
+
+    def write(self, name: str, data: bytes) -> bool:
+        """Make or replace one file, whole or not at all; true when it is new. Raises Refused."""
+        *folders, last = steps(name)
+        self._small(len(data))
+        with self._below(folders, name, make=True) as folder, _explained(name):
+            new = True
+            with suppress(FileNotFoundError):
+                self._regular(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
+                new = False
+            draft = f".alita-{os.urandom(6).hex()}"
+            try:
+                fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
+                with os.fdopen(fd, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(fd)
+                os.rename(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(draft, dir_fd=folder)
+                raise
+        return new
+
+    @contextmanager
+    def _root(self) -> Iterator[int]:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            root = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Refused(503, f"the workspace cannot be opened: {error.strerror}", failed=True) from error
+        try:
+            yield root
+        finally:
+            os.close(root)
+
+    @contextmanager
+    def _below(self, folders: list[str], name: str, *, make: bool = False) -> Iterator[int]:
+        """A folder in the workspace, opened step by step. Raises Refused."""
+        with self._root() as root:
+            held = os.dup(root)
+            try:
+                for step in folders:
+                    with _explained(name):
+                        if make:
+                            with suppress(FileExistsError):
+                                os.mkdir(step, 0o755, dir_fd=held)
+                        following = os.open(step, _FOLDER, dir_fd=held)
+                    os.close(held)
+                    held = following
+                yield held
+            finally:
+                os.close(held)
+
+    def _walk(self, folder: int, prefix: str, found: list[str], deeper: int) -> None:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if len(found) >= self._caps.listed:
+                    return
+                if not _plain(entry.name):
+                    continue
+                if entry.is_file(follow_symlinks=False):
+                    found.append(prefix + entry.name)
+                elif entry.is_dir(follow_symlinks=False) and deeper > 1:
+                    with suppress(OSError):
+                        below = os.open(entry.name, _FOLDER, dir_fd=folder)
+                        try:
+                            self._walk(below, f"{prefix}{entry.name}/", found, deeper - 1)
+                        finally:
+                            os.close(below)
+
+    def _regular(self, found: os.stat_result, name: str) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise Refused(403, f"{name} is no regular file")
+        self._small(found.st_size)
+
+    def _small(self, size: int) -> None:
+        if size > self._caps.file_bytes:
+            raise Refused(413, f"a workspace file may have {self._caps.file_bytes >> 20} MB")
+
+
+def steps(name: str) -> list[str]:
+    """A name's parts. Raises Refused for one that leads elsewhere, or that is hidden."""
+    parts = name.split("/")
+    if len(parts) > _DEEPEST or not all(map(_plain, parts)):
+        raise Refused(403, f"{name!r} is no name of a workspace file")
+    return parts
+
+
+def _plain(part: str) -> bool:
+    """Neither hidden nor `..`, printable, and not too long for a file system."""
+    return (
+        part.isprintable()
+        and "\\" not in part
+        and not part.startswith(".")
+        and 0 < len(part.encode("utf-8", "surrogateescape")) <= _LONGEST
+    )
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise Refused(404, f"there is no {name}") from error
+    except OSError as error:  # ELOOP and ENOTDIR: a link, or no folder
+        raise Refused(403, f"{name} cannot be opened: {error.strerror}") from error

@@ -1,0 +1,194 @@
+"""One request of the tool to a granted host, or one tunnel: connected to a checked address, counted, told."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
+
+import h11
+
+from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
+from alita_tui.sandbox.broker.http import Headers, Talk, passed_on
+from alita_tui.sandbox.broker.secrets import Keyring
+from alita_tui.sandbox.broker.streams import Pipe
+from alita_tui.spine.grants import METHODS, HostGrant
+
+_TRIES = 3
+_PIECE = 1 << 16
+
+
+class Wire:
+    """A connection to a host. Meets `Pipe`; what goes through it is counted."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, desk: Desk, entry: Entry
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._desk = desk
+        self._entry = entry
+
+    async def read(self) -> bytes:
+        """See `Pipe.read`."""
+        data = await self._reader.read(_PIECE)
+        self._entry.received += self._desk.received(len(data))
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """See `Pipe.write`."""
+        self._entry.sent += self._desk.sent(len(data))
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._writer.close()
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+
+@asynccontextmanager
+async def connected(
+    desk: Desk, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None
+) -> AsyncIterator[Wire]:
+    """A connection to one of the addresses that were checked. Raises Refused."""
+    addresses = (await desk.pinned(grant))[:_TRIES]
+    problem = "there is no address"
+    for address in addresses:
+        try:
+            async with asyncio.timeout(desk.caps.connect_seconds):
+                reader, writer = await asyncio.open_connection(
+                    address, grant.port, ssl=tls, server_hostname=grant.host if tls else None
+                )
+        except ssl.SSLError as error:
+            problem = f"its certificate is not accepted: {getattr(error, 'verify_message', error.reason)}"
+        except TimeoutError:
+            problem = f"it did not answer within {desk.caps.connect_seconds:g} s"
+        except OSError as error:
+            problem = error.strerror or str(error)
+        else:
+            entry.address = address
+            wire = Wire(reader, writer, desk, entry)
+            try:
+                yield wire
+            finally:
+                await wire.close()
+            return
+    raise Refused(502, f"{grant.where} cannot be reached: {problem}", failed=True)
+
+
+async def tunnel(talk: Talk, desk: Desk, grant: HostGrant, entry: Entry) -> None:
+    """Bytes both ways, unread: TLS from the tool to the host. Raises Refused."""
+    async with connected(desk, grant, entry, None) as wire:
+        entry.status, entry.tunnel = 200, True
+        await talk.send(h11.Response(status_code=200, headers=[]))
+        early, _ = talk.http.trailing_data
+        if early:
+            await wire.write(early)
+        ways = [asyncio.ensure_future(_pour(talk.pipe, wire)), asyncio.ensure_future(_pour(wire, talk.pipe))]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            if not ways[1].done():  # the tool has said all; the host may still answer
+                await asyncio.wait(ways)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.wait(ways)
+        for way in ways:
+            if not way.cancelled() and isinstance(error := way.exception(), Refused):
+                raise error
+
+
+async def _pour(source: Pipe, sink: Pipe) -> None:
+    while data := await source.read():
+        await sink.write(data)
+
+
+async def forward(
+    talk: Talk,
+    request: h11.Request,
+    desk: Desk,
+    grant: HostGrant,
+    entry: Entry,
+    tls: ssl.SSLContext | None,
+) -> None:
+    """Pass a request on and its answer back. Redirects are the tool's to follow, and asked for again.
+
+    Raises Refused as long as no answer has begun.
+    """
+    method = request.method.decode("ascii", "replace")
+    if method not in (grant.methods or METHODS):
+        raise Refused(403, f"{method} is not granted for {grant.where}")
+    keyring = Keyring(desk, grant, entry)
+    target = keyring.into_target(_path(request.target))
+    headers = keyring.into_headers(_to_host(passed_on(request.headers), grant, tls, request.headers))
+    async with connected(desk, grant, entry, tls) as wire:
+        if entry.secrets and not tls and not ip_address(entry.address).is_loopback:
+            raise Refused(403, f"{grant.where} would get a secret without TLS")
+        host = Talk(wire, desk.caps.head_bytes, server=False)
+        try:
+            await host.send(h11.Request(method=request.method, target=target, headers=headers))
+            async for piece in talk.body():
+                await host.send(h11.Data(data=piece))
+            await host.send(h11.EndOfMessage())
+            await _answer(talk, host, keyring, entry, desk)
+        except h11.LocalProtocolError as error:
+            raise Refused(400, f"the request is no valid HTTP: {error}") from error
+        except (h11.RemoteProtocolError, OSError, EOFError) as error:
+            raise Refused(502, f"{grant.where} broke off: {error}", failed=True) from error
+
+
+async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry, desk: Desk) -> None:
+    answer = await host.next()
+    while isinstance(answer, h11.InformationalResponse):
+        answer = await host.next()
+    if not isinstance(answer, h11.Response):
+        raise EOFError("it did not answer")
+    blot = keyring.blot()
+    headers = passed_on(answer.headers)
+    if blot.needed:
+        packed = [value for name, value in headers if name.lower() == b"content-encoding"]
+        if any(value.lower() != b"identity" for value in packed):
+            raise Refused(502, "the answer is packed, so that a secret could hide in it", failed=True)
+        headers = [(name, keyring.blot().over(value, last=True)) for name, value in headers]
+    entry.status = answer.status_code
+    head = h11.Response(status_code=answer.status_code, headers=headers, reason=answer.reason)
+    await talk.send(head)
+    async for piece in host.body():
+        await talk.send(h11.Data(data=blot.over(piece)))
+    await talk.send(h11.Data(data=blot.over(b"", last=True)))
+    await talk.send(h11.EndOfMessage())
+
+
+def _path(target: bytes) -> bytes:
+    """Path and query of a target, which a proxy is given whole."""
+    if target.startswith(b"/"):
+        return target
+    rest = target.partition(b"://")[2]
+    for at, byte in enumerate(rest):
+        if byte in b"/?":
+            return rest[at:] if byte == 0x2F else b"/" + rest[at:]
+    return b"/"
+
+
+def _to_host(
+    headers: Headers, grant: HostGrant, tls: ssl.SSLContext | None, given: Iterable[tuple[bytes, bytes]]
+) -> Headers:
+    """Headers as the host gets them: its own name, one request a connection, and nothing packed for secrets."""
+    usual = grant.port == (443 if tls else 80)
+    name = f"[{grant.host}]" if ":" in grant.host else grant.host
+    kept = [
+        (key, value)
+        for key, value in headers
+        if key.lower() not in (b"host", b"expect")
+        and not (grant.secrets and key.lower() == b"accept-encoding")
+    ]
+    own = [(b"Host", (name if usual else f"{name}:{grant.port}").encode()), (b"Connection", b"close")]
+    if any(key.lower() == b"transfer-encoding" for key, _ in given):
+        own.append((b"Transfer-Encoding", b"chunked"))
+    if grant.secrets:
+        own.append((b"Accept-Encoding", b"identity"))
+    return own + kept

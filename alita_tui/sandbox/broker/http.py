@@ -1,0 +1,104 @@
+"""HTTP/1.1 with the tool, read by h11: heads of a limited size, bodies piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from http import HTTPStatus
+from typing import Any
+
+import h11
+
+from alita_tui.sandbox.broker.desk import Refused
+from alita_tui.sandbox.broker.streams import Pipe
+from alita_tui.spine.text import one_line
+
+_DRAINED = 1 << 20
+Headers = list[tuple[bytes, bytes]]
+_OWN = frozenset({b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"transfer-encoding"})
+"""Of one connection, never passed on (RFC 9110, 7.6.1); so is everything of a proxy's."""
+
+
+class Talk:
+    """One side of an HTTP connection over a pipe: the tool's as server, a host's as client."""
+
+    def __init__(self, pipe: Pipe, head_bytes: int, *, server: bool = True) -> None:
+        self.pipe = pipe
+        self.http = h11.Connection(h11.SERVER if server else h11.CLIENT, max_incomplete_event_size=head_bytes)
+
+    async def next(self) -> Any:
+        """The next event of h11, waited for. Raises h11.RemoteProtocolError."""
+        while True:
+            event = self.http.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            if self.http.they_are_waiting_for_100_continue:
+                await self.send(h11.InformationalResponse(status_code=100, headers=[]))
+            self.http.receive_data(await self.pipe.read())
+
+    async def send(self, event: h11.Event) -> None:
+        """Write one event."""
+        data = self.http.send(event)
+        if data:
+            await self.pipe.write(data)
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """The body's pieces up to its end. Raises h11.RemoteProtocolError where it breaks off."""
+        while True:
+            event = await self.next()
+            if isinstance(event, h11.Data):
+                yield bytes(event.data)
+            else:
+                return
+
+    async def whole(self, most: int) -> bytes:
+        """The whole body. Raises Refused for one that is longer."""
+        found = bytearray()
+        async for piece in self.body():
+            found += piece
+            if len(found) > most:
+                raise Refused(413, f"the body may have {most} bytes")
+        return bytes(found)
+
+    async def respond(self, status: int, content: bytes, kind: str, *, reason: str = "") -> None:
+        """A whole answer of the broker's own."""
+        headers = [("Content-Type", kind), ("Content-Length", str(len(content)))]
+        if self.http.their_state is not h11.DONE:  # the rest of its request is not waited for
+            headers.append(("Connection", "close"))
+        phrase = (reason or HTTPStatus(status).phrase).encode("ascii", "replace")
+        await self.send(h11.Response(status_code=status, headers=headers, reason=phrase))
+        await self.send(h11.Data(data=content))
+        await self.send(h11.EndOfMessage())
+
+    async def refuse(self, why: Refused) -> None:
+        """Say why not, where an answer has not begun yet."""
+        if self.http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            text = f"alita: {why.reason}\n".encode()
+            await self.respond(why.status, text, "text/plain", reason=str(one_line(why.reason, 200)))
+            await self._drain()
+
+    async def _drain(self) -> None:
+        """Read on for a while: a connection that is closed on unread bytes takes the answer with it."""
+        rest = _DRAINED
+        while rest > 0 and self.http.their_state is h11.SEND_BODY:
+            if self.http.they_are_waiting_for_100_continue:
+                return
+            event = await self.next()
+            if not isinstance(event, h11.Data):
+                return
+            rest -= len(event.data)
+
+
+def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Headers without those that belong to one connection only."""
+    kept = list(headers)
+    named = {
+        token.strip().lower()
+        for name, value in kept
+        if name.lower() == b"connection"
+        for token in value.split(b",")
+    }
+    return [
+        (name, value)
+        for name, value in kept
+        if (low := name.lower()) not in _OWN and low not in named and not low.startswith(b"proxy-")
+    ]

@@ -1,0 +1,119 @@
+"""The broker's own paths: `/files/NAME` of the workspace, and `/model`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from urllib.parse import unquote
+
+from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
+from alita_tui.sandbox.broker.files import Workspace
+from alita_tui.sandbox.broker.http import Talk
+from alita_tui.sandbox.channel import parse
+from alita_tui.spine.errors import BudgetExceeded, ModelError
+from alita_tui.spine.ports import Asker, Message, ModelRequest
+
+_SYSTEM = "You work for a small program. Do exactly what it asks and write nothing else."
+Longer = Callable[[float], Awaitable[None]]
+"""Gives the run so many more seconds, or takes them back where negative."""
+
+
+class Local:
+    """What a run is granted besides hosts."""
+
+    def __init__(self, desk: Desk, workspace: Workspace | None, models: Asker | None, longer: Longer) -> None:
+        self._desk = desk
+        self._workspace = workspace
+        self._models = models
+        self._longer = longer
+
+    async def answer(self, talk: Talk, method: str, path: str, entry: Entry) -> None:
+        """Answer one request. Raises Refused."""
+        if path != "/model":
+            await self._file(talk, method, unquote(path[7:], errors="surrogateescape"), entry)
+        elif method == "POST":
+            await self._model(talk, entry)
+        else:
+            raise Refused(405, "a model is asked with POST")
+
+    async def _file(self, talk: Talk, method: str, name: str, entry: Entry) -> None:
+        granted, caps = self._desk.asked.workspace, self._desk.caps
+        needed = {"GET": ("read", "write"), "HEAD": ("read", "write"), "PUT": ("write",)}.get(method)
+        if needed is None:
+            raise Refused(405, "files are read with GET and written with PUT")
+        if granted not in needed:
+            raise Refused(403, f"the workspace is not granted to {'write' if method == 'PUT' else 'read'}")
+        if self._workspace is None:
+            raise Refused(503, "there is no workspace here", failed=True)
+        if method == "PUT":
+            data = await talk.whole(caps.file_bytes)
+            self._desk.moved(len(data))
+            entry.received = len(data)
+            entry.status = 201 if await asyncio.to_thread(self._workspace.write, name, data) else 200
+            return await talk.respond(entry.status, b"", "text/plain")
+        kind = "application/octet-stream"
+        if name:
+            data = await asyncio.to_thread(self._workspace.read, name)
+        else:
+            data, kind = (
+                json.dumps(await asyncio.to_thread(self._workspace.names)).encode(),
+                "application/json",
+            )
+        await _read_over(talk)
+        self._desk.moved(len(data))
+        entry.status, entry.sent = 200, len(data)
+        await talk.respond(200, data if method == "GET" else b"", kind)
+
+    async def _model(self, talk: Talk, entry: Entry) -> None:
+        desk, caps = self._desk, self._desk.caps
+        if not desk.asked.model_calls:
+            raise Refused(403, "no model call is granted")
+        asked = _asked(await talk.whole(caps.prompt_bytes), caps.model_tokens)
+        if self._models is None:
+            raise Refused(503, "no model can be asked here", failed=True)
+        if desk.model_calls >= desk.asked.model_calls:
+            raise Refused(429, f"{desk.asked.model_calls} model calls are granted for a run")
+        desk.model_calls += 1
+        began = asyncio.get_running_loop().time()
+        await self._longer(caps.model_seconds)
+        try:
+            async with asyncio.timeout(caps.model_seconds):
+                reply = await self._models.ask(asked)
+        except BudgetExceeded as error:
+            raise Refused(402, error.message) from error
+        except ModelError as error:
+            raise Refused(502, error.message, failed=True) from error
+        except TimeoutError as error:
+            raise Refused(504, f"no reply within {caps.model_seconds:g} s", failed=True) from error
+        finally:
+            await self._longer(asyncio.get_running_loop().time() - began - caps.model_seconds)
+        tokens = reply.usage.input_tokens + reply.usage.output_tokens
+        said = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
+        entry.status, entry.sent = 200, len(said)
+        await talk.respond(200, said, "application/json")
+
+
+def _asked(body: bytes, most: int) -> ModelRequest:
+    """The call behind a body. Raises Refused."""
+    try:
+        found = parse(body)
+    except ValueError as error:
+        raise Refused(400, f"the body is no JSON: {error}") from error
+    fields = found if isinstance(found, dict) else {}
+    prompt, system, tokens = fields.get("prompt"), fields.get("system", ""), fields.get("max_tokens", most)
+    if not isinstance(prompt, str) or not prompt.strip() or not isinstance(system, str):
+        raise Refused(400, 'the body is {"prompt": TEXT, "system": TEXT, "max_tokens": NUMBER}')
+    if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens < 1:
+        raise Refused(400, "max_tokens has to be a whole number above 0")
+    return ModelRequest(
+        role="summariser",
+        system=system or _SYSTEM,
+        messages=(Message(role="user", text=prompt),),
+        max_tokens=min(tokens, most),
+    )
+
+
+async def _read_over(talk: Talk) -> None:
+    """A body that a reading request has no use for."""
+    await talk.whole(1 << 16)

@@ -1,0 +1,139 @@
+"""The host's end of the doors: the tool's connections, taken apart and put together again.
+
+Frames and window are those of `warden/doors.py`. What comes from the channel is never waited with:
+whoever reads it hands it over here, and a window bounds what can pile up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Protocol
+
+from alita_tui.sandbox.warden.doors import MOST, PIECE, WINDOW
+from alita_tui.spine.errors import AlitaError, SandboxUnavailable
+
+Send = Callable[[bytes, bytes], Awaitable[None]]
+"""Writes one frame to the warden."""
+FRAMES = (b"C", b"N", b"K", b"X")
+
+
+class Pipe(Protocol):
+    """Bytes both ways: a connection of the tool, or TLS on top of one."""
+
+    async def read(self) -> bytes:
+        """Some bytes; none at the end."""
+
+    async def write(self, data: bytes) -> None:
+        """Hand bytes over, waiting until they are taken."""
+
+
+class Stream:
+    """One connection of the tool."""
+
+    def __init__(self, number: int, send: Send) -> None:
+        self._number = number
+        self._send = send
+        self._came = bytearray()
+        self._over = False
+        self._news = asyncio.Event()
+        self._credit = WINDOW
+        self._taken = asyncio.Event()
+        self._said_all = False
+
+    async def read(self) -> bytes:
+        """See `Pipe.read`."""
+        while not self._came and not self._over:
+            self._news.clear()
+            await self._news.wait()
+        data = bytes(self._came)
+        self._came.clear()
+        if data:
+            await self._say(b"K", struct.pack(">I", len(data)))
+        return data
+
+    async def write(self, data: bytes) -> None:
+        """See `Pipe.write`."""
+        rest = memoryview(data)
+        while rest:
+            while not self._credit:
+                self._taken.clear()
+                await self._taken.wait()
+            piece = rest[: min(PIECE, self._credit)]
+            rest = rest[len(piece) :]
+            self._credit -= len(piece)
+            await self._say(b"N", bytes(piece))
+
+    async def end(self) -> None:
+        """Say that no more will come."""
+        if not self._said_all:
+            self._said_all = True
+            await self._say(b"X", b"")
+
+    def take(self, kind: bytes, data: bytes) -> None:
+        """A frame of the warden. Raises SandboxUnavailable for one that it cannot have sent."""
+        if kind == b"N":
+            self._came += data
+            if len(self._came) > WINDOW or self._over:
+                raise SandboxUnavailable("The warden sent more than was asked for.")
+        elif kind == b"X":
+            self._over = True
+        elif len(data) == 4:
+            self._credit += struct.unpack(">I", data)[0]
+            self._taken.set()
+        self._news.set()
+
+    async def _say(self, kind: bytes, data: bytes) -> None:
+        await self._send(kind, struct.pack(">I", self._number) + data)
+
+
+class Switch:
+    """All connections of one run, each served by a task of its own."""
+
+    def __init__(self, send: Send, serve: Callable[[Stream], Awaitable[None]]) -> None:
+        self._send = send
+        self._serve = serve
+        self._streams: dict[int, Stream] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.failure: AlitaError | None = None
+        """What ended a connection that is no fault of the tool, such as a disk that is full."""
+        self._closed = False
+
+    def take(self, kind: bytes, payload: bytes) -> None:
+        """A frame of the warden; never waits. Raises SandboxUnavailable for one that it cannot have sent."""
+        if len(payload) < 4:
+            raise SandboxUnavailable("The warden sent a frame without a connection.")
+        number = struct.unpack(">I", payload[:4])[0]
+        if kind != b"C":
+            if number in self._streams:
+                self._streams[number].take(kind, payload[4:])
+            return
+        if number in self._streams or len(self._tasks) >= 2 * MOST:
+            raise SandboxUnavailable("The warden opened more connections than it may.")
+        stream = self._streams[number] = Stream(number, self._send)
+        task = asyncio.create_task(self._work(number, stream))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End what is still served; the warden is told nothing any more."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _work(self, number: int, stream: Stream) -> None:
+        try:
+            await self._serve(stream)
+        except AlitaError as error:
+            self.failure = self.failure or error
+        except (OSError, EOFError):
+            pass  # the tool hung up, or its container ended
+        finally:
+            self._streams.pop(number, None)
+            if not self._closed:
+                with suppress(OSError):
+                    await stream.end()

@@ -1,0 +1,164 @@
+"""TLS that ends at the broker: a certificate authority that only containers know, and TLS over a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from alita_tui.sandbox.broker.streams import Pipe
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+_DAY = timedelta(days=1)
+_PIECE = 1 << 16
+
+
+class Authority:
+    """Signs certificates for granted hosts. Its key never leaves the process, and no person trusts it."""
+
+    def __init__(self) -> None:
+        self._contexts: dict[str, ssl.SSLContext] = {}
+
+    @cached_property
+    def _root(self) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        key = ec.generate_private_key(ec.SECP256R1())
+        return _certificate("alita sandbox broker", key, None), key
+
+    @cached_property
+    def certificate(self) -> str:
+        """Its own certificate as PEM, for the tool to trust. Takes some milliseconds the first time."""
+        return _pem(self._root[0])
+
+    def context(self, host: str) -> ssl.SSLContext:
+        """What a server has to have to be this host. Takes some milliseconds the first time."""
+        if host not in self._contexts:
+            from cryptography.hazmat.primitives import serialization as form
+            from cryptography.hazmat.primitives.asymmetric import ec
+
+            key = ec.generate_private_key(ec.SECP256R1())
+            secret = key.private_bytes(
+                form.Encoding.PEM, form.PrivateFormat.PKCS8, form.NoEncryption()
+            ).decode()
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            held = os.memfd_create("certificate")  # the library reads files only; this one is in memory
+            try:
+                os.write(held, (secret + _pem(_certificate(host, key, self._root))).encode())
+                context.load_cert_chain(f"/proc/self/fd/{held}")
+            finally:
+                os.close(held)
+            context.set_alpn_protocols(["http/1.1"])
+            self._contexts[host] = context
+        return self._contexts[host]
+
+
+def _pem(certificate: x509.Certificate) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.PEM).decode()
+
+
+def _certificate(
+    name: str,
+    key: EllipticCurvePrivateKey,
+    signer: tuple[x509.Certificate, EllipticCurvePrivateKey] | None,
+) -> x509.Certificate:
+    """A certificate for a name, of the signer or, without one, of its own (RFC 5280)."""
+    from ipaddress import ip_address
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+    issuer, signing = (signer[0].subject, signer[1]) if signer else (subject, key)
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _DAY)
+        .not_valid_after(now + 30 * _DAY)
+        .add_extension(x509.BasicConstraints(ca=signer is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key()), critical=False
+        )
+        .add_extension(_usage(signer is None), critical=True)
+    )
+    if signer:
+        try:
+            spelled: x509.GeneralName = x509.IPAddress(ip_address(name))
+        except ValueError:
+            spelled = x509.DNSName(name)
+        made = made.add_extension(x509.SubjectAlternativeName([spelled]), critical=False).add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False
+        )
+    return made.sign(signing, hashes.SHA256())
+
+
+def _usage(signs: bool) -> Any:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not signs, key_cert_sign=signs, crl_sign=signs, content_commitment=False,
+        key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False,
+        decipher_only=False,
+    )  # fmt: skip
+
+
+class TlsPipe:
+    """The server's side of TLS over a pipe. Meets `Pipe`."""
+
+    def __init__(self, pipe: Pipe, context: ssl.SSLContext) -> None:
+        self._pipe = pipe
+        self._came = ssl.MemoryBIO()
+        self._going = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._came, self._going, server_side=True)
+        self._one_by_one = asyncio.Lock()
+
+    async def shake_hands(self) -> None:
+        """Raises ssl.SSLError, also where the tool does not trust the certificate."""
+        while True:
+            try:
+                self._tls.do_handshake()
+                return await self._flush()
+            except ssl.SSLWantReadError:
+                await self._more()
+
+    async def read(self) -> bytes:
+        """See `Pipe.read`."""
+        while True:
+            try:
+                return self._tls.read(_PIECE)
+            except ssl.SSLWantReadError:
+                await self._more()
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return b""
+
+    async def write(self, data: bytes) -> None:
+        """See `Pipe.write`."""
+        self._tls.write(data)
+        await self._flush()
+
+    async def _more(self) -> None:
+        await self._flush()
+        data = await self._pipe.read()
+        if data:
+            self._came.write(data)
+        else:
+            self._came.write_eof()
+
+    async def _flush(self) -> None:
+        async with self._one_by_one:
+            if self._going.pending:
+                await self._pipe.write(self._going.read())

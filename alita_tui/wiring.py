@@ -6,7 +6,7 @@ import asyncio
 import getpass
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, SandboxUnavailable, UsageError
 from alita_tui.spine.events import ModelRole
-from alita_tui.spine.ports import Limits, Progress
+from alita_tui.spine.ports import Asker, Limits, Progress
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import Check, MemoryItem
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from alita_tui.llm.roster import Roster
     from alita_tui.memory.recall import Recollection
     from alita_tui.registry.shelf import Shelf
+    from alita_tui.sandbox.broker.broker import Broker
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.sandbox.policy import SandboxSettings
     from alita_tui.store.audit import AuditLog
@@ -255,7 +256,27 @@ class House:
             environments_mb=chosen.environments_mb,
         )
 
-    def sandbox(self, session_id: str, *, pool: bool = False) -> Fleet:
+    @property
+    def workspace(self) -> Path:
+        """The folder whose files a tool may be granted."""
+        chosen = self.loaded.settings.sandbox.workspace
+        return Path(chosen).expanduser() if chosen else self.paths.data / "workspace"
+
+    def secret(self, name: str) -> str | None:
+        """A secret by its name, from the environment, `.env` or the keyring; may block."""
+        from alita_tui.llm.keys import find_key
+
+        return find_key("", env_file=self.paths.env_file, environ=self.environ, name=name)
+
+    def broker(self, tell: Callable[[e.BrokerAnswered], Awaitable[None]], models: Asker | None) -> Broker:
+        """What approved tools are granted, and whom each of their requests is told. Raises ConfigError."""
+        from alita_tui.sandbox.broker.broker import Broker
+        from alita_tui.spine.address import Guard
+
+        guard = Guard(self.loaded.settings.sandbox.allowed_private, setting="sandbox.allowed_private")
+        return Broker(guard, tell, workspace=self.workspace, secret=self.secret, models=models)
+
+    def sandbox(self, session_id: str, *, pool: bool = False, broker: Broker | None = None) -> Fleet:
         """The wall around generated code; with `pool` containers may be started ahead."""
         import msgspec
 
@@ -271,7 +292,7 @@ class House:
                 pool_environments=chosen.pool_environments,
                 session_calls=chosen.session_calls,
             )
-        return Fleet(settings, session_id)
+        return Fleet(settings, session_id, broker=broker)
 
     def web(self) -> WebRoom:
         """Search and reading."""
@@ -397,7 +418,6 @@ class Live:
         history = file.envelopes()
         self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor)
         self.source = LiveSource(history, self.bus.subscribe())
-        self._sandbox = house.sandbox(file.session_id, pool=True)
         self._warming: asyncio.Task[None] | None = None
         self._web = house.web()
         self._loop = asyncio.get_running_loop()
@@ -413,6 +433,8 @@ class Live:
             cache=None if models.recorded else house.replies,
             cached=house.cached_roles,
         )
+        broker = house.broker(self._brokered, asker)
+        self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
         gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
         prover = Prover(self.bus, self._sandbox, limits=house.limits, progress=self._progress)
         smith = Smith(
@@ -495,6 +517,9 @@ class Live:
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)
         self._loop.call_soon_threadsafe(self.bus.hint, hint)
+
+    async def _brokered(self, answered: e.BrokerAnswered) -> None:
+        await self.bus.emit(answered, span=answered.call_id)
 
     def _settled(self, request: e.ApprovalRequested, decision: Decision) -> None:
         """A verdict is on record in the session: enter it in the audit, clear the desk."""

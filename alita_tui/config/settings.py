@@ -105,6 +105,10 @@ class SandboxSettings(Value, frozen=True):
     """Whether the calls of an approved tool in a session may share a container, each under its own user id."""
     environments_mb: Annotated[int, Meta(ge=256, le=1_048_576)] = 4096
     """Room on disk for installed requirements; those unused for longest go first."""
+    workspace: str = ""
+    """Folder whose files a tool may be granted; empty: `workspace` in the data folder."""
+    allowed_private: tuple[str, ...] = ()
+    """Private hosts that a tool may be granted, as `host`, `host:port` or network (`10.0.0.0/8`)."""
 
 
 class WebSettings(Value, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -19,6 +19,9 @@ from alita_tui.sandbox.pool import PoolRow
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
+
+if TYPE_CHECKING:
+    from alita_tui.sandbox.broker.broker import Broker
 
 _REST_SECONDS = 30.0
 T = TypeVar("T")
@@ -36,12 +39,14 @@ class _Member:
 class Fleet:
     """Meets `Sandbox` with one engine or several."""
 
-    def __init__(self, settings: SandboxSettings, session_id: str) -> None:
-        """Raises UsageError for an engine that is none."""
+    def __init__(self, settings: SandboxSettings, session_id: str, *, broker: Broker | None = None) -> None:
+        """Without a `broker` nothing is granted to any tool. Raises UsageError for an engine that is none."""
         if not settings.engines:
             raise UsageError("sandbox.engines names no engine.", hint='Write engines = ["local"].')
         names = tuple(dict.fromkeys(settings.engines))
-        self._members = [_Member(PodmanSandbox(settings, session_id, engine=name)) for name in names]
+        self._members = [
+            _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker)) for name in names
+        ]
 
     @property
     def engines(self) -> tuple[PodmanSandbox, ...]:

@@ -7,7 +7,7 @@ import codecs
 from typing import TYPE_CHECKING, Any, Literal
 
 from alita_tui.sandbox.box import Box
-from alita_tui.sandbox.broker.streams import FRAMES
+from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput
@@ -76,7 +76,10 @@ async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Co
         if kind in streams:
             streams[kind].take(payload)
         elif kind in FRAMES and counter is not None:
-            counter.switch.take(kind, payload)
+            try:
+                counter.switch.take(kind, payload)
+            except Violation as error:  # a report, as a run that began is never repeated
+                return RunReport(status="killed", error=str(error), **_texts(streams))
 
 
 class _Stream:

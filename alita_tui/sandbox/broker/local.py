@@ -12,7 +12,7 @@ from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.http import Talk
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import BudgetExceeded, ModelError
-from alita_tui.spine.ports import Asker, Message, ModelRequest
+from alita_tui.spine.ports import Asker, Message, ModelRequest, Reply
 
 _SYSTEM = "You work for a small program. Do exactly what it asks and write nothing else."
 Longer = Callable[[float], Awaitable[None]]
@@ -75,23 +75,31 @@ class Local:
         if desk.model_calls >= desk.asked.model_calls:
             raise Refused(429, f"{desk.asked.model_calls} model calls are granted for a run")
         desk.model_calls += 1
-        began = asyncio.get_running_loop().time()
-        await self._longer(caps.model_seconds)
-        try:
-            async with asyncio.timeout(caps.model_seconds):
-                reply = await self._models.ask(asked)
-        except BudgetExceeded as error:
-            raise Refused(402, error.message) from error
-        except ModelError as error:
-            raise Refused(502, error.message, failed=True) from error
-        except TimeoutError as error:
-            raise Refused(504, f"no reply within {caps.model_seconds:g} s", failed=True) from error
-        finally:
-            await self._longer(asyncio.get_running_loop().time() - began - caps.model_seconds)
+        reply = await self._within(asked, caps.model_seconds, self._models)
         tokens = reply.usage.input_tokens + reply.usage.output_tokens
         said = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
         entry.status, entry.sent = 200, len(said)
         await talk.respond(200, said, "application/json")
+
+    async def _within(self, asked: ModelRequest, seconds: float, models: Asker) -> Reply:
+        """The reply, the run's clock standing still meanwhile. Raises Refused."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await self._longer(seconds)
+        why: Refused | None = None
+        try:
+            async with asyncio.timeout(seconds):
+                reply = await models.ask(asked)
+        except BudgetExceeded as error:
+            why = Refused(402, error.message)
+        except ModelError as error:
+            why = Refused(502, error.message, failed=True)
+        except TimeoutError:
+            why = Refused(504, f"no reply within {seconds:g} s", failed=True)
+        await self._longer(loop.time() - began - seconds)  # what it did not take
+        if why is not None:
+            raise why
+        return reply
 
 
 def _asked(body: bytes, most: int) -> ModelRequest:

@@ -13,11 +13,15 @@ from contextlib import suppress
 from typing import Protocol
 
 from alita_tui.sandbox.warden.doors import MOST, PIECE, WINDOW
-from alita_tui.spine.errors import AlitaError, SandboxUnavailable
+from alita_tui.spine.errors import AlitaError
 
 Send = Callable[[bytes, bytes], Awaitable[None]]
 """Writes one frame to the warden."""
 FRAMES = (b"C", b"N", b"K", b"X")
+
+
+class Violation(Exception):
+    """A frame that the warden cannot have sent."""
 
 
 class Pipe(Protocol):
@@ -73,11 +77,11 @@ class Stream:
             await self._say(b"X", b"")
 
     def take(self, kind: bytes, data: bytes) -> None:
-        """A frame of the warden. Raises SandboxUnavailable for one that it cannot have sent."""
+        """A frame of the warden. Raises Violation."""
         if kind == b"N":
             self._came += data
             if len(self._came) > WINDOW or self._over:
-                raise SandboxUnavailable("The warden sent more than was asked for.")
+                raise Violation("The warden sent more than was asked for.")
         elif kind == b"X":
             self._over = True
         elif len(data) == 4:
@@ -102,16 +106,16 @@ class Switch:
         self._closed = False
 
     def take(self, kind: bytes, payload: bytes) -> None:
-        """A frame of the warden; never waits. Raises SandboxUnavailable for one that it cannot have sent."""
+        """A frame of the warden; never waits. Raises Violation."""
         if len(payload) < 4:
-            raise SandboxUnavailable("The warden sent a frame without a connection.")
+            raise Violation("The warden sent a frame without a connection.")
         number = struct.unpack(">I", payload[:4])[0]
         if kind != b"C":
             if number in self._streams:
                 self._streams[number].take(kind, payload[4:])
             return
         if number in self._streams or len(self._tasks) >= 2 * MOST:
-            raise SandboxUnavailable("The warden opened more connections than it may.")
+            raise Violation("The warden opened more connections than it may.")
         stream = self._streams[number] = Stream(number, self._send)
         task = asyncio.create_task(self._work(number, stream))
         self._tasks.add(task)

@@ -13,6 +13,10 @@ from alita_tui.store import disk
 from alita_tui.store.journal import JournalDB
 
 
+NOTHING = ("", 0.0, 0)
+"""No call, no money, no tokens."""
+
+
 class SpendBook:
     """Meets `DayBook` for one session. A document is one session's spend on one day."""
 
@@ -22,6 +26,8 @@ class SpendBook:
         self._db = JournalDB(path, mode="shared")
         self._table = self._db.documents("days")
         self._session_id = session_id
+        self._mine: set[str] = set()
+        """Calls reserved here. The session's others are of processes that ended before they said so."""
         self._today = today
         self._guard = threading.Lock()
 
@@ -42,6 +48,7 @@ class SpendBook:
     ) -> bool:
         """See `DayBook.reserve`."""
         with self._guard, self._db.journal.writing():
+            self._release()
             day = self._today().isoformat()
             spent = self._sum(day)
             if limit_usd is not None and spent.usd + usd > limit_usd:
@@ -49,18 +56,27 @@ class SpendBook:
             if limit_tokens is not None and spent.tokens + tokens > limit_tokens:
                 return False
             doc_id, row = self._row(day)
+            self._mine.add(call_id)
             self._table.put(doc_id, {**row, "reserved": {**row["reserved"], call_id: [usd, tokens]}})
             return True
 
     def settle(self, call_id: str, usd: float, tokens: int) -> DaySpend:
-        """See `DayBook.settle`. A call counts on the day that it was reserved on."""
+        """See `DayBook.settle`. A call counts on the day that it was reserved on, and once.
+
+        A process that ends between this and the session's own record settles its last call again.
+        """
         with self._guard, self._db.journal.writing():
             doc_id, row = self._holding(call_id) or self._row(self._today().isoformat())
             kept = {one: held for one, held in row["reserved"].items() if one != call_id}
+            _, last_usd, last_tokens = last if (last := row.get("last", NOTHING))[0] == call_id else NOTHING
             settled = {
-                **row, "usd": row["usd"] + usd, "tokens": row["tokens"] + tokens, "reserved": kept,
-            }  # fmt: skip
-            if settled != row:
+                **row,
+                "usd": row["usd"] - last_usd + usd,
+                "tokens": row["tokens"] - last_tokens + tokens,
+                "reserved": kept,
+                "last": [call_id, usd, tokens],
+            }
+            if (usd, tokens, kept) != (last_usd, last_tokens, row["reserved"]):
                 self._table.put(doc_id, settled)
             return self._sum(row["day"])
 
@@ -78,9 +94,17 @@ class SpendBook:
 
     def _holding(self, call_id: str) -> tuple[int, Json] | None:
         for doc_id, row in self._table.rows.items():
-            if row["session"] == self._session_id and call_id in row["reserved"]:
+            knows = call_id in row["reserved"] or row.get("last", NOTHING)[0] == call_id
+            if row["session"] == self._session_id and knows:
                 return int(doc_id), row
         return None
+
+    def _release(self) -> None:
+        """Let go of what was set aside for calls that no record knows: those it knows are settled by now."""
+        for doc_id, row in list(self._table.rows.items()):
+            kept = {call_id: held for call_id, held in row["reserved"].items() if call_id in self._mine}
+            if row["session"] == self._session_id and kept != row["reserved"]:
+                self._table.put(int(doc_id), {**row, "reserved": kept})
 
     def _sum(self, day: str) -> DaySpend:
         usd, tokens = 0.0, 0

@@ -75,5 +75,32 @@ def test_anyone_can_read_it(tmp_path: Path) -> None:
     mine.settle("a", 0.2, 60)
     mine.close()
     assert TinyDB(tmp_path / "spend.json").table("days").all() == [
-        {"day": "2026-11-21", "session": "one", "usd": 0.2, "tokens": 60, "reserved": {}}
+        {
+            "day": "2026-11-21",
+            "session": "one",
+            "usd": 0.2,
+            "tokens": 60,
+            "reserved": {},
+            "last": ["a", 0.2, 60],
+        }
     ]
+
+
+def test_a_call_that_is_settled_again_counts_once(tmp_path: Path) -> None:
+    first = book(tmp_path)
+    first.settle("earlier", 0.5, 50)
+    first.reserve("a", 0.6, 10, limit_usd=None, limit_tokens=None)
+    first.settle("a", 0.1, 5)
+    first.close()
+    again = book(tmp_path)
+    assert again.settle("a", 0.6, 10) == DaySpend(usd=0.5 + 0.6, tokens=60)
+    assert again.settle("b", 0.1, 1) == DaySpend(usd=0.5 + 0.6 + 0.1, tokens=61)
+
+
+def test_what_a_dead_process_set_aside_and_never_told_is_let_go(tmp_path: Path) -> None:
+    book(tmp_path).reserve("a", 0.6, 10, limit_usd=1.0, limit_tokens=None)
+    other = book(tmp_path, "two")
+    assert not other.reserve("c", 0.5, 1, limit_usd=1.0, limit_tokens=None), "another session's stays"
+    again = book(tmp_path)
+    assert again.reserve("b", 0.9, 1, limit_usd=1.0, limit_tokens=None)
+    assert again.today() == DaySpend(usd=0.9, tokens=1)

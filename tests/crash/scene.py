@@ -1,0 +1,200 @@
+"""A session as people have it, on the wiring that is shipped: two tasks, a rejection, a build, runs, a question.
+
+The model decides from what it is shown, as a real one does; the sandbox is a stand-in that writes down what
+it ran; the person answers what is asked and types again what was not taken up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from alita_tui.config.load import load
+from alita_tui.config.paths import locate
+from alita_tui.llm.router import Router
+from alita_tui.spine import events as e
+from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
+from alita_tui.spine.ports import Candidate, Job, Message, ModelRequest, Reply
+from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
+from alita_tui.wiring import House, Live, live
+
+TASKS = ("double 4", "double 5")
+CODE = '"""Double a number."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
+TESTS = "from double_it import run\n\n\ndef test_one():\n    assert run(1) == 2\n"
+SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+DRAFT = {
+    "name": "double_it", "description": "Double a whole number.", "code": CODE, "tests": TESTS,
+    "requirements": [], "input_schema": SCHEMA, "output_schema": {"type": "integer"},
+}  # fmt: skip
+PASSED = RunReport(status="ok", exit_code=0, cases=(TestCase(name="test_one", passed=True),))
+
+
+class Diary:
+    """What was seen and done outside of alita, kept by a file that the knife does not know."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(self, *words: object) -> None:
+        os.write(self._fd, (" ".join(map(str, words)) + "\n").encode())
+
+
+class Decider:
+    """Meets `Model`: looks for a tool, has it built, runs it, asks once, answers."""
+
+    name = "test:decider"
+    recorded = False
+
+    def price(self, usage: Usage) -> float | None:
+        return (usage.input_tokens + usage.output_tokens) / 1e6
+
+    async def warm(self) -> None:
+        return
+
+    async def aclose(self) -> None:
+        return
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[Reply]:
+        name, arguments = ("submit_tool", DRAFT) if request.role == "toolsmith" else _next(request.messages)
+        call = ToolRequest(call_id=f"c{len(request.messages)}", name=name, arguments=arguments)
+        usage = Usage(input_tokens=1000, output_tokens=100)
+        yield Reply(model=self.name, text=f"next: {name}", requests=(call,), stop="tool_use", usage=usage)
+
+
+def _next(messages: Sequence[Message]) -> tuple[str, dict[str, Any]]:
+    begun = max(n for n, one in enumerate(messages) if one.role == "user" and one.text.startswith("TASK: "))
+    number = int(messages[begun].text.split()[2])
+    seen = [one.text for one in messages[begun + 1 :] if one.role == "tool"]
+    told = "\n".join(seen)
+    if f"result: {2 * number}" in told:
+        if number == 4 and "The person answered" not in told:
+            return "ask_user", {"question": "In words?"}
+        return "answer", {"text": str(2 * number)}
+    if "Approved: double_it" in told or "Tools that fit" in told:
+        return "run_tool", {"name": "double_it", "arguments": {"x": number}}
+    if "No tool fits" in told:
+        return "build_tool", {"name": "double_it", "goal": "Double any whole number."}
+    return "find_tool", {"query": "double a whole number"}
+
+
+class Models:
+    """Stands where the roster of configured models stands."""
+
+    name, recorded, problems = Decider.name, False, ()
+
+    def __init__(self) -> None:
+        seats = {role: [Candidate(model=Decider())] for role in ("orchestrator", "toolsmith")}
+        self.router = Router(seats, lambda: 0.0, lambda: 0.5)
+
+    async def aclose(self) -> None:
+        return
+
+
+class StandIn:
+    """Meets `Sandbox`; writes down each call of a tool."""
+
+    def __init__(self, diary: Diary) -> None:
+        self._diary = diary
+
+    async def status(self) -> SandboxStatus:
+        return SandboxStatus(available=True)
+
+    async def prepare(self, progress: Any) -> None:
+        return
+
+    async def warm_up(self, limits: Any, progress: Any) -> None:
+        return
+
+    async def lock(self, requirements: Any, progress: Any) -> Lock:
+        return Lock()
+
+    async def run(self, job: Job, on_output: Any, progress: Any) -> RunReport:
+        if job.what == "test":
+            return PASSED
+        self._diary.note("ran", job.run_id, job.arguments["x"])
+        on_output("stdout", "doubling\n")
+        return RunReport(status="ok", exit_code=0, result=2 * job.arguments["x"])
+
+    async def close(self) -> None:
+        return
+
+
+class CrashHouse(House):
+    """A house whose models and sandbox are those of the scene."""
+
+    diary: Diary
+
+    def models(self) -> Any:
+        return Models()
+
+    def sandbox(self, session_id: str, *, pool: bool = False) -> Any:
+        return StandIn(self.diary)
+
+
+def house(folder: Path) -> CrashHouse:
+    paths = locate(folder / "home", {})
+    made = CrashHouse(paths, load(paths, {}, {}), {})
+    made.diary = Diary(folder / "diary")
+    return made
+
+
+async def play(folder: Path, session_id: str | None = None) -> Live:
+    """The session from where it stands to its end."""
+    home = house(folder)
+    opened = await live(home, session_id, parks=False)
+    person = Person(opened, home.diary)
+    for task in person.left_to_say():
+        opened.send(SubmitTask(text=task))
+    watching = asyncio.create_task(person.watch())
+    async with asyncio.timeout(30):
+        await opened.run(until_idle=True)
+        await watching
+    return opened
+
+
+class Person:
+    """Rejects the first build and approves the next, answers the question, from the screen alone."""
+
+    def __init__(self, session: Live, diary: Diary) -> None:
+        self._session = session
+        self._diary = diary
+        self._news = session.bus.subscribe()
+        self._seen = [envelope.event for envelope in session.bus.history]
+
+    def left_to_say(self) -> list[str]:
+        """Tasks that the screen does not show."""
+        shown = {one.text for one in self._seen if isinstance(one, e.TaskSubmitted)}
+        return [task for task in TASKS if task not in shown]
+
+    async def watch(self) -> None:
+        for event in list(self._seen):
+            self._react(event)
+        async for envelope in self._news:
+            if envelope.seq is not None:
+                self._diary.note("heard", envelope.seq, type(envelope.event).__name__)
+                self._seen.append(envelope.event)
+                self._react(envelope.event)
+
+    def _react(self, event: e.SessionEvent) -> None:
+        match event:
+            case e.ApprovalRequested(approval_id=approval_id, digest=digest):
+                asked = [one.approval_id for one in self._all(e.ApprovalRequested)]
+                if approval_id not in {one.approval_id for one in self._all(e.ApprovalResolved)}:
+                    verdict = "rejected" if asked[0] == approval_id else "approved"
+                    self._session.send(
+                        ResolveApproval(
+                            approval_id=approval_id, digest=digest, verdict=verdict, reason="use a shift",
+                            seen_ms=1000.0,
+                        )  # type: ignore[arg-type]
+                    )  # fmt: skip
+            case e.QuestionAsked(question_id=question_id):
+                if question_id not in {one.question_id for one in self._all(e.QuestionAnswered)}:
+                    self._session.send(AnswerQuestion(question_id=question_id, text="no"))
+            case _:
+                pass
+
+    def _all(self, kind: type) -> list[Any]:
+        return [one for one in self._seen if isinstance(one, kind)]

@@ -1,0 +1,102 @@
+"""What has to hold of a session that was killed, and of the one that went on from there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+from tinydb import TinyDB
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.laws import check
+from alita_tui.store.audit import AuditLog
+from alita_tui.store.sessions import SessionFile, SessionShelf
+from crash.scene import TASKS, house, play
+
+
+def judge(folder: Path) -> list[str]:
+    """Reopen what a killed process left, go on to the end, and say what is wrong."""
+    shelf = SessionShelf(folder / "home" / "data" / "sessions")
+    left = shelf.list()
+    assert len(left) <= 1, left
+    session_id = left[0].session_id if left else None
+    before = _read(Path(left[0].path)) if left else []
+    problems = _kept(folder, before) + [f"left behind: {breach}" for breach in check(before)]
+    asyncio.run(play(folder, session_id))
+    (path,) = (folder / "home" / "data" / "sessions").glob("*.json")
+    after = _read(path)
+    problems += [f"in the end: {breach}" for breach in check(after, complete=True)]
+    if [one.event for one in after[: len(before)]] != [one.event for one in before]:
+        problems.append("what was there before is not there any more")
+    return problems + _ended(folder, path, after)
+
+
+def _read(path: Path) -> list[Envelope]:
+    file = SessionFile.open(path, readonly=True)
+    try:
+        return list(file.envelopes())
+    finally:
+        file.close()
+
+
+def _kept(folder: Path, before: list[Envelope]) -> list[str]:
+    """Whatever anyone heard is on record."""
+    heard = [line.split()[1:] for line in _diary(folder) if line.startswith("heard ")]
+    return [
+        f"event {seq}, {kind}, was heard and is lost"
+        for seq, kind in heard
+        if int(seq) > len(before) or type(before[int(seq) - 1].event).__name__ != kind
+    ]
+
+
+def _diary(folder: Path) -> list[str]:
+    return (folder / "diary").read_text().splitlines() if (folder / "diary").exists() else []
+
+
+def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
+    events = [one.event for one in after]
+    problems = []
+
+    def expect(what: str, found: object, wanted: object) -> None:
+        if found != wanted:
+            problems.append(f"{what}: {found}, not {wanted}")
+
+    finished = [one for one in events if isinstance(one, e.TaskFinished)]
+    expect("tasks", tuple(one.text for one in events if isinstance(one, e.TaskSubmitted)), TASKS)
+    expect(
+        "answers", [(one.outcome, one.answer) for one in finished], [("answered", "8"), ("answered", "10")]
+    )
+
+    asked = [one.approval_id for one in events if isinstance(one, e.ApprovalRequested)]
+    verdicts = [one for one in events if isinstance(one, e.ApprovalResolved)]
+    expect("verdicts", [one.verdict for one in verdicts], ["rejected", "approved"])
+    expect("decided", [one.approval_id for one in verdicts], asked)
+
+    called = {one.call_id for one in events if isinstance(one, e.ToolCalled)}
+    ran = [line.split()[1] for line in _diary(folder) if line.startswith("ran ")]
+    expect("runs without a record", set(ran) - called, set())
+    expect("calls that ran twice", [call for call, times in Counter(ran).items() if times > 1], [])
+
+    home = house(folder)
+    expect("library", [card.name for card in home.shelf.cards()], ["double_it"])
+    expect("versions", len(home.shelf.versions("double_it")), 1)
+    audit = AuditLog(home.paths.audit)
+    expect("audit", [(one.approval_id, one.verdict) for one in audit.entries()],
+           [(one.approval_id, one.verdict) for one in verdicts])  # fmt: skip
+    expect("audit chain", audit.verify(), [])
+    expect("notes on the desk", list(home.paths.desk.glob("*")), [])
+
+    spent = [one for one in events if isinstance(one, e.BudgetSpent)]
+    reserved = {one.call_id for one in events if isinstance(one, e.BudgetReserved)}
+    expect("calls that were not settled", reserved - {one.call_id for one in spent}, set())
+    total = round(sum(one.cost_usd or 0 for one in spent), 9)
+    expect("spent", round(spent[-1].total_usd, 9), total)
+    (day,) = home.spend_book("").days().values()
+    expect("the day's book", round(day.usd, 9), total)
+
+    with TinyDB(path) as plain:
+        expect("events for plain TinyDB", len(plain.table("events")), len(after))
+    expect("litter", sorted(one.name for one in path.parent.iterdir() if one.name.endswith(".tmp")), [])
+    return problems

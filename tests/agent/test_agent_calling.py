@@ -6,9 +6,9 @@ import asyncio
 import random
 import statistics
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import msgspec
@@ -31,9 +31,10 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import BudgetExceeded, ModelError, ModelErrorKind
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Candidate, Delta, Message, Model, ModelRequest, Reply
+from alita_tui.spine.ports import Candidate, DayBook, Delta, Message, Model, ModelRequest, Reply
 from alita_tui.spine.values import Usage
 from alita_tui.store.documents import DocumentTable
+from alita_tui.store.spend import SpendBook
 from alita_tui.view.fold import fold_all
 
 REQUEST = ModelRequest(role="orchestrator", system="s", messages=(Message(role="user", text="go"),))
@@ -49,6 +50,7 @@ class Desk:
         jitter: float = 0.5,
         history: list[Envelope] | None = None,
         ids: int = 0,
+        book: DayBook | None = None,
     ) -> None:
         self.time = VirtualTime()
         self.bus = Bus("s", Tape(), lambda: datetime(2026, 11, 21, tzinfo=UTC), history=history or ())
@@ -57,7 +59,7 @@ class Desk:
             {"orchestrator": [Candidate(model=model) for model in models]}, self.time, lambda: jitter
         )
         self.questions = Questions(self.bus, parks=True)
-        self.purse = Purse(self.bus, budget or Budget(), self.questions, self.new_id)
+        self.purse = Purse(self.bus, budget or Budget(), self.questions, self.new_id, book=book)
         self.calls = ModelCalls(self.bus, self.router, self.purse, self.new_id, sleep=self.time.sleep)
 
     def new_id(self) -> str:
@@ -204,16 +206,27 @@ def bad_day(dice: random.Random) -> list[PlayedModel]:
 
 
 class Life:
-    """One seed: calls alone and side by side, pauses, processes that die in the middle."""
+    """One seed: tasks with calls alone and side by side, pauses, processes that die in the middle."""
 
-    def __init__(self, seed: int) -> None:
-        self.dice = random.Random(seed)
-        self.models = bad_day(self.dice)
-        self.cap = Cap(
-            usd=self.dice.choice([None, 0.1, 0.3]), tokens=self.dice.choice([None, 20_000, 60_000])
+    def __init__(
+        self, seed: int, book: Callable[[], DayBook | None] = lambda: None, day: Cap | None = None
+    ) -> None:
+        self.dice = dice = random.Random(seed)
+        self.models = bad_day(dice)
+        self.book = book
+        self.budget = Budget(
+            task=Cap(usd=dice.choice([None, 0.05]), tokens=dice.choice([None, 18_000])),
+            session=Cap(usd=dice.choice([None, 0.1, 0.3]), tokens=dice.choice([None, 20_000, 60_000])),
+            day=day or Cap(),
         )
-        self.desk = Desk(*self.models, budget=Budget(session=self.cap))
+        self.desk = Desk(*self.models, budget=self.budget, book=book())
         self.ends: Counter[str] = Counter()
+
+    @property
+    def billed(self) -> tuple[float, int]:
+        """Money and tokens that the providers have on their bills."""
+        money = sum(model.price(model.spent) or 0.0 for model in self.models)
+        return money, sum(model.spent.input_tokens + model.spent.output_tokens for model in self.models)
 
     async def ask(self, *, alone: bool = False) -> None:
         attempts, slept = sum(model.attempts for model in self.models), self.desk.time.slept
@@ -236,18 +249,24 @@ class Life:
         kept = list(self.desk.bus.history)
         asking.cancel()
         await asyncio.wait((asking,))
-        self.desk = Desk(*self.models, budget=Budget(session=self.cap), history=kept, ids=self.desk.ids)
+        self.desk = Desk(
+            *self.models, budget=self.budget, history=kept, ids=self.desk.ids + 100, book=self.book()
+        )
 
     async def live(self) -> None:
-        for _ in range(self.dice.randint(1, 4)):
-            match self.dice.choice("aaasd"):
-                case "a":
-                    await self.ask(alone=True)
-                case "s":
-                    await asyncio.gather(*(self.ask() for _ in range(self.dice.randint(2, 3))))
-                case "d":
-                    await self.die()
-            self.desk.time.now += self.dice.choice([0.0, 1.0, 25.0, 100.0])
+        for number in range(self.dice.randint(1, 4)):
+            await self.desk.bus.emit(e.TaskSubmitted(task_id=f"t{number}", text="go"))
+            before = self.billed
+            for what in self.dice.choices("aaasd", k=self.dice.randint(1, 2)):
+                match what:
+                    case "a":
+                        await self.ask(alone=True)
+                    case "s":
+                        await asyncio.gather(*(self.ask() for _ in range(self.dice.randint(2, 3))))
+                    case "d":
+                        await self.die()
+                self.desk.time.now += self.dice.choice([0.0, 1.0, 25.0, 100.0])
+            within(self.budget.task, self.billed[0] - before[0], self.billed[1] - before[1])
 
     def check(self) -> None:
         """Every event once and in its place; never more billed than the caps allow."""
@@ -258,10 +277,12 @@ class Life:
         )
         assert set(ended) <= set(reserved) and set(paid) <= set(reserved)
         assert all(count == 1 for counts in (reserved, ended, paid) for count in counts.values())
-        tokens = sum(model.spent.input_tokens + model.spent.output_tokens for model in self.models)
-        assert self.cap.tokens is None or tokens <= self.cap.tokens
-        money = sum(model.price(model.spent) or 0.0 for model in self.models)
-        assert self.cap.usd is None or money <= self.cap.usd + 1e-9
+        within(self.budget.session, *self.billed)
+
+
+def within(cap: Cap, usd: float, tokens: int) -> None:
+    assert cap.tokens is None or tokens <= cap.tokens
+    assert cap.usd is None or usd <= cap.usd + 1e-9
 
 
 async def test_ten_thousand_schedules_of_faults_end_in_an_answer_or_a_clear_stop() -> None:
@@ -272,6 +293,27 @@ async def test_ten_thousand_schedules_of_faults_end_in_an_answer_or_a_clear_stop
         life.check()
         ends += life.ends
     assert min(ends["answer"], ends["stop"], ends["budget"]) > 1000
+
+
+async def test_the_days_cap_holds_over_the_sessions_and_processes_that_share_it(tmp_path: Path) -> None:
+    ends: Counter[str] = Counter()
+    for seed in range(100):
+        opened: list[SpendBook] = []
+
+        def book(session: str) -> SpendBook:
+            opened.append(SpendBook(tmp_path / f"{seed}.json", session, lambda: date(2026, 11, 21)))  # noqa: B023
+            return opened[-1]  # noqa: B023
+
+        day = Cap(usd=(None, 0.2)[seed % 2], tokens=(30_000, None, 50_000)[seed % 3])
+        lives = [Life(seed + n, lambda n=n: book(f"s{n}"), day) for n in (0, 50_000)]  # type: ignore[misc]
+        await asyncio.gather(*(life.live() for life in lives))
+        for life in lives:
+            life.check()
+            ends += life.ends
+        within(day, *(sum(parts) for parts in zip(*(life.billed for life in lives), strict=True)))
+        for one in opened:
+            one.close()
+    assert min(ends["answer"], ends["budget"]) > 60
 
 
 async def test_a_model_that_takes_more_than_was_thought_breaks_a_cap_by_that_one_call_only() -> None:
@@ -292,27 +334,36 @@ async def test_a_model_that_takes_more_than_was_thought_breaks_a_cap_by_that_one
         assert greedy.spent.input_tokens - before == calls * one_call <= cap + one_call
 
 
-async def test_half_most_and_all_of_a_cap_are_told_once() -> None:
+@pytest.mark.parametrize("unit", ["usd", "tokens"])
+@pytest.mark.parametrize("scope", ["task", "session", "day"])
+async def test_half_most_and_all_of_a_cap_are_told_once(tmp_path: Path, scope: str, unit: str) -> None:
+    takes = iter([3000, 1000, 1000])  # a thousand tokens cost a cent
+    used = PlayedModel("p:a", steady, usage=lambda _: Usage(output_tokens=next(takes)))
+    request = msgspec.structs.replace(REQUEST, max_tokens=500)
+    cap = Cap(usd=0.05) if unit == "usd" else Cap(tokens=5000)
+    book = SpendBook(tmp_path / "spend.json", "s", lambda: date(2026, 11, 21))
+    desk = Desk(used, budget=Budget(**{scope: cap}), book=book)
+    await desk.bus.emit(e.TaskSubmitted(task_id="t", text="go"))
+    with pytest.raises(BudgetExceeded):
+        for _ in range(99):
+            await desk.calls.ask(request)
+    book.close()
+    told = [(notice.level, notice.text) for notice in desk.events(e.NoticeRaised)]
+    amounts = (
+        ("$0.03", "$0.04", "$0.05") if unit == "usd" else ("3,000 tokens", "4,000 tokens", "5,000 tokens")
+    )
+    assert told == [
+        (level, f"{share} % of what the {scope} may cost is spent: {now} of {amounts[-1]}.")
+        for level, share, now in zip(("info", "warning", "warning"), (50, 80, 100), amounts, strict=True)
+    ]
+
+
+async def test_nothing_is_told_below_half_of_a_cap() -> None:
     desk = Desk(PlayedModel("p:a", steady), budget=Budget(session=Cap(tokens=9000), task=Cap(usd=1000.0)))
     with pytest.raises(BudgetExceeded):
         for _ in range(99):
             await desk.calls.ask(REQUEST)
     assert desk.events(e.NoticeRaised) == []  # the estimate is far above what is used
-    used = PlayedModel(
-        "p:a", steady, usage=lambda request: Usage(input_tokens=10, output_tokens=request.max_tokens)
-    )
-    desk = Desk(used, budget=Budget(session=Cap(tokens=2100)))
-    small = ModelRequest(
-        role="orchestrator", system="", messages=(Message(role="user", text="go"),), max_tokens=490
-    )
-    with pytest.raises(BudgetExceeded):
-        for _ in range(99):
-            await desk.calls.ask(small)
-    told = [notice.text for notice in desk.events(e.NoticeRaised)]
-    assert told == [
-        "50 % of what the session may cost is spent: 1,500 tokens of 2,100 tokens.",
-        "80 % of what the session may cost is spent: 2,000 tokens of 2,100 tokens.",
-    ]
 
 
 async def test_what_has_no_price_is_said_and_counts_in_tokens() -> None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 
+from alita_tui.agent.budget import Budget
+from alita_tui.agent.calling import ModelCalls
+from alita_tui.agent.purse import Purse
+from alita_tui.agent.questions import Questions
+from alita_tui.llm.router import Router
+from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError, ModelErrorKind
-from alita_tui.spine.ports import Delta, ModelRequest, Reply
+from alita_tui.spine.ports import Candidate, DayBook, Delta, Message, Model, ModelRequest, Reply
 from alita_tui.spine.values import ToolRequest, Usage
 
 
@@ -38,12 +46,14 @@ class PlayedModel:
         *,
         usd: float | None = 0.01,
         usage: Callable[[ModelRequest], Usage] = lambda _: Usage(input_tokens=100, output_tokens=20),
+        takes: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0),
     ) -> None:
-        """`usd` is the price of a thousand tokens."""
+        """`usd` is the price of a thousand tokens; `takes` is waited for before a call comes to anything."""
         self._name = name
         self._plan = plan
         self._usd = usd
         self._usage = usage
+        self._takes = takes
         self.attempts = 0
         self.spent = Usage()
         """What a provider would bill: whole replies only."""
@@ -61,7 +71,7 @@ class PlayedModel:
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         self.attempts += 1
-        await asyncio.sleep(0)
+        await self._takes()
         error = self._plan()
         if error is not None and error.kind != "truncated":
             raise error
@@ -91,3 +101,65 @@ class Tape:
 
 def fault(kind: ModelErrorKind, retry_after: float | None = None) -> ModelError:
     return ModelError(kind, f"a: it is {kind}", hint="mend it", retry_after=retry_after)
+
+
+REQUEST = ModelRequest(role="orchestrator", system="s", messages=(Message(role="user", text="go"),))
+
+
+class Desk:
+    """One session's calls over played models."""
+
+    def __init__(
+        self,
+        *models: Model,
+        budget: Budget | None = None,
+        jitter: float = 0.5,
+        history: list[Envelope] | None = None,
+        ids: int = 0,
+        book: DayBook | None = None,
+    ) -> None:
+        self.time = VirtualTime()
+        self.bus = Bus("s", Tape(), lambda: datetime(2026, 11, 21, tzinfo=UTC), history=history or ())
+        self.ids = ids
+        self.router = Router(
+            {"orchestrator": [Candidate(model=model) for model in models]}, self.time, lambda: jitter
+        )
+        self.questions = Questions(self.bus, parks=True)
+        self.purse = Purse(self.bus, budget or Budget(), self.questions, self.new_id, book=book)
+        self.calls = ModelCalls(self.bus, self.router, self.purse, self.new_id, sleep=self.time.sleep)
+
+    def new_id(self) -> str:
+        self.ids += 1
+        return f"id{self.ids}"
+
+    def events(self, kind: type) -> list:
+        return [envelope.event for envelope in self.bus.history if isinstance(envelope.event, kind)]
+
+
+def steady() -> ModelError | None:
+    return None
+
+
+async def dead_minute(kind: ModelErrorKind, seed: int) -> tuple[int, list[float], bool]:
+    """A first model that is dead for a minute, and a second one that is well, asked about once a second.
+
+    How often the dead one was asked, the seconds that it added to each call (its attempts of up to 0.3
+    seconds, and waits), and whether it serves again later.
+    """
+    dice = random.Random(seed)
+    dead = PlayedModel(
+        "p:a",
+        lambda: fault(kind) if desk.time.now < 60 else None,
+        takes=lambda: desk.time.sleep(dice.uniform(0.0, 0.3)),
+    )
+    desk = Desk(dead, PlayedModel("p:b", steady))
+    desk.router.jitter = dice.random
+    added = []
+    while desk.time.now < 60:
+        before = desk.time.slept
+        await desk.calls.ask(REQUEST)
+        added.append(desk.time.slept - before)
+        desk.time.now += dice.uniform(0.2, 1.8)
+    attempts = dead.attempts
+    desk.time.now += 160  # the longest wait that three failures lead to
+    return attempts, added, (await desk.calls.ask(REQUEST)).model == "p:a"

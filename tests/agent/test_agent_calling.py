@@ -8,7 +8,7 @@ import statistics
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -16,62 +16,21 @@ import pytest
 from servers.lab import CALL, open_lab
 from servers.openai_server import OpenAIServer
 from servers.wire import Fault
-from simulation import PlayedModel, Tape, VirtualTime, fault
+from simulation import REQUEST, Desk, PlayedModel, dead_minute, fault, steady
 
 from alita_tui.agent.budget import Budget, Cap
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.estimate import worst
-from alita_tui.agent.purse import Purse
-from alita_tui.agent.questions import Questions
 from alita_tui.llm.cache import ReplyStore
 from alita_tui.llm.prices import price
-from alita_tui.llm.router import Router
 from alita_tui.spine import events as e
-from alita_tui.spine.bus import Bus
-from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import BudgetExceeded, ModelError, ModelErrorKind
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Candidate, DayBook, Delta, Message, Model, ModelRequest, Reply
+from alita_tui.spine.ports import DayBook, Delta, Message, ModelRequest, Reply
 from alita_tui.spine.values import Usage
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.spend import SpendBook
 from alita_tui.view.fold import fold_all
-
-REQUEST = ModelRequest(role="orchestrator", system="s", messages=(Message(role="user", text="go"),))
-
-
-class Desk:
-    """One session's calls over played models."""
-
-    def __init__(
-        self,
-        *models: Model,
-        budget: Budget | None = None,
-        jitter: float = 0.5,
-        history: list[Envelope] | None = None,
-        ids: int = 0,
-        book: DayBook | None = None,
-    ) -> None:
-        self.time = VirtualTime()
-        self.bus = Bus("s", Tape(), lambda: datetime(2026, 11, 21, tzinfo=UTC), history=history or ())
-        self.ids = ids
-        self.router = Router(
-            {"orchestrator": [Candidate(model=model) for model in models]}, self.time, lambda: jitter
-        )
-        self.questions = Questions(self.bus, parks=True)
-        self.purse = Purse(self.bus, budget or Budget(), self.questions, self.new_id, book=book)
-        self.calls = ModelCalls(self.bus, self.router, self.purse, self.new_id, sleep=self.time.sleep)
-
-    def new_id(self) -> str:
-        self.ids += 1
-        return f"id{self.ids}"
-
-    def events(self, kind: type) -> list:
-        return [envelope.event for envelope in self.bus.history if isinstance(envelope.event, kind)]
-
-
-def steady() -> ModelError | None:
-    return None
 
 
 async def test_failing_over_keeps_the_conversation_and_is_told() -> None:
@@ -105,23 +64,18 @@ async def test_a_stream_that_broke_leaves_no_half_of_a_call() -> None:
     assert len(desk.events(e.ModelReplied)) == 1
 
 
-@pytest.mark.parametrize("kind", ["connection", "server", "overloaded", "truncated"])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "kind", ["connection", "server", "overloaded", "truncated", "rate_limit", "malformed"]
+)
 async def test_a_provider_that_is_dead_for_a_minute_is_asked_three_times_at_most(
-    kind: ModelErrorKind,
+    kind: ModelErrorKind, seed: int
 ) -> None:
-    dead = PlayedModel("p:a", lambda: fault(kind) if desk.time.now < 60 else None)
-    desk = Desk(dead, PlayedModel("p:b", steady), jitter=0.999)
-    added = []
-    while desk.time.now < 60:
-        before = desk.time.slept
-        await desk.calls.ask(REQUEST)
-        added.append(desk.time.slept - before)
-        desk.time.now += 1.0
-    assert dead.attempts <= 3
+    attempts, added, back = await dead_minute(kind, seed)
+    assert attempts <= 3
     assert statistics.median(added) <= 0.2
-    assert max(added) <= 1.5
-    desk.time.now = 200
-    assert (await desk.calls.ask(REQUEST)).model == "p:a"
+    assert 0 < max(added) <= 1.5
+    assert back
 
 
 async def test_a_dead_server_is_left_alone_and_found_again_over_the_wire() -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.bench_console import console as trace  # the folder above is on the path only now
+from benchmarks.bench_router import router
 from benchmarks.bench_sandbox import sandbox
 from benchmarks.bench_sessions import sessions
 
@@ -194,6 +195,7 @@ def main() -> None:
         console(results, environ)
         sessions(results, row)
         trace(results, row)
+        router(results, row)
         sandbox(results, row)
     Path("build").mkdir(exist_ok=True)
     Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")

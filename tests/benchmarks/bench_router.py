@@ -1,0 +1,21 @@
+"""A dead provider before a well one: what it adds to the calls, on a clock that only waiting moves."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+from collections.abc import Callable
+
+from simulation import dead_minute
+
+Row = Callable[..., dict[str, float | str | None]]
+
+
+def router(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
+    """Seconds that a provider that is dead for a minute adds to a call, over kinds of failure and seeds."""
+    kinds = ("connection", "server", "overloaded", "truncated")
+    days = [asyncio.run(dead_minute(kind, seed)) for kind in kinds for seed in range(50)]
+    added = [seconds for _, calls, _ in days for seconds in calls]
+    results["router.dead_added_median"] = row(statistics.median(added), "s")
+    results["router.dead_added_worst"] = row(max(added), "s")
+    results["router.dead_attempts_worst"] = row(max(attempts for attempts, _, _ in days), "")

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from alita_tui.sandbox.policy import SandboxSettings
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.desk import Desk
+    from alita_tui.store.labels import Labels
+    from alita_tui.store.search import SessionSearch
     from alita_tui.store.sessions import SessionFile, SessionShelf
     from alita_tui.store.spend import SpendBook
     from alita_tui.toolsmith.gate import Decision
@@ -86,6 +88,22 @@ class House:
 
         self.paths.prepare()
         return SessionShelf(self.paths.sessions, now)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """What the person added to sessions."""
+        from alita_tui.store.documents import DocumentTable
+        from alita_tui.store.labels import Labels
+
+        self.paths.prepare()
+        return Labels(DocumentTable(self.paths.labels, "labels"), now)
+
+    @cached_property
+    def session_search(self) -> SessionSearch:
+        """Search over the text of all sessions."""
+        from alita_tui.store.search import SessionSearch
+
+        return SessionSearch(self.paths.session_search, self.sessions)
 
     @cached_property
     def desk(self) -> Desk:

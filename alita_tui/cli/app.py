@@ -52,7 +52,7 @@ def root(
 
 def _commands() -> None:
     """Hang the commands on the tree; each module imports what it needs when it is called."""
-    from alita_tui.cli import builds, machine, models, sandbox, sessions, tasks, tools
+    from alita_tui.cli import builds, machine, models, sandbox, sessions, shelf, tasks, tools
 
     app.command("run")(tasks.run)
     app.command("resume")(tasks.resume)
@@ -62,6 +62,16 @@ def _commands() -> None:
     app.command("setup")(machine.setup)
     app.add_typer(builds.app, name="builds")
     app.add_typer(tools.app, name="tools")
+    for tends in (
+        shelf.search,
+        shelf.rename,
+        shelf.tag,
+        shelf.archive,
+        shelf.delete,
+        shelf.restore,
+        shelf.compare,
+    ):
+        sessions.app.command(tends.__name__)(tends)
     app.add_typer(sessions.app, name="sessions")
     app.add_typer(sandbox.app, name="sandbox")
     app.add_typer(models.app, name="models")

@@ -15,21 +15,46 @@ Which = Annotated[str | None, typer.Argument(help="An id, its beginning, or a fi
 
 
 @app.command("list")
-def list_sessions(context: typer.Context, json: Json = False) -> None:
+def list_sessions(
+    context: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="The archived ones, too.")] = False,
+    tag: Annotated[str, typer.Option("--tag", help="Only those with this tag.", metavar="TAG")] = "",
+    json: Json = False,
+) -> None:
     """List the sessions, newest first."""
+    from msgspec import to_builtins
+
+    from alita_tui.store.labels import Label
     from alita_tui.wiring import House
 
-    found = House.open(context.obj).sessions.list()
+    house = House.open(context.obj)
+    labels = house.labels.all()
+    listed = [
+        (one, labels.get(one.session_id, Label(session_id=one.session_id))) for one in house.sessions.list()
+    ]
+    found = [
+        (one, label)
+        for one, label in listed
+        if (everything or not label.archived) and (not tag or tag.lstrip("#").lower() in label.tags)
+    ]
     if json:
-        json_document(found)
+        json_document([{**to_builtins(one), "label": label} for one, label in found])
     elif not found:
-        typer.echo("There is no session yet.")
+        typer.echo("There is no session yet." if not listed else "No session fits.")
     else:
         rows = (
-            (s.session_id, s.state, s.outcome or "-", str(s.events), f"${s.cost_usd:.2f}", s.title)
-            for s in found
+            (
+                s.session_id,
+                "archived" if label.archived else s.state,
+                s.outcome or "-",
+                str(s.events),
+                str(s.tools_built),
+                f"${s.cost_usd:.2f}",
+                " ".join((label.title or s.title, *(f"#{one}" for one in label.tags))),
+            )
+            for s, label in found
         )
-        table(("ID", "STATE", "LAST TASK", "EVENTS", "COST", "TITLE"), rows)
+        table(("ID", "STATE", "LAST TASK", "EVENTS", "BUILT", "COST", "TITLE"), rows)
 
 
 @app.command()

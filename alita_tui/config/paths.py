@@ -30,6 +30,16 @@ class Paths(Value, frozen=True):
         return self.data / "sessions"
 
     @property
+    def labels(self) -> Path:
+        """Names, tags and bookmarks that the person gave to sessions."""
+        return self.data / "labels.json"
+
+    @property
+    def session_search(self) -> Path:
+        """Full-text index of all sessions."""
+        return self.cache / "sessions.db"
+
+    @property
     def registry(self) -> Path:
         """Index of all tool versions."""
         return self.data / "registry.json"

@@ -25,6 +25,7 @@ from alita_tui.store.lock import is_open
 from alita_tui.store.log import LogStorage
 from alita_tui.store.reading import Restored
 from alita_tui.store.summaries import SessionSummary, summarise
+from alita_tui.store.trash import Trash
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -165,6 +166,7 @@ class SessionShelf:
         self.folder = folder
         self._clock = clock
         self._index = folder / "summaries.cache"
+        self.trash = Trash(folder / "deleted")
 
     def new_id(self) -> str:
         """An unused id; later ones sort after earlier ones, to the second."""
@@ -183,7 +185,7 @@ class SessionShelf:
         """All sessions, the newest first; files that cannot be read are left out."""
         known = self._read_index()
         fresh: dict[str, _Indexed] = {}
-        for path in self._paths():
+        for path in self.paths():
             at = (disk.signature(path), disk.signature(reading.journal_of(path)))
             entry = known.get(path.name)
             if entry is None or entry.at != at:
@@ -207,7 +209,7 @@ class SessionShelf:
         as_path = Path(wanted).expanduser()
         if wanted.endswith(".json") and _exists(as_path):
             return as_path
-        ids = sorted({path.stem for path in self._paths()})
+        ids = sorted({path.stem for path in self.paths()})
         matches = [one for one in ids if one == wanted] or [one for one in ids if one.startswith(wanted)]
         if wanted and len(matches) == 1:
             return self.path(matches[0])
@@ -247,7 +249,23 @@ class SessionShelf:
         file.close()
         return session_id
 
-    def _paths(self) -> set[Path]:
+    def delete(self, wanted: str) -> str:
+        """Take a session off the shelf; gives its id. `restore` brings it back.
+
+        Raises UsageError, StoreLocked while a process has it open, StoreError.
+        """
+        path = self.find(wanted)
+        if path.parent.resolve() != self.folder.resolve():
+            raise UsageError(f"{path} is not on the shelf; it is left as it is.")
+        self.trash.put(path)
+        return path.stem
+
+    def restore(self, session_id: str) -> Path:
+        """Bring a deleted session back. Raises UsageError, StoreError."""
+        return self.trash.restore(self.path(session_id).stem, self.folder)
+
+    def paths(self) -> set[Path]:
+        """The files of all sessions, also of those that have a journal only so far."""
         files = set(self.folder.glob("*.json"))
         orphans = {path.with_suffix("") for path in self.folder.glob("*.json.journal")}
         return {path for path in files | orphans if _ID.fullmatch(path.stem)}

@@ -38,6 +38,8 @@ def mark(envelope: Envelope) -> Mark | None:
             return "error"
         case e.BuildTested(passed=False) | e.NoticeRaised(level="error") | e.UnknownEvent():
             return "error"
+        case e.TaskFinished(outcome="parked"):
+            return None  # what it waits for is marked
         case e.TaskFinished(outcome=outcome):
             return "answer" if outcome == "answered" else "error"
         case _:

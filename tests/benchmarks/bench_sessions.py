@@ -20,7 +20,8 @@ from goldens import walkthrough
 from alita_tui.replay.recording import Recording
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope, encode
-from alita_tui.store.sessions import SessionFile
+from alita_tui.store.search import SessionSearch
+from alita_tui.store.sessions import SessionFile, SessionShelf
 
 Row = Callable[..., dict[str, float | str | None]]
 _AROUND = 2_000
@@ -114,6 +115,25 @@ def _seek(path: Path) -> float:
     return statistics.median(took)
 
 
+def _search(folder: Path) -> float:
+    """Median milliseconds of a search over ten sessions of 1,000 events, after the first one."""
+    shelf = SessionShelf(folder / "searched")
+    events = list(islice(long_session(), 10_000))
+    for number in range(10):
+        part = enumerate(events[number * 1_000 : (number + 1) * 1_000], 1)
+        name = f"of-{number}"
+        shelf.add(name, (msgspec.structs.replace(one, seq=seq, session_id=name) for seq, one in part))
+    search = SessionSearch(folder / "searched.db", shelf)
+    found = search.find("validate")
+    took = []
+    for query in ("email", "validate addr", "a", "nothing like this", "step", "validate_email_addresses") * 5:
+        began = time.perf_counter()
+        search.find(query)
+        took.append((time.perf_counter() - began) * 1000)
+    assert found
+    return statistics.median(took)
+
+
 def sessions(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     """Fill in the figures of long sessions."""
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
@@ -134,4 +154,5 @@ def sessions(results: dict[str, dict[str, float | str | None]], row: Row) -> Non
         results["session.open_100k_cpu_seconds"] = row(opened[100_000][0], "s", opened[1_000][0])
         results["session.open_100k_rss_mb"] = row(opened[100_000][1], "MB")
         large, small = _seek(folder / "of-100000.json"), _seek(folder / "of-1000.json")
+        results["search.10k_ms"] = row(_search(folder), "ms")
         results["replay.seek_100k_vs_1k"] = row(large, "ms", small)

@@ -1,0 +1,110 @@
+"""What a person adds to sessions: names, tags, bookmarks. Kept beside them, so that no record changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import replace
+
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports import Clock, Documents
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+
+_TITLE, _TAG, _NOTE = 120, 30, 400
+
+
+class Bookmark(Value, frozen=True):
+    """A place in a session, with a word on why."""
+
+    seq: Annotated[int, Meta(ge=1)]
+    note: str = ""
+    at: str = ""
+    """When it was set; ISO 8601, UTC."""
+
+
+class Label(Value, frozen=True):
+    """All that was added to one session."""
+
+    session_id: str
+    title: str = ""
+    """Stands in place of the session's own; empty: its own."""
+    tags: tuple[str, ...] = ()
+    archived: bool = False
+    bookmarks: tuple[Bookmark, ...] = ()
+    """In the order of the events."""
+
+
+class Labels:
+    """The labels of all sessions. Every method may raise StoreError."""
+
+    def __init__(self, documents: Documents, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self._documents = documents
+        self._clock = clock
+
+    def all(self) -> dict[str, Label]:
+        """Labels by session; one that cannot be read is passed over."""
+        found: dict[str, Label] = {}
+        for document in self._documents.all():
+            try:
+                label = msgspec.convert(document, Label)
+            except msgspec.ValidationError:
+                continue
+            found[label.session_id] = label
+        return found
+
+    def of(self, session_id: str) -> Label:
+        """The label of one session; an empty one where nothing was added."""
+        return self.all().get(session_id, Label(session_id=session_id))
+
+    def rename(self, session_id: str, title: str) -> Label:
+        """Give a session a title; an empty one gives it its own back."""
+        return self._change(session_id, lambda label: replace(label, title=str(one_line(title, _TITLE))))
+
+    def tag(self, session_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Label:
+        """Add and remove tags. Raises UsageError for what cannot be one."""
+        added, removed = [_tag(one) for one in add], {_tag(one) for one in remove}
+
+        def change(label: Label) -> Label:
+            kept = dict.fromkeys(one for one in (*label.tags, *added) if one not in removed)
+            return replace(label, tags=tuple(sorted(kept)))
+
+        return self._change(session_id, change)
+
+    def archive(self, session_id: str, archived: bool) -> Label:
+        """Take a session out of the list, or put it back."""
+        return self._change(session_id, lambda label: replace(label, archived=archived))
+
+    def bookmark(self, session_id: str, seq: int, note: str | None) -> Label:
+        """Set the bookmark of an event, or write its note anew; None takes it away."""
+
+        def change(label: Label) -> Label:
+            kept = [one for one in label.bookmarks if one.seq != seq]
+            if note is not None:
+                text = str(one_line(note, _NOTE))
+                kept.append(Bookmark(seq=seq, note=text, at=self._clock().isoformat()))
+            return replace(label, bookmarks=tuple(sorted(kept, key=lambda one: one.seq)))
+
+        return self._change(session_id, change)
+
+    def _change(self, session_id: str, change: Callable[[Label], Label]) -> Label:
+        changed = change(self.of(session_id))
+        if changed == Label(session_id=session_id):
+            self._documents.remove(session_id)
+        else:
+            self._documents.put(session_id, msgspec.to_builtins(changed))
+        return changed
+
+
+def _tag(text: str) -> str:
+    tag = str(one_line(text)).strip().lstrip("#").lower()
+    if not tag or len(tag) > _TAG or " " in tag or "," in tag:
+        raise UsageError(
+            f"{one_line(text, 60)!r} is no tag.",
+            hint=f"One word of at most {_TAG} characters, such as 'csv'.",
+        )
+    return tag

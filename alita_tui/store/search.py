@@ -1,0 +1,160 @@
+"""Full-text search over all sessions: an SQLite FTS5 cache that can be made again at any time."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+from alita_tui.store import disk, reading
+from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.view.trace import rows_for
+
+_VERSION = 1
+_SCHEMA = """
+CREATE TABLE files (name TEXT PRIMARY KEY, at TEXT NOT NULL, last INTEGER NOT NULL);
+CREATE VIRTUAL TABLE rows USING fts5(
+    text, session UNINDEXED, seq UNINDEXED, kind UNINDEXED, at UNINDEXED, tokenize='unicode61 remove_diacritics 2'
+);
+"""
+_WORD = re.compile(r"\w+")
+_OPEN, _CLOSE = "\x02", "\x03"
+
+
+class Hit(Value, frozen=True):
+    """An event whose text fits."""
+
+    session_id: str
+    seq: int
+    kind: str
+    """Of its row in the trace."""
+    at: str
+    """ISO 8601, UTC."""
+    pieces: tuple[str, ...]
+    """What stands around the match, on one line; every other piece, from the second on, is what matched."""
+
+
+class SessionSearch:
+    """Meets the search of the console and the command line. Blocks; one thread at a time."""
+
+    def __init__(self, path: Path, shelf: SessionShelf) -> None:
+        self._path = path
+        self._shelf = shelf
+
+    def find(self, query: str, *, limit: int = 100) -> tuple[Hit, ...]:
+        """Events with all words of the query, each a word or its beginning; the best first.
+
+        Takes in what changed since the last time. Raises StoreError.
+        """
+        words = [" ".join(_WORD.findall(part)) for part in query.split()]
+        wanted = " ".join(f'"{word}"*' for word in words if word)
+        if not wanted:
+            return ()
+        with self._opened() as db:
+            found = db.execute(
+                "SELECT session, seq, kind, at, snippet(rows, 0, ?, ?, '…', 16) FROM rows"
+                " WHERE rows MATCH ? ORDER BY rank, session DESC, seq LIMIT ?",
+                (_OPEN, _CLOSE, wanted, limit),
+            ).fetchall()
+        return tuple(
+            Hit(session_id=session, seq=seq, kind=kind, at=at, pieces=_pieces(text))
+            for session, seq, kind, at, text in found
+        )
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """The cache, up to date; made anew once where it is damaged. Raises StoreError."""
+        for last_try in (False, True):
+            try:
+                db = self._open()
+                try:
+                    with db:
+                        self._update(db)
+                    yield db
+                finally:
+                    db.close()
+                return
+            except sqlite3.OperationalError as error:
+                raise StoreError(f"{self._path} cannot be searched: {error}.") from error
+            except sqlite3.DatabaseError as error:
+                if last_try:
+                    raise StoreError(f"{self._path} cannot be searched: {error}.") from error
+                with suppress(OSError):
+                    self._path.unlink()
+
+    def _open(self) -> sqlite3.Connection:
+        disk.make_folder(self._path.parent)
+        try:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, disk.PRIVATE))
+        except OSError as error:
+            raise disk.store_error("written", self._path, error) from error
+        db = sqlite3.connect(self._path, timeout=10)
+        try:
+            if db.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+                db.executescript(
+                    "DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rows;"
+                    f"{_SCHEMA}PRAGMA user_version = {_VERSION};"
+                )
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _update(self, db: sqlite3.Connection) -> None:
+        known = {name: (at, last) for name, at, last in db.execute("SELECT name, at, last FROM files")}
+        now = {path.name: path for path in self._shelf.paths()}
+        for name in known.keys() - now.keys():
+            self._forget(db, name)
+        for name, path in now.items():
+            at = repr((disk.signature(path), disk.signature(reading.journal_of(path))))
+            before, last = known.get(name, ("", 0))
+            if at != before:
+                with suppress(StoreError):  # what cannot be read is not found
+                    self._take_in(db, path, at, last)
+
+    def _take_in(self, db: sqlite3.Connection, path: Path, at: str, last: int) -> None:
+        file = SessionFile.open(path, readonly=True)
+        try:
+            envelopes = file.envelopes()
+        finally:
+            file.close()
+        if not envelopes or (envelopes[-1].seq or 0) < last:  # another file under the same name
+            self._forget(db, path.name)
+            last = 0
+        db.executemany(
+            "INSERT INTO rows (text, session, seq, kind, at) VALUES (?, ?, ?, ?, ?)",
+            _texts((one for one in envelopes if (one.seq or 0) > last), path.stem),
+        )
+        newest = envelopes[-1].seq or 0 if envelopes else 0
+        db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (path.name, at, newest))
+
+    def _forget(self, db: sqlite3.Connection, name: str) -> None:
+        db.execute("DELETE FROM rows WHERE session = ?", (Path(name).stem,))
+        db.execute("DELETE FROM files WHERE name = ?", (name,))
+
+
+def _texts(envelopes: Iterable[Envelope], session: str) -> Iterator[tuple[str, str, int, str, str]]:
+    for one in envelopes:
+        for row in rows_for(one):
+            both = row.title if row.detail.startswith(row.title) else f"{row.title}\n{row.detail}"
+            text = (row.detail or row.title) if both == row.title else both
+            yield text, session, row.seq, row.kind, row.at.isoformat()
+
+
+def _pieces(text: str) -> tuple[str, ...]:
+    """Alternating plain and matched; neutralised again, since the cache is a file that others could write."""
+    parts = re.split(f"[{_OPEN}{_CLOSE}]", text)
+    return tuple(_flat(one) for one in parts)
+
+
+def _flat(text: str) -> str:
+    """One line that keeps the blanks at its ends."""
+    said = str(one_line(text, 400))
+    return f"{' ' if text[:1].isspace() else ''}{said}{' ' if said and text[-1:].isspace() else ''}"

@@ -1,0 +1,82 @@
+"""Deleted sessions, kept for a while: deleting can be undone."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from alita_tui.spine.errors import UsageError
+from alita_tui.store import disk, lock
+from alita_tui.store.reading import journal_of
+
+KEPT_DAYS = 30
+"""Days after which a deleted session goes for good, the next time one is deleted."""
+
+
+class Trash:
+    """A folder below the sessions', with their files as they were."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def ids(self) -> tuple[str, ...]:
+        """The sessions in it, the one deleted last first."""
+        found = {path.name.removesuffix(".journal").removesuffix(".json") for path in self._files()}
+        return tuple(sorted(found, key=self._deleted, reverse=True))
+
+    def put(self, path: Path) -> None:
+        """Take a session in. Raises StoreLocked while a process has it open, StoreError."""
+        self._forget_old()
+        disk.make_folder(self.folder)
+        try:
+            held = lock.take(path, 0.25)
+            try:
+                journal = journal_of(path)
+                if journal.stat().st_size:
+                    self._move(journal, self.folder)
+                else:
+                    journal.unlink()
+                if path.exists():
+                    self._move(path, self.folder)
+                disk.sync_folder(path.parent)
+            finally:
+                os.close(held)
+        except OSError as error:
+            raise disk.store_error("deleted", path, error) from error
+
+    def restore(self, session_id: str, folder: Path) -> Path:
+        """Put a session back into its folder. Raises UsageError where it is not here, StoreError."""
+        path = self.folder / f"{session_id}.json"
+        parts = [one for one in (path, journal_of(path)) if one.exists()]
+        if not parts:
+            raise UsageError(f"There is no deleted session {session_id!r}.")
+        if any((folder / one.name).exists() for one in parts):
+            raise UsageError(f"There is a session {session_id} again; nothing was put back.")
+        try:
+            for one in parts:
+                self._move(one, folder)
+            disk.sync_folder(folder)
+        except OSError as error:
+            raise disk.store_error("put back", path, error) from error
+        return folder / path.name
+
+    def _move(self, path: Path, folder: Path) -> None:
+        os.utime(path)  # counts the days from here
+        path.replace(folder / path.name)
+
+    def _files(self) -> list[Path]:
+        return [*self.folder.glob("*.json"), *self.folder.glob("*.json.journal")]
+
+    def _deleted(self, session_id: str) -> float:
+        path = self.folder / f"{session_id}.json"
+        times = [one.stat().st_mtime for one in (path, journal_of(path)) if one.exists()]
+        return max(times, default=0.0)
+
+    def _forget_old(self) -> None:
+        oldest = time.time() - KEPT_DAYS * 86400
+        for path in self._files():
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()

@@ -1,0 +1,137 @@
+"""Two sessions side by side: how far they are the same, and what differs from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from difflib import SequenceMatcher
+from typing import Literal
+
+import msgspec
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import SafeText, one_line
+from alita_tui.view.fold import fold_all
+from alita_tui.view.queries import mark
+from alita_tui.view.trace import rows_for
+
+_MOVES = frozenset({"task", "action", "approval", "run", "question", "error", "answer"})
+
+
+class Side(msgspec.Struct, frozen=True):
+    """One of the two, in figures."""
+
+    session_id: str
+    title: SafeText
+    started: datetime | None
+    seconds: float
+    """From the first event to the last."""
+    steps: int
+    """Actions the model chose."""
+    calls: int
+    """Model calls."""
+    tokens: int
+    cost_usd: float
+    built: tuple[str, ...]
+    """Tools that joined the library."""
+    used: tuple[tuple[str, int], ...]
+    """Tools that ran, and how often."""
+    errors: int
+    outcome: str
+    """Of the last task; empty where there is none, or where it runs."""
+    answer: SafeText
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A move of both, or of one; an empty side made none here."""
+
+    kind: Literal["same", "differs", "left", "right"]
+    left: SafeText = SafeText("")
+    right: SafeText = SafeText("")
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """Both, and their moves in line."""
+
+    left: Side
+    right: Side
+    common: int
+    """Events at the beginning that are the same in both."""
+    moves: tuple[Pair, ...]
+
+
+def compare(left: Sequence[Envelope], right: Sequence[Envelope]) -> Comparison:
+    """Two sessions side by side."""
+    return Comparison(
+        left=_side(left), right=_side(right), common=_common(left, right), moves=_moves(left, right)
+    )
+
+
+def _side(envelopes: Sequence[Envelope]) -> Side:
+    view = fold_all(envelopes)
+    events = [one.event for one in envelopes]
+    used: dict[str, int] = {}
+    for event in events:
+        if isinstance(event, e.ToolCalled):
+            used[event.name] = used.get(event.name, 0) + 1
+    task = view.task
+    return Side(
+        session_id=view.session_id,
+        title=view.title,
+        started=envelopes[0].at if envelopes else None,
+        seconds=max(0.0, (envelopes[-1].at - envelopes[0].at).total_seconds()) if envelopes else 0.0,
+        steps=sum(isinstance(event, e.ActionChosen) for event in events),
+        calls=view.spend.calls,
+        tokens=view.spend.input_tokens + view.spend.output_tokens,
+        cost_usd=view.spend.total_usd,
+        built=tuple(one_line(event.card.name) for event in events if isinstance(event, e.ToolRegistered)),
+        used=tuple((one_line(name), times) for name, times in used.items()),
+        errors=sum(mark(one) == "error" for one in envelopes),
+        outcome=task.outcome or "" if task else "",
+        answer=(task.answer or task.reason) if task else SafeText(""),
+    )
+
+
+def _common(left: Sequence[Envelope], right: Sequence[Envelope]) -> int:
+    """A fork opens with another first event, and asks under another approval's id: both count as the same."""
+    count = 0
+    for one, other in zip(left, right, strict=False):
+        if one.at != other.at or not _alike(one.event, other.event):
+            break
+        count += 1
+    return count
+
+
+def _alike(one: e.SessionEvent, other: e.SessionEvent) -> bool:
+    match one, other:
+        case (e.SessionOpened(), e.SessionOpened()):
+            return True
+        case (e.ApprovalRequested(digest=digest), e.ApprovalRequested(digest=another)):
+            return digest == another
+        case _:
+            return one == other
+
+
+def _moves(left: Sequence[Envelope], right: Sequence[Envelope]) -> tuple[Pair, ...]:
+    ours, theirs = list(_titles(left)), list(_titles(right))
+    found: list[Pair] = []
+    for what, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        if what == "equal":
+            found += (Pair("same", one, one) for one in ours[a:b])
+            continue
+        both = min(b - a, d - c)
+        found += (
+            Pair("differs", one, other)
+            for one, other in zip(ours[a : a + both], theirs[c : c + both], strict=True)
+        )
+        found += (Pair("left", left=one) for one in ours[a + both : b])
+        found += (Pair("right", right=one) for one in theirs[c + both : d])
+    return tuple(found)
+
+
+def _titles(envelopes: Iterable[Envelope]) -> Iterable[SafeText]:
+    for one in envelopes:
+        yield from (row.title for row in rows_for(one) if row.kind in _MOVES)
+        if isinstance(one.event, e.ToolRegistered):
+            yield from (row.title for row in rows_for(one))

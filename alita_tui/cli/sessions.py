@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from alita_tui.cli.output import json_document, json_line, plain, read_text, table
+from alita_tui.cli.output import json_document, json_line, plain, read_text, table, write_text
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+Format = Literal["html", "markdown", "asciicast", "jsonl"]
 Which = Annotated[str | None, typer.Argument(help="An id, its beginning, or a file; the newest session.")]
 
 
@@ -106,6 +107,35 @@ def fork(
         typer.echo(f"{made} begins here. Go on with: alita --session {made}")
 
 
+@app.command()
+def export(
+    context: typer.Context,
+    session: Which = None,
+    form: Annotated[Format, typer.Option("--format", help="html plays itself, without a network.")] = "html",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="A file; - prints it.", metavar="FILE", dir_okay=False)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Hand a session on: secrets are taken out, and the file says so."""
+    from alita_tui.replay.export import ENDINGS
+    from alita_tui.replay.export import export as written
+    from alita_tui.wiring import House, recording
+
+    house = House.open(context.obj, strict=False)
+    envelopes = recording(house, session)
+    text = written(envelopes, form, house.redactor().value)
+    if out == Path("-"):
+        typer.echo(text, nl=False)
+        return
+    path = out or Path(f"{envelopes[0].session_id if envelopes else 'session'}.{ENDINGS[form]}")
+    write_text(path, text)
+    if json:
+        json_document({"path": str(path), "format": form, "characters": len(text)})
+    else:
+        typer.echo(f"Wrote {path}. Secrets that are known here are taken out.")
+
+
 @app.command("import")
 def import_session(
     context: typer.Context,
@@ -119,10 +149,10 @@ def import_session(
     from alita_tui.spine.laws import check
     from alita_tui.wiring import House
 
-    sessions = House.open(context.obj).sessions
-    made = sessions.new_id()
-    envelopes = from_jsonl(read_text(file), made)
-    sessions.add(made, envelopes)
+    house = House.open(context.obj, strict=False)
+    made = house.sessions.new_id()
+    envelopes = list(map(house.redactor().value, from_jsonl(read_text(file), made)))
+    house.sessions.add(made, envelopes)
     breaches = check(envelopes)
     if json:
         json_document({"session_id": made, "events": len(envelopes), "breaches": breaches})

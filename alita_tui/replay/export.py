@@ -24,8 +24,7 @@ def export(envelopes: Iterable[Envelope], wanted: Format, redact: Redact) -> str
     """A session as text in a format. Secrets are taken out first, and the text says so."""
     given = [one for one in envelopes if one.durable]
     clean = [redact(one) for one in given]
-    facts = facts_of(clean, redacted=sum(new is not old for new, old in zip(clean, given, strict=True)))
-    return _written(clean, facts, wanted)
+    return _written(clean, facts_of(clean), wanted)
 
 
 def _written(clean: list[Envelope], facts: Facts, wanted: Format) -> str:

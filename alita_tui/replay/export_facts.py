@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
 from alita_tui.spine import events as e
-from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.envelope import Envelope, encode, to_builtins
+from alita_tui.spine.redaction import MARK
 from alita_tui.spine.text import SafeText, one_line
 from alita_tui.view.fold import fold_all
 
@@ -32,9 +34,9 @@ class Facts(msgspec.Struct, frozen=True):
     def note(self) -> str:
         """What redaction did, in a sentence."""
         if not self.redacted:
-            return "Secrets are redacted on export; there was none to take out."
+            return "Secrets are redacted; there was none to take out."
         events = "1 event" if self.redacted == 1 else f"{self.redacted} events"
-        return f"Secrets are redacted on export: something was taken out of {events}."
+        return f"Secrets are redacted: something was taken out of {events}."
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
@@ -52,8 +54,16 @@ class Facts(msgspec.Struct, frozen=True):
         return tuple((label, str(value)) for label, value in found if value)
 
 
-def facts_of(envelopes: Sequence[Envelope], *, redacted: int = 0) -> Facts:
-    """The facts of a session."""
+def line_of(envelope: Envelope) -> str:
+    """An envelope as a line of JSON."""
+    try:
+        return encode(envelope).decode()
+    except UnicodeEncodeError:  # a lone surrogate
+        return json.dumps(to_builtins(envelope))
+
+
+def facts_of(envelopes: Sequence[Envelope]) -> Facts:
+    """The facts of a session from which secrets were taken out, when it was written or now."""
     view = fold_all(envelopes)
     first = envelopes[0] if envelopes else None
     opened = first.event if first and isinstance(first.event, e.SessionOpened) else e.SessionOpened()
@@ -67,5 +77,5 @@ def facts_of(envelopes: Sequence[Envelope], *, redacted: int = 0) -> Facts:
         started=first.at if first else None,
         events=len(envelopes),
         cost_usd=view.spend.total_usd,
-        redacted=redacted,
+        redacted=sum(bool(MARK.search(line_of(one))) for one in envelopes),
     )

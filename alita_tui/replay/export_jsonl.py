@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import msgspec
 
-from alita_tui.replay.export_facts import Facts
-from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
+from alita_tui.replay.export_facts import Facts, line_of
+from alita_tui.spine.envelope import Envelope, decode, from_builtins
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import UnknownEvent
 
@@ -26,7 +26,7 @@ def jsonl(envelopes: Iterable[Envelope], facts: Facts) -> str:
         "redacted_events": facts.redacted,
         "note": facts.note,
     }
-    return "\n".join((json.dumps(head, ensure_ascii=False), *map(_line, envelopes))) + "\n"
+    return "\n".join((json.dumps(head, ensure_ascii=False), *map(line_of, envelopes))) + "\n"
 
 
 def from_jsonl(text: str, session_id: str) -> list[Envelope]:
@@ -67,10 +67,3 @@ def _is_head(line: str) -> bool:
         return _HEAD in msgspec.json.decode(line)
     except (msgspec.DecodeError, TypeError):
         return False
-
-
-def _line(envelope: Envelope) -> str:
-    try:
-        return encode(envelope).decode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return json.dumps(to_builtins(envelope))

@@ -58,6 +58,28 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     assert shell.json("verify", made) == {"breaches": [], "audit": []}
 
 
+def test_no_secret_goes_in_or_out(shell: Shell, tmp_path: Path) -> None:
+    secret = "correct-horse-battery-1234"
+    shell.home.mkdir()
+    (shell.home / ".env").write_text(f"OPENAI_API_KEY={secret}\n")
+    source = tmp_path / "in.jsonl"
+    source.write_text(
+        export(golden("golden-dice-openai"), "jsonl", lambda one: one).replace("roll dice", f"roll {secret}")
+    )
+    made = shell.json("import", str(source))["session_id"]
+    assert secret not in (shell.home / "data" / "sessions" / f"{made}.json").read_text()
+    for form, ending in (("html", "html"), ("markdown", "md"), ("asciicast", "cast"), ("jsonl", "jsonl")):
+        out = tmp_path / f"out.{ending}"
+        said = shell.json(
+            "export", str(FOLDER / "golden-dice-openai.json"), "--format", form, "--out", str(out)
+        )
+        assert said["path"] == str(out) and "Secrets are redacted" in out.read_text()
+        shell.json("export", made, "--format", form, "--out", str(out))
+        assert secret not in out.read_text()
+        assert "[redacted" in out.read_text().replace("\\[", "[")
+        assert out.stat().st_mode & 0o077 == 0
+
+
 def test_people_are_told_in_words(shell: Shell) -> None:
     walk = str(FOLDER / "golden-walkthrough.json")
     made = shell.run("sessions", "fork", walk, "--at", "20")

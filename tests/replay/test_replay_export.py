@@ -58,7 +58,7 @@ def test_what_is_redacted_is_in_no_format_and_each_says_so(wanted: Format) -> No
     assert secret in export(walkthrough(), wanted, same)
     written = export(walkthrough(), wanted, without(secret))
     assert secret not in written
-    assert re.search(r"Secrets are redacted on export: something was taken out of \d+ events", written)
+    assert re.search(r"Secrets are redacted: something was taken out of \d+ events", written)
     if wanted == "asciicast":
         assert "there was none to take out" in "".join(
             json.loads(line)[2] for line in export(walkthrough(), wanted, same).splitlines()[1:]

@@ -12,7 +12,6 @@ from alita_tui.spine.values import Json
 from alita_tui.store import disk
 from alita_tui.store.journal import JournalDB
 
-
 NOTHING = ("", 0.0, 0)
 """No call, no money, no tokens."""
 

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
+from crash.scene import TASKS, house, play
 from tinydb import TinyDB
 
 from alita_tui.spine import events as e
@@ -13,7 +14,6 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.sessions import SessionFile, SessionShelf
-from crash.scene import TASKS, house, play
 
 
 def judge(folder: Path) -> list[str]:

@@ -23,9 +23,10 @@ from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, SandboxUnavailable, UsageError
 from alita_tui.spine.events import ModelRole
+from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Asker, Limits, Progress
 from alita_tui.spine.redaction import Redactor
-from alita_tui.spine.values import Check, MemoryItem
+from alita_tui.spine.values import Check, MemoryItem, SandboxStatus
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget
@@ -436,6 +437,8 @@ class Live:
         history = file.envelopes()
         self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor)
         self.source = LiveSource(history, self.bus.subscribe())
+        self._checked: SandboxStatus | None = None
+        self._served = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
         self._web = house.web()
         self._loop = asyncio.get_running_loop()
@@ -509,10 +512,42 @@ class Live:
         for problem in self._models.problems:
             await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
+        await self._check_sandbox(await self._sandbox.status())
+        self._served.set()
+
+    # --- upkeep: what a person looks at and does around the session --------------------------
+
+    async def look(self) -> Inventory:
+        """See the console's `Upkeep.look`. Raises SandboxUnavailable."""
+        await self._served.wait()
         status = await self._sandbox.status()
+        await self._check_sandbox(status)
+        return await self._sandbox.inventory() if status.available else Inventory(at=now().timestamp())
+
+    async def reap(self) -> tuple[int, int]:
+        """See the console's `Upkeep.reap`. Raises SandboxUnavailable."""
+        await self._served.wait()
+        return await self._sandbox.reap()
+
+    async def rebuild(self) -> None:
+        """See the console's `Upkeep.rebuild`. Raises SandboxUnavailable."""
+        await self._served.wait()
+        await self._check_sandbox(await self._sandbox.rebuild(self._progress))
+
+    async def _check_sandbox(self, status: SandboxStatus) -> None:
+        """Tell the stream when the sandbox is not what it was, and start containers ahead."""
+        if status == self._checked:
+            return
+        self._checked = status
         await self.bus.emit(e.SandboxChecked(status=status))
         if status.available:
+            await self._cool_down()
             self._warming = asyncio.create_task(self._warm_up())
+
+    async def _cool_down(self) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait((self._warming,))
 
     async def _warm_up(self) -> None:
         """Start containers ahead; what stands in the way the first run will say."""
@@ -526,9 +561,7 @@ class Live:
             parts.push_async_callback(self._models.aclose)
             parts.push_async_callback(self._web.close)
             parts.push_async_callback(self._sandbox.close)
-            if self._warming is not None:
-                parts.push_async_callback(asyncio.wait, (self._warming,))
-                parts.callback(self._warming.cancel)
+            parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
             await self.bus.emit(e.SessionClosed())
 

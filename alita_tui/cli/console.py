@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from alita_tui.console.setup import SetupResult
     from alita_tui.spine.commands import Command
     from alita_tui.spine.envelope import Envelope
+    from alita_tui.spine.inventory import Inventory
     from alita_tui.spine.values import ToolRecord
     from alita_tui.wiring import House, Live
 
@@ -85,6 +86,25 @@ class Arriving:
             self.opened.result().send(command)
         else:
             self._early.append(command)
+
+
+class SessionUpkeep:
+    """Meets the console's `Upkeep` once the session is open."""
+
+    def __init__(self, opened: asyncio.Future[Live]) -> None:
+        self._opened = opened
+
+    async def look(self) -> Inventory:
+        """See `Upkeep.look`."""
+        return await (await asyncio.shield(self._opened)).look()
+
+    async def reap(self) -> tuple[int, int]:
+        """See `Upkeep.reap`."""
+        return await (await asyncio.shield(self._opened)).reap()
+
+    async def rebuild(self) -> None:
+        """See `Upkeep.rebuild`."""
+        await (await asyncio.shield(self._opened)).rebuild()
 
 
 class HouseCatalog:
@@ -222,7 +242,11 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
 
     engine = asyncio.create_task(serve(), name="alita engine")
     app = AlitaApp(
-        session_to_be, session_to_be, catalog=HouseCatalog(house, painted), options=_options(house)
+        session_to_be,
+        session_to_be,
+        catalog=HouseCatalog(house, painted),
+        options=_options(house),
+        upkeep=SessionUpkeep(session_to_be.opened),
     )
     engine.add_done_callback(lambda done: app.exit() if not done.cancelled() and done.exception() else None)
     with guarded_screen(house.paths.log):

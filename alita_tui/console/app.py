@@ -18,7 +18,7 @@ from textual.worker import Worker, WorkerState
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.keymap import read_keymap
-from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
+from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
 from alita_tui.console.screens.session import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from alita_tui.console.player import Player
     from alita_tui.console.screens.approval import ApprovalScreen
+    from alita_tui.console.screens.sandbox import SandboxScreen
     from alita_tui.console.screens.spend import SpendScreen
     from alita_tui.console.screens.theme_picker import ThemePicker
     from alita_tui.console.screens.tool import ToolScreen
@@ -64,12 +65,15 @@ class AlitaApp(themes.Themed[Switch | None]):
         *,
         catalog: Catalog,
         options: ConsoleOptions,
+        upkeep: Upkeep | None = None,
         playback: Player | None = None,
     ) -> None:
+        """Without a sink and without upkeep nothing can be done to anything: a recording plays."""
         super().__init__()
         self._stage = Stage(source, lambda view: self.post_message(Advanced(view)))
         self._sink = sink
         self._catalog = catalog
+        self._upkeep = upkeep
         self._options = options
         self._player = _bar(playback)
         self._keys, self._key_problems = read_keymap(options.keymap)
@@ -150,8 +154,8 @@ class AlitaApp(themes.Themed[Switch | None]):
         self.main.draw(message.view)
         if self._review is not None:
             self._review.advance(message.view)
-        elif self._spend is not None:
-            self._spend.advance(message.view)
+        elif self._sheet is not None:
+            self._sheet.advance(message.view)
         for build in pending(message.view):
             if build.approval_id not in self._rung and not self.replaying:
                 self._rung.add(build.approval_id)
@@ -216,13 +220,14 @@ class AlitaApp(themes.Themed[Switch | None]):
             self.exit(chosen)
 
     @property
-    def _spend(self) -> SpendScreen | None:
-        """The sheet of money on top, if it is there."""
+    def _sheet(self) -> SpendScreen | SandboxScreen | None:
+        """A screen on top that is drawn anew with every view, if there is one."""
         if self.screen is self.main:
             return None
+        from alita_tui.console.screens.sandbox import SandboxScreen
         from alita_tui.console.screens.spend import SpendScreen
 
-        return self.screen if isinstance(self.screen, SpendScreen) else None
+        return self.screen if isinstance(self.screen, SpendScreen | SandboxScreen) else None
 
     @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
     async def action_spend(self) -> None:
@@ -242,6 +247,13 @@ class AlitaApp(themes.Themed[Switch | None]):
         """A model that is off is to be asked again."""
         if self._sink is not None:
             self._sink.send(EnableModel(model=message.model))
+
+    def action_sandbox(self) -> None:
+        """Containers, pool, environments, what holds each limit, and the last runs."""
+        from alita_tui.console.screens.sandbox import SandboxScreen
+
+        if self.screen is self.main:
+            self.push_screen(SandboxScreen(self.main.view, self._keys, self._upkeep))
 
     @work(name="settings", group="screen", exclusive=True, exit_on_error=False)
     async def action_settings(self) -> None:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.values import ToolRecord
 
 
@@ -81,6 +82,22 @@ class Catalog(Protocol):
 
     async def preload(self) -> None:
         """Called once after the first paint: import what is slow, in a thread."""
+
+
+class Upkeep(Protocol):
+    """The sandbox around the open session. Every method may raise AlitaError.
+
+    What changes by it for the session is told on the stream: a new status, the progress of a rebuild.
+    """
+
+    async def look(self) -> Inventory:
+        """What is there now; what was missing is looked for again."""
+
+    async def reap(self) -> tuple[int, int]:
+        """Remove what dead sessions left: how many containers and folders."""
+
+    async def rebuild(self) -> None:
+        """Make the base image anew."""
 
 
 class ConsoleOptions(msgspec.Struct, frozen=True):

@@ -14,22 +14,16 @@ from alita_tui.sandbox import environment, image, limits
 from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
-from alita_tui.sandbox.overview import (
-    ContainerRow,
-    EnvironmentRow,
-    container_rows,
-    environment_rows,
-    hold,
-    tidy,
-)
+from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.pool import Pool, PoolRow
+from alita_tui.sandbox.pool import Pool
 from alita_tui.sandbox.remote import Remote, bring
 from alita_tui.sandbox.report import converse
 from alita_tui.sandbox.service import RestError, Service, machine, me
 from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, PoolRow
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
 
@@ -170,7 +164,7 @@ class PodmanSandbox:
         """Containers of every alita here, and installed requirements. Raises SandboxUnavailable."""
         await self._service.ensure()
         try:
-            containers = container_rows(await self._boxes.found(), self.name)
+            containers = container_rows(await self._boxes.found(), self.name, self._pool.ids())
         except RestError as error:
             raise SandboxUnavailable(f"Podman does not list its containers: {error}", hint=FIX) from error
         return containers, await asyncio.to_thread(environment_rows, self._environments)
@@ -187,13 +181,18 @@ class PodmanSandbox:
             await bring(self._host, progress)
         else:
             await image.rebuild(self._host, progress)
-        self._status = None
+        self._status = self._python = None
+        await self._sessions.empty()
+        await self._pool.empty()
+        await self._boxes.close()
+        await image.forget(self._host)
         return await self.status()
 
     async def _tidy(self) -> tuple[int, int]:
         containers = 0
         with suppress(RestError):
             containers = await self._boxes.reap()
+        await image.forget(self._host)
         most = self._host.settings.environments_mb << 20
         if self._host.elsewhere:
             with suppress(RestError):

@@ -7,16 +7,16 @@ while and the next one is asked; a run that was lost half way is reported, never
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from alita_tui.sandbox.engine import EngineLost, PodmanSandbox
-from alita_tui.sandbox.overview import ContainerRow, EnvironmentRow
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.pool import PoolRow
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
+from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
 from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
 
@@ -43,6 +43,7 @@ class Fleet:
         """Without a `broker` nothing is granted to any tool. Raises UsageError for an engine that is none."""
         if not settings.engines:
             raise UsageError("sandbox.engines names no engine.", hint='Write engines = ["local"].')
+        self._settings = settings
         names = tuple(dict.fromkeys(settings.engines))
         self._members = [
             _Member(PodmanSandbox(settings, session_id, engine=name, broker=broker)) for name in names
@@ -102,6 +103,19 @@ class Fleet:
             containers += rows
             environments.update({row.environment: row for row in installed})
         return tuple(containers), tuple(environments.values())
+
+    async def inventory(self) -> Inventory:
+        """What `overview` finds and what waits, at this moment. Raises SandboxUnavailable."""
+        containers, environments = await self.overview()
+        return Inventory(
+            at=time.time(),
+            containers=containers,
+            pool=self.waiting(),
+            environments=environments,
+            hot=self._settings.pool_hot,
+            warm=self._settings.pool_warm,
+            room_bytes=self._settings.environments_mb << 20,
+        )
 
     async def reap(self) -> tuple[int, int]:
         """Remove what dead sessions left: how many containers and folders. Raises SandboxUnavailable."""

@@ -48,6 +48,8 @@ async def rebuild(host: Host, progress: Progress) -> Base:
     Raises SandboxUnavailable that lists what was tried.
     """
     before = await present(host)
+    if before is not None:
+        _note_origin(host, before.digest, before.origin)
     tried: list[str] = []
     ways = [(f"pulling {reference}", "pulled", _pull(reference)) for reference in _references(host)]
     if not host.elsewhere:  # files and package sources are this machine's
@@ -65,14 +67,28 @@ async def rebuild(host: Host, progress: Progress) -> Base:
         base = await present(host)
         if base is not None:
             _note_origin(host, base.digest, origin)
-            if before is not None and before.digest != base.digest:
-                with suppress(SandboxUnavailable):  # another alita's containers may still stand on it
-                    await host.output("podman", "rmi", before.digest.removeprefix("sha256:"))
+            await forget(host)
             return Base(reference=base.reference, digest=base.digest, origin=origin)
     raise SandboxUnavailable(
         "No base image for the sandbox could be had. " + " | ".join(tried),
         hint="Check the network, or set sandbox.image_tar to a root file system with Python in it.",
     )
+
+
+async def forget(host: Host) -> None:
+    """Remove base images that lost their name to a newer one, unless a container still stands on them.
+
+    Raises SandboxUnavailable.
+    """
+    noted = _origins(host)
+    if len(noted) < 2:
+        return
+    nameless = await host.output("podman", "images", "--no-trunc", "--quiet", "--filter", "dangling=true")
+    for digest in set(nameless.split()) & set(noted):
+        with suppress(SandboxUnavailable):
+            await host.output("podman", "rmi", digest.removeprefix("sha256:"))
+            del noted[digest]
+            _write_origins(host, noted)
 
 
 def _references(host: Host) -> tuple[str, ...]:
@@ -156,4 +172,8 @@ def _origins(host: Host) -> dict[str, str]:
 
 def _note_origin(host: Host, digest: str, origin: str) -> None:
     host.prepare()
-    (host.area / "image.json").write_text(json.dumps({**_origins(host), digest: origin}))
+    _write_origins(host, {**_origins(host), digest: origin})
+
+
+def _write_origins(host: Host, noted: dict[str, str]) -> None:
+    (host.area / "image.json").write_text(json.dumps(noted))

@@ -7,46 +7,19 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from alita_tui.sandbox.service import alive, machine
-from alita_tui.spine.values import Value
+from alita_tui.spine.inventory import ContainerRow, EnvironmentRow
 
 
-class ContainerRow(Value, frozen=True):
-    """One container."""
-
-    container: str
-    """Beginning of its id."""
-    session: str
-    environment: str
-    """Beginning of the environment's digest; `base` for the bare image."""
-    state: str
-    """As Podman says it: `running`, `created` …"""
-    since: str
-    """ISO 8601."""
-    orphan: bool = False
-    """True when the alita of this machine that made it is gone."""
-    engine: str = "local"
-    """Where it is, as the settings name it."""
-
-
-class EnvironmentRow(Value, frozen=True):
-    """Installed requirements."""
-
-    environment: str
-    """Beginning of its digest."""
-    packages: tuple[str, ...] = ()
-    size: int = 0
-    """Bytes on disk."""
-    used_at: float = 0.0
-    """Seconds since the epoch."""
-
-
-def container_rows(found: list[dict[str, Any]], engine: str = "local") -> tuple[ContainerRow, ...]:
-    """Rows from an engine's list."""
+def container_rows(
+    found: list[dict[str, Any]], engine: str = "local", waiting: Collection[str] = ()
+) -> tuple[ContainerRow, ...]:
+    """Rows from an engine's list, the newest first; `waiting`: ids of those that wait in the pool."""
     rows = []
     for one in found:
         labels = one.get("Labels") or {}
@@ -55,14 +28,14 @@ def container_rows(found: list[dict[str, Any]], engine: str = "local") -> tuple[
                 container=str(one.get("Id", ""))[:12],
                 session=labels.get("alita.session", ""),
                 environment=labels.get("alita.environment", "base"),
-                state=str(one.get("State", "")),
+                state="waiting" if one.get("Id") in waiting else str(one.get("State", "")),
                 since=str(one.get("Created", "")),
                 engine=engine,
                 orphan=labels.get("alita.machine", machine()) == machine()
                 and not alive(labels.get("alita.owner", "")),
             )
         )
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: row.since, reverse=True))
 
 
 def environment_rows(root: Path) -> tuple[EnvironmentRow, ...]:

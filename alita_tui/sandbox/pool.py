@@ -14,23 +14,11 @@ from typing import Any
 
 from alita_tui.sandbox.box import Box, Boxes, Kind
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.values import Value
+from alita_tui.spine.inventory import PoolRow
 
 _AT_ONCE = 2
 _PATIENCE_SECONDS = 0.25
 """How long a refill waits for the runs of the moment: a run that lasts must not starve the pool."""
-
-
-class PoolRow(Value, frozen=True):
-    """What waits for one environment."""
-
-    environment: str
-    """Beginning of the environment's digest; `base` for the bare image."""
-    hot: int = 0
-    warm: int = 0
-    making: int = 0
-    imports: tuple[str, ...] = ()
-    """What hot ones have imported."""
 
 
 class Stock:
@@ -98,6 +86,15 @@ class Pool:
             for kind, stock in reversed(self._stocks.items())
         )
 
+    def ids(self) -> frozenset[str]:
+        """The containers that wait."""
+        return frozenset(box.container for stock in self._stocks.values() for box in stock.boxes)
+
+    async def empty(self) -> None:
+        """End all that waits; what is being made is not kept either."""
+        while self._stocks:
+            await self._drop(self._stocks.popitem()[1])
+
     async def fill(self, kind: Kind) -> None:
         """Have containers of this kind wait; returns when they do."""
         self._refill(kind, self._stock(kind))
@@ -132,8 +129,7 @@ class Pool:
             maker.cancel()
         while self._makers or self._enders:
             await asyncio.wait(self._makers | self._enders)
-        while self._stocks:
-            await self._drop(self._stocks.popitem()[1])
+        await self.empty()
 
     def _rest(self, kind: Kind) -> None:
         self._busy -= 1

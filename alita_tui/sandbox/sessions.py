@@ -34,6 +34,8 @@ class _Open:
         self.box = box
         self.ready = ready
         self.busy = False
+        self.last = False
+        """True when it is not to be used again."""
 
 
 class Sessions:
@@ -71,12 +73,19 @@ class Sessions:
         except BaseException:
             await asyncio.shield(self._drop(key))
             raise
-        if report.status in _ORDINARY:
+        if report.status in _ORDINARY and not found.last:
             found.ready = asyncio.create_task(_ready(found.box))
             found.busy = False
         else:
             self._spawn(self._drop(key))
         return report
+
+    async def empty(self) -> None:
+        """End those that are idle now, and the others after the call that they have."""
+        for key, session in list(self._open.items()):
+            session.last = True
+            if not session.busy:
+                await self._drop(key)
 
     async def close(self) -> None:
         """End them all."""

@@ -327,6 +327,8 @@ def _run(run_id: str, title: str, envelope: Envelope, report: RunReport) -> Sand
         peak_memory_bytes=report.peak_memory_bytes,
         limits_hit=report.limits_hit,
         truncated=bool(report.truncated),
+        reason=one_line(report.reason, 60),
+        cpu_ms=report.cpu_ms,
         cases=tuple((one_line(case.name), case.passed) for case in report.cases),
     )
 

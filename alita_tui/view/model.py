@@ -158,6 +158,9 @@ class SandboxRun(msgspec.Struct, frozen=True, gc=False):
     peak_memory_bytes: int
     limits_hit: tuple[LimitHit, ...]
     truncated: bool
+    reason: SafeText = SafeText("")
+    """Why it did not end well, in a word or two."""
+    cpu_ms: float = 0.0
     cases: tuple[tuple[str, bool], ...] = ()
     """Self-tests as (name, passed)."""
 

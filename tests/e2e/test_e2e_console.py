@@ -15,7 +15,11 @@ from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.screens.approval import ApprovalScreen
+from alita_tui.console.screens.sandbox import SandboxScreen
 from alita_tui.console.widgets.code import CodeView
+from alita_tui.console.widgets.inked import text_of
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.console.widgets.trace import Trace
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
@@ -54,6 +58,23 @@ def model(request: pytest.FixtureRequest, shell, monkeypatch: pytest.MonkeyPatch
         yield request.param
 
 
+async def look_at_the_sandbox(pilot: Pilot) -> None:
+    """Its screen shows what is really there, and clears up when it is told to."""
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: isinstance(pilot.app.screen, SandboxScreen))
+    sheet, said = pilot.app.screen.query_one("#sheet", Sheet), pilot.app.screen.query_one("#said", Plain)
+
+    def told() -> str:
+        return "\n".join(text_of(row.gutter + row.body) for row in sheet.rows)
+
+    await until(pilot, lambda: "email_validator" in told() and "this session" in told())
+    assert "validate_email_addresses" in told() and "warm" in told() and "RLIMIT_NPROC" in told()
+    await pilot.press("x")
+    await until(pilot, lambda: str(said.content).startswith("Removed "))
+    await pilot.press("escape")
+    await until(pilot, lambda: not isinstance(pilot.app.screen, SandboxScreen))
+
+
 async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
     house = House.open(shell.home, {"model": model})
     build, reuse, _ = SCRIPT.tasks
@@ -72,6 +93,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
         opened,
         catalog=HouseCatalog(house),
         options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
+        upkeep=opened,
     )
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
@@ -98,6 +120,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
         await until(pilot, lambda: len(app.main.view.tasks) == 2 and app.main.view.tasks[1].outcome)
         assert app.main.view.tasks[1].outcome == "answered"
         assert len(app.main.view.builds) == 1, "the second task builds nothing"
+        await look_at_the_sandbox(pilot)
         await until(pilot, lambda: app.main.view.seq == opened.bus.last_seq)
         shown = app.main.view
         drawn = lines(app.main.query_one(Trace))

@@ -12,10 +12,12 @@ import msgspec
 import pytest
 
 from alita_tui.sandbox import image
+from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.service import alive, me
+from alita_tui.spine.ports import Job, Limits
 
 
 def environment(root: Path, name: str, size: int, used: float) -> Path:
@@ -69,6 +71,51 @@ def test_a_container_of_a_dead_alita_is_an_orphan() -> None:
     assert (mine.container, mine.session, mine.environment, mine.orphan) == ("a" * 12, "s", "base", False)
     assert other.orphan
     assert alive(me()) and not alive("") and not alive("x.y")
+
+
+def test_what_waits_in_the_pool_is_told_from_what_runs() -> None:
+    labels = {"alita.session": "s", "alita.owner": me()}
+    found = [
+        {"Id": "a" * 64, "Labels": labels, "State": "running", "Created": "2026-11-20T09:30:00Z"},
+        {"Id": "b" * 64, "Labels": labels, "State": "running", "Created": "2026-11-20T09:31:00Z"},
+    ]
+    rows = container_rows(found, "local", {"a" * 64})
+    assert [(row.container[0], row.state) for row in rows] == [("b", "running"), ("a", "waiting")]
+
+
+@pytest.mark.podman
+async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings: SandboxSettings) -> None:
+    folder = Path("/var/tmp") / f"alita-test-{os.getpid()}-image"
+    tag, tar = f"localhost/alita-test-{os.getpid()}-2:1", folder / "base.tar"
+    own = msgspec.structs.replace(
+        settings, area=str(folder), tag=tag, pull=False, image_tar=str(tar), pool_hot=1, pool_warm=1
+    )
+    host, sandbox = Host(own), Fleet(own, "rebuilt")
+    job = Job(run_id="one", module="one_tool", code="def run() -> int:\n    return 7\n")
+    folder.mkdir()
+    host.give(folder)
+    try:
+        await host.output("podman", "tag", settings.tag, tag)
+        made = (await host.output("podman", "create", tag, "true")).split()[-1]
+        await host.output("podman", "export", "--output", str(tar), made)
+        await host.output("podman", "rm", made)
+        before = await sandbox.status()
+        await sandbox.warm_up(Limits(), lambda *_: None)
+        seen = await sandbox.inventory()
+        mine = [row for row in seen.containers if row.session == "rebuilt"]
+        assert [row.state for row in mine] == ["waiting", "waiting"]
+        assert [(row.environment, row.warm) for row in seen.pool] == [("base", 2)]
+        assert (seen.hot, seen.warm, seen.room_bytes) == (1, 1, settings.environments_mb << 20)
+        told: list[str] = []
+        after = await sandbox.rebuild(lambda work, *_: told.append(work))
+        assert told == ["Importing base.tar"]
+        assert (after.image_origin, after.image_digest == before.image_digest) == ("imported", False)
+        assert not (await sandbox.inventory()).pool
+        assert (await sandbox.run(job, lambda *_: None, lambda *_: None)).result == 7
+    finally:
+        await sandbox.close()
+        await host.output("podman", "rmi", "--force", tag)
+        shutil.rmtree(folder)
 
 
 @pytest.mark.podman

@@ -426,6 +426,7 @@ class Live:
         from alita_tui.agent.purse import Purse
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
+        from alita_tui.registry.lent import LendingShelf
         from alita_tui.toolsmith.gate import Gate
         from alita_tui.toolsmith.proving import Prover
         from alita_tui.toolsmith.smith import Smith
@@ -456,13 +457,14 @@ class Live:
         )
         broker = house.broker(self._brokered, asker)
         self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
+        shelf = LendingShelf(house.shelf)
         gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
         prover = Prover(self.bus, self._sandbox, limits=house.limits, progress=self._progress)
         smith = Smith(
             self.bus,
             asker,
             prover,
-            house.shelf,
+            shelf,
             gate,
             max_repairs=budget.max_repairs,
             model_name=models.name,
@@ -473,7 +475,7 @@ class Live:
             asker,
             smith,
             gate,
-            house.shelf,
+            shelf,
             self._sandbox,
             house.memory,
             self._web,

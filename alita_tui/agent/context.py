@@ -81,15 +81,16 @@ class _Writer:
                 self._result(action_id, f"The person answered: {text}")
             case e.BuildStarted(build_id=build_id, action_id=action_id):
                 self._builds[build_id] = action_id
-            case e.ToolRegistered(build_id=build_id, card=card):
+            case e.ToolRegistered(build_id=build_id, card=card, lasting=lasting):
+                where = "is in the library" if lasting == "library" else "may be used for this task only"
                 self._result(
                     self._builds.get(build_id, ""),
-                    f"Approved: {card.name} v{card.version} is in the library. Use run_tool to run it.",
+                    f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it.",
                 )
             case e.BuildFailed(build_id=build_id, reason=reason):
                 self._result(self._builds.get(build_id, ""), f"The build failed: {reason}", error=True)
-            case e.ApprovalResolved(build_id=build_id, verdict="rejected", reason=reason):
-                said = f"The person rejected this build: {reason or 'no reason given'}"
+            case e.ApprovalResolved(build_id=build_id, verdict="rejected" | "banned" as verdict):
+                said = f"The person {verdict} this build: {event.why or 'no reason given'}"
                 self._result(self._builds.get(build_id, ""), said, error=True)
             case e.ToolCalled(call_id=call_id, action_id=action_id):
                 self._calls[call_id] = action_id

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from importlib.resources import files
 from typing import Literal, Protocol
 
@@ -263,6 +263,8 @@ class Orchestrator:
         )  # fmt: skip
         if ended.outcome in ("parked", "budget"):  # it goes on when the session is resumed
             return
+        if self._shelf.give_back():
+            await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
         if ended.outcome in ("failed", "stuck", "step_limit") and (recipe := self._followed(task_id)):
             await asyncio.to_thread(self._memory.recipe_failed, recipe)
         for item in await asyncio.to_thread(self._learn, task_id):
@@ -303,11 +305,29 @@ class Orchestrator:
             "testing",
             "repairing",
             "edited",
+            "retested",
+            "banned",
+            "stopped",
+            "lent",
         )
+        begun = {build_id for build_id in self._begun()}
         for build in view.builds:
-            if build.state in unsettled:
-                await self._note_rejection(build.name, await self._builder.resume(build))
+            if build.build_id in begun and build.state in unsettled:
+                outcome = await self._builder.resume(build)
+                if stopped := await self._settle(build.name, outcome):
+                    return stopped
         return await self._pursue()
+
+    def _begun(self) -> Iterator[str]:
+        """The builds of the newest task."""
+        for envelope in reversed(self._bus.history):
+            match envelope.event:
+                case e.TaskSubmitted():
+                    return
+                case e.BuildStarted(build_id=build_id):
+                    yield build_id
+                case _:
+                    pass
 
     # --- the loop -------------------------------------------------------------------------
 
@@ -418,7 +438,7 @@ class Orchestrator:
                     raise RegistryError(f"Event {seq} holds no observation.")
                 await self._bus.emit(e.LookedBack(action_id=action_id, seq=seq, text=seen), span=action_id)
             case BuildTool():
-                await self._build(action_id, action)
+                return await self._build(action_id, action)
             case RunTool():
                 await self._run_tool(action_id, action)
             case AskUser(question=question):
@@ -433,13 +453,13 @@ class Orchestrator:
             match envelope.event:
                 case e.TaskSubmitted() | e.ToolRegistered() | e.ToolReturned():
                     break
-                case e.ApprovalResolved(verdict="rejected", reason=reason):
-                    return _ended("rejected", reason or "the build was rejected", answer=text)
+                case e.ApprovalResolved(verdict="rejected" | "banned") as verdict:
+                    return _ended("rejected", verdict.why or f"the build was {verdict.verdict}", answer=text)
                 case _:
                     pass
         return _ended("answered", "", answer=text)
 
-    async def _build(self, action_id: str, want: BuildTool) -> None:
+    async def _build(self, action_id: str, want: BuildTool) -> e.TaskFinished | None:
         near, sources = self._research()
         view = fold_all(self._bus.history)
         past = tuple(
@@ -455,13 +475,17 @@ class Orchestrator:
             sources=sources,
             past_rejections=past,
         )
-        outcome = await self._builder.build(order)
-        await self._note_rejection(want.name, outcome)
+        return await self._settle(want.name, await self._builder.build(order))
+
+    async def _settle(self, name: str, outcome: BuildOutcome) -> e.TaskFinished | None:
+        """What a build's end means for the task: a rejection stays as a lesson, a stop ends the run."""
+        if outcome.result == "stopped":
+            return _ended("interrupted", outcome.reason or f"stopped by you at the build of {name}")
+        if outcome.result == "rejected" and outcome.reason:
+            await self._note_rejection(name, outcome)
+        return None
 
     async def _note_rejection(self, name: str, outcome: BuildOutcome) -> None:
-        """A rejection stays as a lesson."""
-        if outcome.result != "rejected" or not outcome.reason:
-            return
         item = MemoryItem(
             item_id=self._new_id(),
             memory="semantic",
@@ -520,7 +544,7 @@ class Orchestrator:
 
         job = Job(
             run_id=call_id, module=action.name, code=record.draft.code, arguments=action.arguments,
-            lock=record.lock, limits=self._policy.run_limits, capabilities=record.draft.capabilities,
+            lock=record.lock, limits=self._policy.run_limits, capabilities=record.granted,
             digest=record.digest,
         )  # fmt: skip
         try:
@@ -575,7 +599,7 @@ class Orchestrator:
                     told.append(text)
                 case e.ToolReturned(report=report):
                     told.append(str(report.result))
-                case e.BuildFailed(reason=reason) | e.ApprovalResolved(reason=reason):
+                case e.BuildFailed(reason=reason) | e.ApprovalResolved(why=reason):
                     told.append(reason)
                 case e.QuestionAnswered(text=text) | e.Steered(text=text):
                     told.append(f"{envelope.seq}{text}")

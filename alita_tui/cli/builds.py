@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from alita_tui.cli.output import json_document, table
-from alita_tui.spine.text import reveal
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import one_line, reveal
+
+if TYPE_CHECKING:
+    from alita_tui.spine.values import Capabilities
+    from alita_tui.store.desk import Desk
+    from alita_tui.view.model import BuildView
 
 app = typer.Typer(help="Builds that wait for your verdict.", no_args_is_help=True, rich_markup_mode=None)
+
+Build = Annotated[str, typer.Argument(help="Its id, or the beginning of it.")]
+Digest = Annotated[
+    str, typer.Option("--digest", metavar="SHA256", help="At least 12 digits of the digest that you saw.")
+]
+Without = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without", metavar="CAPABILITY", help="Do not grant this, such as `secret:TOKEN`; repeatable."
+    ),
+]
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept and read by later builds.")]
 
 
 @app.command("list")
@@ -42,34 +61,29 @@ def list_builds(
 @app.command()
 def show(
     context: typer.Context,
-    build: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
+    build: Build,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show a build whole: code, tests, evidence, digest. Hidden characters are spelled out."""
-    from alita_tui.view.fold import fold_all
-    from alita_tui.view.model import SessionView
     from alita_tui.wiring import House
 
-    parked, envelopes = House.open(context.obj).desk.show(build)
+    desk = House.open(context.obj).desk
+    parked, envelopes = desk.show(build)
     if json:
         json_document({"build": parked, "events": envelopes})
         return
+    made = _folded(desk, parked.build_id)
     typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}")
     typer.echo(f"sha256 {parked.digest}\n")
-    seen = 0
-    view = SessionView()
-    for seen, envelope in enumerate(envelopes, 1):
-        import msgspec
-
-        view = fold_all([msgspec.structs.replace(envelope, seq=seen)], view)
-    made = view.builds[-1]
     typer.echo(f"Goal: {reveal(made.goal)}")
     for miss in made.near_misses:
         typer.echo(f"  near miss {miss.score:.2f}  {reveal(miss.name)}  {reveal(miss.description)}")
     for source in made.sources:
         typer.echo(f"  source {reveal(source.url)}")
-    draft = made.current
-    assert draft is not None
+    draft = made.attempts[-1]
+    typer.echo("\nAsks for")
+    for item in draft.draft.capabilities.items or ("nothing: it computes",):
+        typer.echo(f"  {reveal(item)}")
     typer.echo("\nRequirements")
     for package in draft.lock.packages if draft.lock else ():
         first = package.hashes[0][:23] if package.hashes else ""
@@ -87,45 +101,168 @@ def show(
 @app.command()
 def approve(
     context: typer.Context,
-    build: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
-    digest: Annotated[
-        str, typer.Option("--digest", metavar="SHA256", help="At least 12 digits of the digest that you saw.")
-    ],
+    build: Build,
+    digest: Digest,
+    task_only: Annotated[
+        bool,
+        typer.Option("--task-only", help="For the task that asked for it; it does not join the library."),
+    ] = False,
+    without: Without = None,
 ) -> None:
     """Approve exactly the bytes with this digest; the session takes it up."""
-    _leave(context, build, digest, "approved", "")
+    from alita_tui.wiring import House
+
+    desk = House.open(context.obj).desk
+    grants = _narrowed(_folded(desk, build), without)
+    lasting = "task" if task_only else "library"
+    _leave(desk, build, digest, {"verdict": "approved", "lasting": lasting, "grants": grants})
 
 
 @app.command()
 def reject(
     context: typer.Context,
-    build: Annotated[str, typer.Argument(help="Its id, or the beginning of it.")],
-    reason: Annotated[str, typer.Option("--reason", help="What is wrong; the toolsmith reads it.")],
+    build: Build,
+    reason: Reason,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", help="A common reason, such as `unsafe`; repeatable.")
+    ] = None,
 ) -> None:
     """Reject a build with a reason; the session takes it up."""
-    _leave(context, build, None, "rejected", reason)
+    from alita_tui.wiring import House
+
+    desk = House.open(context.obj).desk
+    _leave(desk, build, None, {"verdict": "rejected", "reason": reason, "tags": tag or []})
 
 
-def _leave(context: typer.Context, build: str, digest: str | None, verdict: str, reason: str) -> None:
+@app.command()
+def edit(
+    context: typer.Context,
+    build: Build,
+    code: Annotated[
+        Path | None, typer.Option("--code", help="Take the new code from this file instead of $EDITOR.")
+    ] = None,
+    tests: Annotated[
+        Path | None, typer.Option("--tests", help="Take new tests from this file; they stay as they are.")
+    ] = None,
+) -> None:
+    """Hand in a draft of your own in its place; it is tested and asked again."""
+    from alita_tui.wiring import House
+
+    desk = House.open(context.obj).desk
+    draft = _folded(desk, build).attempts[-1].draft
+    written = _text(code) if code else _in_editor(draft.name, draft.code)
+    tested = _text(tests) if tests else ""
+    if written == draft.code and tested in ("", draft.tests):
+        raise UsageError("Nothing was changed; the build keeps waiting.")
+    _leave(desk, build, None, {"verdict": "edited", "code": written, "tests": tested})
+
+
+@app.command()
+def test(context: typer.Context, build: Build, digest: Digest, without: Without = None) -> None:
+    """Run its self-tests again with what it asks for, then ask again. Nothing is approved by it."""
+    from alita_tui.wiring import House
+
+    desk = House.open(context.obj).desk
+    grants = _narrowed(_folded(desk, build), without)
+    _leave(desk, build, digest, {"verdict": "retested", "grants": grants})
+
+
+@app.command()
+def stop(context: typer.Context, build: Build, reason: Reason = "") -> None:
+    """Decide against a build and end the run that asked for it."""
+    from alita_tui.wiring import House
+
+    _leave(House.open(context.obj).desk, build, None, {"verdict": "stopped", "reason": reason})
+
+
+@app.command()
+def ban(
+    context: typer.Context,
+    build: Build,
+    reason: Reason,
+    what: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what",
+            help="`name`, `digest` or a capability of it such as `secret:TOKEN`; repeatable. Name and digest.",
+        ),
+    ] = None,
+) -> None:
+    """Reject a build and never be asked again; `alita tools unban` takes it back."""
+    from alita_tui.wiring import House
+
+    desk = House.open(context.obj).desk
+    known = ("name", "digest", *_folded(desk, build).attempts[-1].draft.capabilities.items)
+    chosen = what or ["name", "digest"]
+    _known(chosen, known)
+    _leave(desk, build, None, {"verdict": "banned", "reason": reason, "banned": chosen})
+
+
+def _folded(desk: Desk, build: str) -> BuildView:
+    """All that is known of a build that waits."""
+    import msgspec
+
+    from alita_tui.view.fold import fold_all
+
+    _, envelopes = desk.show(build)
+    view = fold_all(msgspec.structs.replace(one, seq=n) for n, one in enumerate(envelopes, 1))
+    return view.builds[-1]
+
+
+def _narrowed(made: BuildView, without: list[str] | None) -> Capabilities | None:
+    if not without:
+        return None
+    asked = made.attempts[-1].draft.capabilities
+    _known(without, asked.items)
+    return asked.without(without)
+
+
+def _known(words: list[str], known: tuple[str, ...]) -> None:
+    for word in words:
+        if word not in known:
+            listed = ", ".join(known) or "nothing"
+            raise UsageError(
+                f"The build asks for no {one_line(word, 60)!r}.",
+                hint=f"It could be: {one_line(listed, 300)}.",
+            )
+
+
+def _in_editor(name: str, code: str) -> str:
+    from contextlib import nullcontext
+
+    from alita_tui.console.editing import NoEditor, edit
+
+    try:
+        return edit(name, code, nullcontext)
+    except NoEditor as error:
+        raise UsageError(str(error), hint="Give the code in a file: --code FILE.") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}.") from error
+
+
+def _leave(desk: Desk, build: str, digest: str | None, verdict: dict[str, Any]) -> None:
+    """Leave a verdict on the desk, on the digest that was given or the one that waits."""
     import getpass
 
     import msgspec
 
     from alita_tui.spine.commands import ResolveApproval
-    from alita_tui.wiring import House
 
-    desk = House.open(context.obj).desk
     parked, _ = desk.show(build)
     command = msgspec.convert(
         {
+            **verdict,
             "approval_id": parked.approval_id,
             "digest": parked.digest if digest is None else digest,
-            "verdict": verdict,
-            "reason": reason,
             "via": "cli",
         },
         ResolveApproval,
     )
     left = desk.leave(parked.approval_id, command, getpass.getuser())
-    typer.echo(f"{verdict}: {left.name} v{left.version}, sha256 {left.digest[:16]}…")
+    typer.echo(f"{command.verdict}: {left.name} v{left.version}, sha256 {left.digest[:16]}…")
     typer.echo(f"Go on with: alita resume {left.session_id}")

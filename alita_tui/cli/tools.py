@@ -47,6 +47,31 @@ def show(context: typer.Context, name: str, json: Json = False) -> None:
 
 
 @app.command()
+def bans(context: typer.Context, json: Json = False) -> None:
+    """List what you never want to be asked about again."""
+    from alita_tui.wiring import House
+
+    found = House.open(context.obj).shelf.bans.all()
+    if json:
+        json_document(found)
+    elif not found:
+        typer.echo("Nothing is banned.")
+    else:
+        rows = ((b.ban_id, b.name, b.digest[:16], ", ".join(b.capabilities), b.by, b.reason) for b in found)
+        table(("ID", "NAME", "SHA256", "CAPABILITIES", "BY", "REASON"), rows)
+
+
+@app.command()
+def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its id.")]) -> None:
+    """Take a ban back."""
+    from alita_tui.wiring import House
+
+    if not House.open(context.obj).shelf.bans.lift(ban):
+        raise UsageError(f"There is no ban {ban[:60]!r}.", hint="`alita tools bans` lists them.")
+    typer.echo(f"Taken back: {ban}")
+
+
+@app.command()
 def run(
     context: typer.Context,
     name: str,
@@ -73,7 +98,7 @@ def run(
     record = house.shelf.get(name)
     job = Job(
         run_id=new_id(), module=name, code=record.draft.code, arguments=arguments, lock=record.lock,
-        limits=house.limits, capabilities=record.draft.capabilities,
+        limits=house.limits, capabilities=record.granted,
     )  # fmt: skip
 
     def tell(_: str, said: str) -> None:

@@ -102,6 +102,7 @@ def manifest(record: ToolRecord) -> Json:
             "openWorldHint": bool(wants.network),
         },
         "capabilities": msgspec.to_builtins(wants),
+        "granted": msgspec.to_builtins(record.granted),
         "requirements": {
             "asked": list(draft.requirements),
             "lock": msgspec.to_builtins(record.lock),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.registry.bans import Bans
 from alita_tui.registry.box import Box
 from alita_tui.registry.search import ToolIndex
 from alita_tui.spine.errors import DigestMismatch, RegistryError
@@ -20,6 +21,8 @@ from alita_tui.spine.ports import Clock, Documents, SearchResult
 from alita_tui.spine.ranking import words
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import (
+    Ban,
+    Capabilities,
     Json,
     Lock,
     Source,
@@ -53,11 +56,12 @@ class _Use(Value, frozen=True):
 
 
 class Shelf:
-    """Meets `ToolShelf`. Sees at once what another process registered in the same documents."""
+    """Meets `Library`. Sees at once what another process registered in the same documents."""
 
     def __init__(self, documents: Documents, box: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
         self._documents = documents
         self._box = Box(box)
+        self.bans = Bans(documents)
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
         self._records: dict[str, dict[int, ToolRecord]] = {}
@@ -92,6 +96,8 @@ class Shelf:
             )
         if record.state not in RUNNABLE:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
+        if refused := self.bans.against(digest=record.digest):
+            raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
         draft, lock = self._box.read(name, record.version)
         if build_digest(draft, lock) != record.digest:
             raise DigestMismatch(
@@ -118,11 +124,16 @@ class Shelf:
         approval_id: str,
         digest: str,
         sources: tuple[Source, ...],
+        grants: Capabilities | None = None,
     ) -> ToolRecord:
         """Add an approved version, on disk when it returns. Doing it again gives the same version.
 
         Raises DigestMismatch when the draft is not what was approved, RegistryError, StoreError.
         """
+        if refused := self.banned(draft.name, draft, digest):
+            raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
+        if grants is not None and not grants.within(draft.capabilities):
+            raise RegistryError(f"{one_line(draft.name, 60)} was granted more than it asks for.")
         if build_digest(draft, lock) != digest:
             raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
         if not approval_id:
@@ -142,6 +153,7 @@ class Shelf:
             state="provisional",
             lock=lock,
             approval_id=approval_id,
+            grants=grants,
             parent_version=parent.version if parent else None,
             sources=sources,
             created_at=self._clock().isoformat(),
@@ -149,6 +161,14 @@ class Shelf:
         self._box.write(record)
         self._keep(record)
         return record
+
+    def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
+        """See `Library.banned`."""
+        return self.bans.against(name=name, digest=digest, asks=draft.capabilities if draft else None)
+
+    def ban(self, ban: Ban) -> None:
+        """See `Library.ban`."""
+        self.bans.keep(ban)
 
     def change_state(self, name: str, version: int, state: ToolState) -> ToolRecord:
         """Archive, revoke, quarantine or restore a version; nothing is deleted.

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.spine.values import Value
+from alita_tui.spine.values import Capabilities, Lasting, Value
+
+Verdict = Literal["approved", "rejected", "edited", "retested", "stopped", "banned"]
+"""`retested`: the self-tests run again with what is granted, then it is asked again. `stopped`: the run ends
+with it. `banned`: rejected, and never asked again."""
 
 
 class SubmitTask(Value, frozen=True):
@@ -31,8 +35,16 @@ class ResolveApproval(Value, frozen=True):
 
     approval_id: str
     digest: str
-    verdict: Literal["approved", "rejected", "edited"]
+    verdict: Verdict
     reason: str = ""
+    tags: tuple[str, ...] = ()
+    """Common reasons of a rejection, such as `unsafe`."""
+    lasting: Lasting = "library"
+    """For `approved`."""
+    grants: Capabilities | None = None
+    """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
+    banned: tuple[str, ...] = ()
+    """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
     code: str = ""
     """For `edited`: the whole new code."""
     tests: str = ""

@@ -10,10 +10,13 @@ from typing import Literal
 
 import msgspec
 
+from alita_tui.spine.commands import Verdict
 from alita_tui.spine.errors import ModelErrorKind
 from alita_tui.spine.values import (
+    Capabilities,
     Finding,
     Json,
+    Lasting,
     Lock,
     MemoryItem,
     NearMiss,
@@ -450,6 +453,8 @@ class BuildTested(Fact, frozen=True):
     """One per repetition."""
     problem: str = ""
     """Why it does not pass, in one line."""
+    granted: Capabilities = Capabilities()
+    """What the tests were granted because a person asked for it; nothing under the draft profile."""
 
 
 class BuildFailed(Fact, frozen=True):
@@ -475,23 +480,35 @@ class ApprovalResolved(Fact, frozen=True):
     approval_id: str
     build_id: str
     digest: str
-    verdict: Literal["approved", "rejected", "edited", "withdrawn"]
+    verdict: Verdict | Literal["withdrawn"]
     """`edited`: a new draft by the person follows. `withdrawn`: its task was cancelled."""
     reason: str = ""
+    tags: tuple[str, ...] = ()
+    lasting: Lasting = "library"
+    grants: Capabilities | None = None
+    """What was granted of what the draft asks for; None for all of it."""
+    banned: tuple[str, ...] = ()
+    """As in `ResolveApproval`."""
     by: str = ""
-    """The account that decided."""
-    via: Literal["console", "cli", "engine"] = "console"
+    """The account that decided, or the rule of the policy."""
+    via: Literal["console", "cli", "engine", "policy"] = "console"
     seen_ms: float = 0.0
     """How long the build was on screen."""
     scrolled_to_end: bool = False
 
+    @property
+    def why(self) -> str:
+        """Tags and reason in one line."""
+        return ": ".join(part for part in (", ".join(self.tags), self.reason) if part)
+
 
 class ToolRegistered(Fact, frozen=True):
-    """An approved build joined the library."""
+    """An approved build joined the library, or is lent to its task."""
 
     build_id: str
     approval_id: str
     card: ToolCard
+    lasting: Lasting = "library"
 
 
 # --- tool runs ----------------------------------------------------------------------------

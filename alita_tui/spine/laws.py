@@ -16,13 +16,14 @@ from alita_tui.spine.events import (
     SessionClosed,
     SessionOpened,
     SessionResumed,
+    TaskFinished,
     ToolCalled,
     ToolFailed,
     ToolRegistered,
     ToolReturned,
     UnknownEvent,
 )
-from alita_tui.spine.values import Lock, ToolDraft, Value, build_digest
+from alita_tui.spine.values import Lasting, Lock, ToolDraft, Value, build_digest
 
 
 class Breach(Value, frozen=True):
@@ -59,14 +60,16 @@ class _Court:
         self._drafted: dict[str, tuple[ToolDraft, Lock]] = {}
         self._requested: dict[str, tuple[str, str]] = {}
         self._resolved: set[str] = set()
-        self._approved: dict[str, tuple[str, str]] = {}
+        self._approved: dict[str, tuple[str, str, Lasting]] = {}
         self._runnable: set[str] = set()
+        self._lent: set[str] = set()
+        """Approved for a task alone, which has not ended."""
         self._paid: set[str] = set()
 
     def breach(self, law: str, seq: int, text: str) -> None:
         self.breaches.append(Breach(law=law, seq=seq, text=text))
 
-    def hear(self, seq: int, envelope: Envelope) -> None:
+    def hear(self, seq: int, envelope: Envelope) -> None:  # noqa: C901  # one match over all laws
         if seq != self._last + 1:
             self.breach("gapless", seq, f"event {self._last} is followed by {seq}")
         self._last = seq
@@ -88,6 +91,9 @@ class _Court:
                 self.breach("readable", seq, f"a record could not be read: {reason}")
             case LibraryLoaded(tools=tools):
                 self._runnable.update(card.digest for card in tools)
+            case TaskFinished(outcome=outcome):
+                if outcome not in ("parked", "budget"):
+                    self._lent.clear()
             case BuildDrafted() | RequirementsLocked():
                 self._build(seq, event)
             case ApprovalRequested() | ApprovalResolved() | ToolRegistered():
@@ -124,17 +130,20 @@ class _Court:
                 elif approval_id in self._resolved:
                     self.breach("decide once", seq, f"{approval_id} was decided before")
                 elif event.verdict == "approved":
-                    self._approved[approval_id] = (build_id, digest)
+                    self._approved[approval_id] = (build_id, digest, event.lasting)
+                    drafted = self._drafted.get(build_id)
+                    if event.grants and drafted and not event.grants.within(drafted[0].capabilities):
+                        self.breach("grant what was asked", seq, f"{approval_id} grants more than was asked")
                 self._resolved.add(approval_id)
             case ToolRegistered(approval_id=approval_id, build_id=build_id, card=card):
-                if self._approved.get(approval_id) != (build_id, card.digest):
+                if self._approved.get(approval_id) != (build_id, card.digest, event.lasting):
                     self.breach(
                         "register what was approved",
                         seq,
                         f"{card.name} was not approved as {card.digest[:12]}",
                     )
                 else:
-                    self._runnable.add(card.digest)
+                    (self._runnable if event.lasting == "library" else self._lent).add(card.digest)
 
     def _call(self, seq: int, event: ToolCalled | BrokerAnswered | ToolReturned | ToolFailed) -> None:
         call_id = event.call_id
@@ -142,7 +151,7 @@ class _Court:
             if call_id in self.open_calls or call_id in self._ended:
                 self.breach("one end per call", seq, f"call {call_id} began twice")
             self.open_calls[call_id] = seq
-            if event.digest not in self._runnable:
+            if event.digest not in self._runnable | self._lent:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered):
             if call_id not in self.open_calls:

@@ -8,11 +8,12 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from alita_tui.spine.commands import Command
+from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.events import ModelRole, ProviderChanged
 from alita_tui.spine.values import (
+    Ban,
     Capabilities,
     Json,
     Lock,
@@ -331,8 +332,8 @@ class SearchResult(Value, frozen=True):
     near_misses: tuple[NearMiss, ...] = ()
 
 
-class ToolShelf(Protocol):
-    """The library of approved tools. Met by `registry`; synchronous and in memory."""
+class Library(Protocol):
+    """The approved tools of all sessions. Met by `registry`; synchronous and in memory."""
 
     def cards(self) -> tuple[ToolCard, ...]:
         """The newest runnable version of every tool, by name."""
@@ -357,11 +358,37 @@ class ToolShelf(Protocol):
         approval_id: str,
         digest: str,
         sources: tuple[Source, ...],
+        grants: Capabilities | None = None,
     ) -> ToolRecord:
         """Add an approved version. Raises DigestMismatch, RegistryError."""
 
+    def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
+        """Why a build of this name, a draft or bytes may not be; empty when they may."""
+
+    def ban(self, ban: Ban) -> None:
+        """Keep a ban. Doing it again changes nothing. Raises StoreError."""
+
     def record_run(self, name: str, version: int, *, ok: bool, query: str) -> None:
         """Count a run, and on success learn that this query is served by this tool."""
+
+
+class ToolShelf(Library, Protocol):
+    """The library as one session has it, with what was approved for its running task alone."""
+
+    def lend(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        version: int,
+        approval_id: str,
+        digest: str,
+        grants: Capabilities | None = None,
+    ) -> ToolRecord:
+        """Have an approved build at hand until `give_back`, on no disk. Raises DigestMismatch, RegistryError."""
+
+    def give_back(self) -> bool:
+        """Let go what was lent; False when nothing was."""
 
 
 class Memory(Protocol):
@@ -424,7 +451,7 @@ class BuildOrder(Value, frozen=True):
 class BuildOutcome(Value, frozen=True):
     """How a build ended."""
 
-    result: Literal["registered", "rejected", "failed"]
+    result: Literal["registered", "rejected", "failed", "stopped"]
     reason: str = ""
     card: ToolCard | None = None
 
@@ -462,6 +489,9 @@ class ApprovalDesk(Protocol):
 
     def verdict(self, approval_id: str) -> Verdict | None:
         """The verdict left for this approval, if there is one."""
+
+    def claim(self, command: ResolveApproval, by: str) -> Verdict:
+        """Leave this session's own verdict, unless there is one; the one that stands. Raises StoreError."""
 
 
 # --- documents ----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Literal
 
 import msgspec
@@ -41,6 +42,29 @@ class Capabilities(Value, frozen=True):
     def none(self) -> bool:
         """True when nothing is asked for."""
         return self == Capabilities()
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """One word for each: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`."""
+        return (
+            *(f"network:{host}" for host in self.network),
+            *((f"workspace:{self.workspace}",) if self.workspace != "none" else ()),
+            *(f"secret:{name}" for name in self.secrets),
+            *((f"model:{self.model_calls}",) if self.model_calls else ()),
+        )
+
+    def without(self, items: Collection[str]) -> Capabilities:
+        """The same, less what these words (see `items`) name."""
+        return Capabilities(
+            network=tuple(host for host in self.network if f"network:{host}" not in items),
+            workspace="none" if f"workspace:{self.workspace}" in items else self.workspace,
+            secrets=tuple(name for name in self.secrets if f"secret:{name}" not in items),
+            model_calls=0 if f"model:{self.model_calls}" in items else self.model_calls,
+        )
+
+    def within(self, wider: Capabilities) -> bool:
+        """True when nothing is here that the other has not."""
+        return set(self.items) <= set(wider.items)
 
 
 class ToolDraft(Value, frozen=True):
@@ -241,6 +265,26 @@ class SandboxStatus(Value, frozen=True):
     hint: str = ""
 
 
+Lasting = Literal["library", "task"]
+"""How long an approval is good for: until it is revoked, or until the task that asked for it ends."""
+
+
+class Ban(Value, frozen=True):
+    """What a person does not want to be asked about again. What is empty is not banned."""
+
+    ban_id: str
+    name: str = ""
+    """Builds of this name do not begin."""
+    digest: str = ""
+    """These bytes are neither approved nor run, under whatever name."""
+    capabilities: tuple[str, ...] = ()
+    """No draft may ask for any of them; as in `Capabilities.items`."""
+    reason: str = ""
+    by: str = ""
+    at: str = ""
+    """ISO 8601, UTC."""
+
+
 ToolState = Literal["draft", "provisional", "trusted", "stale", "archived", "revoked", "quarantined"]
 
 
@@ -266,6 +310,8 @@ class ToolRecord(Value, frozen=True):
     state: ToolState
     lock: Lock
     approval_id: str
+    grants: Capabilities | None = None
+    """What it was granted of what it asks for; None for all of it."""
     origin: Literal["built", "imported", "starter"] = "built"
     parent_version: int | None = None
     sources: tuple[Source, ...] = ()
@@ -273,6 +319,11 @@ class ToolRecord(Value, frozen=True):
     """ISO 8601, UTC."""
     runs: int = 0
     failures: int = 0
+
+    @property
+    def granted(self) -> Capabilities:
+        """What a run of it may use."""
+        return self.draft.capabilities if self.grants is None else self.grants
 
     @property
     def card(self) -> ToolCard:

@@ -83,8 +83,16 @@ class Desk:
         clean = self._redactor.value(command)
         whole = msgspec.structs.replace(clean, approval_id=build.approval_id, digest=build.digest)
         verdict = Verdict(command=msgspec.to_builtins(whole), by=by, at=self._clock().isoformat())
-        self._put(build, verdict)
+        if not self._put(build.approval_id, verdict):
+            raise UsageError(_decided_before(build, self.verdict(build.approval_id)))
         return msgspec.structs.replace(build, verdict=command.verdict)
+
+    def claim(self, command: ResolveApproval, by: str) -> Verdict:
+        """Leave this session's own verdict, unless there is one; the one that stands. Raises StoreError."""
+        verdict = Verdict(command=msgspec.to_builtins(command), by=by, at=self._clock().isoformat())
+        if self._put(command.approval_id, verdict):
+            return verdict
+        return self.verdict(command.approval_id) or verdict
 
     def verdict(self, approval_id: str) -> Verdict | None:
         """The verdict left for this approval, if there is one that can be read."""
@@ -149,23 +157,24 @@ class Desk:
                 session.close()
         return ""
 
-    def _put(self, build: ParkedBuild, verdict: Verdict) -> None:
-        path = self._path(build.approval_id)
+    def _put(self, approval_id: str, verdict: Verdict) -> bool:
+        """Write a verdict; False where there is one already."""
+        path = self._path(approval_id)
         disk.make_folder(self._folder)
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
         try:
             disk.write_new(draft, [msgspec.json.encode(verdict)])
             try:
-                if path.exists() and self.verdict(build.approval_id) is None:
+                if path.exists() and self.verdict(approval_id) is None:
                     disk.set_aside(path)
                     path.unlink(missing_ok=True)
                 os.link(draft, path)  # fails where there is one: the first verdict stands
             finally:
                 draft.unlink(missing_ok=True)
             disk.sync_folder(self._folder)
+            return True
         except FileExistsError:
-            first = self.verdict(build.approval_id)
-            raise UsageError(_decided_before(build, first)) from None
+            return False
         except OSError as error:
             raise disk.store_error("saved", path, error) from error
 

@@ -24,6 +24,12 @@ class Decision(Value, frozen=True):
     command: ResolveApproval
     by: str
 
+    @property
+    def why(self) -> str:
+        """Tags and reason in one line."""
+        said = (", ".join(self.command.tags), self.command.reason)
+        return ": ".join(part for part in said if part)
+
 
 class Gate:
     """Asks once per build, takes the first verdict on exactly the digest that was asked about."""
@@ -72,9 +78,27 @@ class Gate:
                             hint="`alita builds list` shows it; `alita resume` goes on once it is decided.",
                         )
                     await asyncio.wait((future,), timeout=_DESK_SECONDS)
-            return await self._record(request, self._bus.redacted(future.result()))
+            decision = self._bus.redacted(future.result())
+            if decision.by == self._me and decision.command.via == "console":
+                decision = await self._first(request, decision)
+            return await self._record(request, decision)
         finally:
             del self._waiting[request.approval_id]
+
+    async def _first(self, request: e.ApprovalRequested, own: Decision) -> Decision:
+        """The verdict that stands: this one, unless another shell left one before it."""
+        left = await asyncio.to_thread(self._desk.claim, own.command, own.by)
+        command = msgspec.convert(left.command, ResolveApproval)
+        if command == own.command or command.digest != request.digest:
+            return own
+        first = Decision(command=command, by=left.by)
+        said = f"{request.name} v{request.version} was {command.verdict} by {left.by} in another shell first"
+        await self._bus.emit(
+            e.NoticeRaised(
+                level="warning", text=f"{said}; your verdict ({own.command.verdict}) changed nothing."
+            )
+        )
+        return first
 
     def resolve(self, command: ResolveApproval) -> str:
         """Hand in a verdict from this process. Returns why it counts for nothing, or an empty string."""
@@ -98,6 +122,10 @@ class Gate:
                 digest=request.digest,
                 verdict=command.verdict,
                 reason=command.reason,
+                tags=command.tags,
+                lasting=command.lasting,
+                grants=command.grants,
+                banned=command.banned,
                 by=decision.by,
                 via=command.via,
                 seen_ms=command.seen_ms,

@@ -9,11 +9,12 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Job, Limits, Progress, Sandbox
-from alita_tui.spine.values import Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.spine.values import Capabilities, Lock, RunReport, Source, ToolDraft, Value
 from alita_tui.toolsmith.review import review
 
 _TEST_RUNS = 3
 """Repetitions of the self-tests: a flaky tool shows itself here."""
+_NOTHING = Capabilities()
 
 
 class Build(Value, frozen=True):
@@ -90,9 +91,15 @@ class Prover:
         )
         if refused:
             return Proof(problem=f"A requirement was refused: {refused}", repairable=repairable)
-        return Proof(problem=await self._test(build, attempt, draft, lock), lock=lock)
+        return Proof(problem=await self.test(build, attempt, draft, lock), lock=lock)
 
-    async def _test(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> str:
+    async def test(
+        self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, granted: Capabilities = _NOTHING
+    ) -> str:
+        """Run a draft's own tests, repeatedly; why they do not pass, or an empty string.
+
+        Under the draft profile nothing is granted; more only because a person asked for it.
+        """
         job = Job(
             run_id=build.build_id,
             module=draft.name,
@@ -101,6 +108,7 @@ class Prover:
             what="test",
             lock=lock,
             limits=self._limits,
+            capabilities=granted,
         )
         title = f"self-tests of {draft.name}"
 
@@ -123,6 +131,7 @@ class Prover:
                 passed=not problem,
                 reports=tuple(reports),
                 problem=problem.splitlines()[0] if problem else "",
+                granted=granted,
             ),
             span=build.build_id,
         )

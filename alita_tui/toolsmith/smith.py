@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from importlib.resources import files
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,8 +24,12 @@ from alita_tui.spine.ports import (
     ToolShelf,
 )
 from alita_tui.spine.values import (
+    Ban,
+    Capabilities,
+    Lasting,
     Lock,
     ToolDraft,
+    ToolRecord,
     build_digest,
 )
 from alita_tui.toolsmith.briefing import brief, edited_requirements, repair, signature, submitted
@@ -39,6 +44,15 @@ from alita_tui.toolsmith.proving import Build, Proof, Prover
 from alita_tui.view.model import BuildView
 
 _SAME_ERROR = 2
+_UNREADY = "it was interrupted before it was ready; build it again if it is needed"
+
+
+class _Terms(NamedTuple):
+    """What an approval is good for."""
+
+    approval_id: str
+    lasting: Lasting
+    grants: Capabilities | None
 
 
 class Smith:
@@ -91,16 +105,13 @@ class Smith:
         return await self._make(build, order, parent)
 
     async def resume(self, view: BuildView) -> BuildOutcome:
-        """Go on with a build that waits, or was approved and not yet registered."""
+        """Go on with a build where an earlier process left it. A verdict that is on record is carried out."""
         build = Build(build_id=view.build_id, name=view.name, version=view.version, sources=view.sources)
         attempt = view.current
-        if attempt is None or view.state not in ("pending", "approved"):
-            return await self._fail(
-                build, "it was interrupted before it was ready; build it again if it is needed"
-            )
-        lock = attempt.lock or Lock()
-        if view.state == "approved":
-            return await self._register(build, attempt.draft, lock, view.approval_id)
+        if attempt is None:
+            return await self._fail(build, _UNREADY)
+        number, draft, lock = attempt.number, attempt.draft, attempt.lock or Lock()
+        terms = _Terms(view.approval_id, view.lasting, view.grants)
         request = e.ApprovalRequested(
             approval_id=view.approval_id,
             build_id=view.build_id,
@@ -108,10 +119,32 @@ class Smith:
             name=view.name,
             version=view.version,
         )
-        decision = await self._gate.wait(request)
-        return await self._decide(build, attempt.number, attempt.draft, lock, request, decision)
+        match view.state:
+            case "pending":
+                decision = await self._gate.wait(request)
+                return await self._decide(build, number, draft, lock, request, decision)
+            case "approved":
+                return await self._register(build, draft, lock, terms)
+            case "lent":
+                record = await self._shelve(build, draft, lock, terms)
+                return BuildOutcome(result="registered", card=record.card)
+            case "retested":
+                return await self._retest(build, number, draft, lock, view.grants)
+            case "banned":
+                return await self._ban(request, draft, view.banned, view.reason, view.by)
+            case "stopped":
+                return BuildOutcome(result="stopped", reason=view.reason)
+            case "edited":
+                # The edit was lost with the process; what it was made of waits again.
+                return await self._ask_person(build, number, draft, lock)
+            case _ if attempt.author == "person":
+                return await self._prove_edit(build, number + 1, draft)
+            case _:
+                return await self._fail(build, _UNREADY)
 
     async def _make(self, build: Build, order: BuildOrder, parent: ToolDraft | None) -> BuildOutcome:
+        if refused := self._shelf.banned(order.name):
+            return await self._fail(build, refused)
         messages: list[Message] = [Message(role="user", text=brief(order, parent, self._neighbours(order)))]
         signatures: list[str] = []
         for attempt in range(1, self._max_repairs + 2):
@@ -131,6 +164,8 @@ class Smith:
                 draft = normalise(draft_from(submitted(reply.requests)))
                 if draft.name != order.name:
                     raise ContractError((f"the tool has to be named {order.name}, not {draft.name}",))
+                if refused := self._shelf.banned(order.name, draft, draft.digest):
+                    raise ContractError((refused,))
                 proof = await self._prover.prove(build, attempt, draft, by=self._model)
             except ContractError as error:
                 draft, proof = None, Proof(problem=f"The contract is not met: {error.message}")
@@ -170,36 +205,85 @@ class Smith:
         command = decision.command
         match command.verdict:
             case "approved":
-                return await self._register(build, draft, lock, request.approval_id)
+                terms = _Terms(request.approval_id, command.lasting, command.grants)
+                return await self._register(build, draft, lock, terms)
             case "rejected":
-                return BuildOutcome(result="rejected", reason=command.reason)
+                return BuildOutcome(result="rejected", reason=decision.why)
+            case "banned":
+                return await self._ban(request, draft, command.banned, decision.why, decision.by)
+            case "stopped":
+                return BuildOutcome(result="stopped", reason=decision.why)
+            case "retested":
+                return await self._retest(build, attempt, draft, lock, command.grants)
             case "edited":
-                edited = normalise(
-                    msgspec.structs.replace(
-                        draft,
-                        code=command.code,
-                        tests=command.tests or draft.tests,
-                        requirements=edited_requirements(command.code, draft.requirements),
-                    )
+                edited = msgspec.structs.replace(
+                    draft,
+                    code=command.code,
+                    tests=command.tests or draft.tests,
+                    requirements=edited_requirements(command.code, draft.requirements),
                 )
-                # A person's edit is asked about again even where it fails: the evidence says so.
-                proof = await self._prover.prove(build, attempt + 1, edited, by="")
-                return await self._ask_person(build, attempt + 1, edited, proof.lock)
+                return await self._prove_edit(build, attempt + 1, edited)
 
-    async def _register(self, build: Build, draft: ToolDraft, lock: Lock, approval_id: str) -> BuildOutcome:
-        record = await asyncio.to_thread(
-            self._shelf.register,
-            draft,
-            lock,
-            approval_id=approval_id,
-            digest=build_digest(draft, lock),
-            sources=build.sources,
+    async def _prove_edit(self, build: Build, attempt: int, draft: ToolDraft) -> BuildOutcome:
+        """A person's edit is asked about again even where it fails: the evidence says so."""
+        draft = normalise(draft)
+        proof = await self._prover.prove(build, attempt, draft, by="")
+        return await self._ask_person(build, attempt, draft, proof.lock)
+
+    async def _retest(
+        self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, grants: Capabilities | None
+    ) -> BuildOutcome:
+        await self._prover.test(build, attempt, draft, lock, draft.capabilities if grants is None else grants)
+        return await self._ask_person(build, attempt, draft, lock)
+
+    async def _ban(
+        self, request: e.ApprovalRequested, draft: ToolDraft, what: tuple[str, ...], why: str, by: str
+    ) -> BuildOutcome:
+        ban = Ban(
+            ban_id=request.approval_id,
+            name=request.name if "name" in what else "",
+            digest=request.digest if "digest" in what else "",
+            capabilities=tuple(item for item in draft.capabilities.items if item in what),
+            reason=why,
+            by=by,
         )
+        await asyncio.to_thread(self._shelf.ban, ban)
+        said = ", ".join((*(word for word in ("name", "digest") if word in what), *ban.capabilities))
+        return BuildOutcome(result="rejected", reason=f"banned ({said}){f': {why}' if why else ''}")
+
+    async def _register(self, build: Build, draft: ToolDraft, lock: Lock, terms: _Terms) -> BuildOutcome:
+        record = await self._shelve(build, draft, lock, terms)
         await self._bus.emit(
-            e.ToolRegistered(build_id=build.build_id, approval_id=approval_id, card=record.card),
+            e.ToolRegistered(
+                build_id=build.build_id,
+                approval_id=terms.approval_id,
+                card=record.card,
+                lasting=terms.lasting,
+            ),
             span=build.build_id,
         )
         return BuildOutcome(result="registered", card=record.card)
+
+    async def _shelve(self, build: Build, draft: ToolDraft, lock: Lock, terms: _Terms) -> ToolRecord:
+        digest = build_digest(draft, lock)
+        if terms.lasting == "task":
+            return self._shelf.lend(
+                draft,
+                lock,
+                version=build.version,
+                approval_id=terms.approval_id,
+                digest=digest,
+                grants=terms.grants,
+            )
+        return await asyncio.to_thread(
+            self._shelf.register,
+            draft,
+            lock,
+            approval_id=terms.approval_id,
+            digest=digest,
+            sources=build.sources,
+            grants=terms.grants,
+        )
 
     async def _fail(self, build: Build, reason: str) -> BuildOutcome:
         await self._bus.emit(e.BuildFailed(build_id=build.build_id, reason=reason), span=build.build_id)

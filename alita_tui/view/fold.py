@@ -158,7 +158,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.ToolSearched(hits=hits):
             return replace(view, phase="thinking", touched=hits[0].card.name if hits else view.touched)
         case e.ToolRegistered(build_id=build_id, card=card):
-            view = _with_build(view, build_id, lambda build: replace(build, state="registered"))
+            had: BuildState = "registered" if event.lasting == "library" else "lent"
+            view = _with_build(view, build_id, lambda build: replace(build, state=had))
             return replace(view, library=_shelve(view.library, card), touched=card.name)
         case e.ToolCalled(call_id=call_id, name=name):
             return replace(view, phase="running", calls=(*view.calls, (call_id, name)), touched=name)
@@ -249,7 +250,13 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                 view, build_id, "repairing" if problem else "testing", lock=lock, lock_problem=problem
             )
         case e.BuildTested(build_id=build_id, passed=passed, reports=reports, problem=problem):
-            view = _with_attempt(view, build_id, "repairing", reports=reports, passed=passed, problem=problem)
+            # What a person had tested again waits for nothing but being asked again.
+            now: BuildState = "repairing" if event.granted.none else "retested"
+            if event.granted.none:
+                seen = {"reports": reports, "passed": passed, "problem": problem}
+            else:
+                seen = {"granted": event.granted, "granted_reports": reports, "granted_problem": problem}
+            view = _with_attempt(view, build_id, now, **seen)
             name = next((b.name for b in reversed(view.builds) if b.build_id == build_id), build_id)
             runs = (_run(build_id, f"self-tests of {name}", envelope, report) for report in reports[-1:])
             return replace(view, runs=(*view.runs, *runs)[-_RUNS_KEPT:])
@@ -272,11 +279,20 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                 ),
             )
             return replace(view, phase="waiting")
-        case e.ApprovalResolved(build_id=build_id, verdict=verdict, reason=reason, by=by):
+        case e.ApprovalResolved(build_id=build_id, verdict=verdict, by=by):
             view = _with_build(
                 view,
                 build_id,
-                lambda build: replace(build, state=verdict, resolved_at=envelope.at, reason=reason, by=by),
+                lambda build: replace(
+                    build,
+                    state=verdict,
+                    resolved_at=envelope.at,
+                    reason=event.why,
+                    by=by,
+                    lasting=event.lasting,
+                    grants=event.grants,
+                    banned=event.banned,
+                ),
             )
             return replace(view, phase="building")
         case _:

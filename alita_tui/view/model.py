@@ -14,7 +14,9 @@ import msgspec
 from alita_tui.spine.events import ProviderState, TaskOutcome
 from alita_tui.spine.text import SafeText
 from alita_tui.spine.values import (
+    Capabilities,
     Finding,
+    Lasting,
     LimitHit,
     Lock,
     MemoryItem,
@@ -87,8 +89,12 @@ BuildState = Literal[
     "approved",
     "rejected",
     "edited",
+    "retested",
+    "stopped",
+    "banned",
     "withdrawn",
     "registered",
+    "lent",
     "failed",
 ]
 
@@ -109,6 +115,10 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     reports: tuple[RunReport, ...] = ()
     passed: bool | None = None
     problem: str = ""
+    granted: Capabilities = Capabilities()
+    """What a person had the tests run with again; nothing while that was not asked for."""
+    granted_reports: tuple[RunReport, ...] = ()
+    granted_problem: str = ""
 
     @property
     def build_digest(self) -> str:
@@ -137,6 +147,10 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     resolved_at: datetime | None = None
     reason: str = ""
     by: str = ""
+    lasting: Lasting = "library"
+    grants: Capabilities | None = None
+    """What was granted of what the draft asks for; None for all of it."""
+    banned: tuple[str, ...] = ()
 
     @property
     def current(self) -> Attempt | None:

@@ -164,6 +164,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             title = f"Self-tests: {good} of {len(cases)} passed" + (
                 f" ({len(reports)} runs)" if passed else ""
             )
+            title += f", granted {', '.join(event.granted.items)}" if event.granted.items else ""
             detail = "\n".join((problem, *(_report(report) for report in reports))).strip()
             total = sum(report.duration_ms for report in reports)
             return row("build", title, detail, meta=_time(total), tone="good" if passed else "warn")
@@ -171,15 +172,13 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("error", f"Build given up: {reason}", tone="bad")
         case e.ApprovalRequested(name=name, version=version, digest=digest):
             return row("approval", f"{name} v{version} waits for your verdict", meta=digest[:12], tone="wait")
-        case e.ApprovalResolved(verdict=verdict, reason=reason, by=by, via=via, digest=digest):
+        case e.ApprovalResolved(verdict=verdict, by=by, via=via, digest=digest):
             who = f" by {by} ({via})" if by else ""
-            tones = {"approved": "good", "rejected": "bad", "edited": "warn", "withdrawn": "muted"}
-            title = f"{verdict.capitalize()}{who}" + (f": {reason}" if reason else "")
-            return row("approval", title, reason, meta=digest[:12], tone=tones[verdict])
-        case e.ToolRegistered(card=card):
-            return row(
-                "build", f"{card.name} v{card.version} joined the library", card.description, tone="good"
-            )
+            title = f"{_VERDICT[verdict]}{_scope(event)}{who}" + (f": {event.why}" if event.why else "")
+            return row("approval", title, event.why, meta=digest[:12], tone=_VERDICT_TONE.get(verdict, "bad"))
+        case e.ToolRegistered(card=card, lasting=lasting):
+            what = "joined the library" if lasting == "library" else "is lent to this task"
+            return row("build", f"{card.name} v{card.version} {what}", card.description, tone="good")
         case e.ToolCalled(name=name, version=version, arguments=arguments):
             return row("run", f"{name} v{version}", _json(arguments))
         case e.BrokerAnswered():
@@ -214,6 +213,35 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return ()
         case _:
             assert_never(event)
+
+
+_VERDICT = {
+    "approved": "Approved",
+    "rejected": "Rejected",
+    "edited": "Edited",
+    "retested": "To be tested again",
+    "stopped": "Run stopped",
+    "banned": "Banned",
+    "withdrawn": "Withdrawn",
+}
+
+
+_VERDICT_TONE: dict[str, Tone] = {
+    "approved": "good",
+    "edited": "warn",
+    "retested": "warn",
+    "withdrawn": "muted",
+}
+
+
+def _scope(event: e.ApprovalResolved) -> str:
+    """What a verdict is limited to, or reaches beyond its build."""
+    parts = [" for this task only"] if event.verdict == "approved" and event.lasting == "task" else []
+    if event.grants is not None:
+        parts.append(f" with {', '.join(event.grants.items) or 'no capability'}")
+    if event.banned:
+        parts.append(f" ({', '.join(event.banned)})")
+    return "".join(parts)
 
 
 def _action(action: str, arguments: object) -> str:

@@ -21,6 +21,7 @@ from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.llm.text_tools import TextToolsModel
 from alita_tui.memory.recall import Recollection, episode, recipe
+from alita_tui.registry.lent import LendingShelf
 from alita_tui.registry.shelf import Shelf
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -176,12 +177,13 @@ class Lab:
             settled=self.on_settled,
         )
         prover = Prover(self.bus, self.sandbox, limits=Limits(), progress=lambda *_: None)
+        shelf = LendingShelf(self.shelf)
         smith = Smith(
-            self.bus, asker, prover, self.shelf, gate, max_repairs=4, model_name=model.name, new_id=new_id
+            self.bus, asker, prover, shelf, gate, max_repairs=4, model_name=model.name, new_id=new_id
         )
         self.context = WorkingContext(self.bus, asker, lambda: self.window)
         self.engine = Orchestrator(
-            self.bus, asker, smith, gate, self.shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
+            self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip

@@ -1,0 +1,145 @@
+"""`alita builds`: every verdict from another shell, on a session that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import streams
+from approval_cases import NEW, NEW_DIGEST, add_risky
+from typer.testing import CliRunner, Result
+
+from alita_tui.cli.app import app
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.errors import UsageError
+from alita_tui.store.sessions import SessionFile
+from alita_tui.wiring import House
+
+SESSION = "20261120-093000-aaaa"
+WITH_HOST = {"network": ["api.ecb.example:443"]}
+
+
+class Shell:
+    """The commands, with a home in which one risky build waits as `p2`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.house = House.open(home)
+        tape = streams.Tape()
+        streams.opened(tape)
+        add_risky(tape)
+        asyncio.run(self._record(tape))
+
+    async def _record(self, tape: streams.Tape) -> None:
+        file = SessionFile.create(self.house.sessions.path(SESSION), SESSION)
+        for one in tape.envelopes:
+            if one.durable:
+                await file.record(msgspec.structs.replace(one, session_id=SESSION), barrier=False)
+        file.close()
+
+    def run(self, *words: str) -> Result:
+        return CliRunner().invoke(app, ["--home", str(self.home), "builds", *words])
+
+    @property
+    def left(self) -> ResolveApproval:
+        """What lies on the desk."""
+        found = self.house.desk.verdict("p2")
+        assert found is not None
+        return msgspec.convert(found.command, ResolveApproval)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_a_build_is_shown_with_what_it_asks_for(shell: Shell) -> None:
+    shown = shell.run("show", "p2").stdout
+    assert "network:api.ecb.example:443" in shown and "secret:ECB_TOKEN" in shown
+    assert "⟨U+202E⟩" in shown, "hidden characters are spelled out"
+    assert NEW_DIGEST in shown
+    assert json.loads(shell.run("list", "--json").stdout)[0]["approval_id"] == "p2"
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict", "fields"),
+    [
+        (("approve", "--digest", NEW_DIGEST[:12]), "approved", {}),
+        (("approve", "--digest", NEW_DIGEST, "--task-only"), "approved", {"lasting": "task"}),
+        (
+            ("approve", "--digest", NEW_DIGEST, "--without", "secret:ECB_TOKEN"),
+            "approved",
+            {"grants": WITH_HOST},
+        ),
+        (
+            ("reject", "--reason", "no", "--tag", "unsafe"),
+            "rejected",
+            {"reason": "no", "tags": ["unsafe"]},
+        ),
+        (("test", "--digest", NEW_DIGEST), "retested", {}),
+        (
+            ("test", "--digest", NEW_DIGEST, "--without", "secret:ECB_TOKEN"),
+            "retested",
+            {"grants": WITH_HOST},
+        ),
+        (("stop", "--reason", "enough"), "stopped", {"reason": "enough"}),
+        (("ban", "--reason", "never"), "banned", {"banned": ["name", "digest"], "reason": "never"}),
+        (
+            ("ban", "--reason", "x", "--what", "secret:ECB_TOKEN"),
+            "banned",
+            {"banned": ["secret:ECB_TOKEN"], "reason": "x"},
+        ),
+    ],
+)
+def test_a_verdict_is_left_for_the_session(
+    shell: Shell, words: tuple[str, ...], verdict: str, fields: dict[str, Any]
+) -> None:
+    done = shell.run(words[0], "p2", *words[1:])
+    assert done.exit_code == 0, done.output
+    wanted = {"approval_id": "p2", "digest": NEW_DIGEST, "verdict": verdict, "via": "cli", **fields}
+    assert json.loads(msgspec.json.encode(shell.left)) == wanted
+    assert shell.run("list").stdout.count(verdict) == 1
+    again = shell.run("stop", "p2")
+    assert isinstance(again.exception, UsageError), "the first verdict stands"
+    assert shell.left.verdict == verdict
+
+
+def test_an_edit_is_taken_from_a_file_or_the_editor(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    assert isinstance(shell.run("edit", "p2").exception, UsageError), "nothing was changed"
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\necho '# mine' >> \"$1\"\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("EDITOR", str(editor))
+    tests = tmp_path / "tests.py"
+    tests.write_text("def test_mine():\n    assert True\n")
+    assert shell.run("edit", "p2", "--tests", str(tests)).exit_code == 0
+    assert shell.left.code == NEW.code + "# mine\n"
+    assert shell.left.tests.startswith("def test_mine")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("approve", "p2", "--digest", NEW_DIGEST[:11]), "too short"),
+        (("approve", "p2", "--digest", "0" * 64), "waits as"),
+        (("approve", "p2", "--digest", NEW_DIGEST, "--without", "secret:OTHER"), "secret:OTHER"),
+        (("test", "p2", "--digest", "0" * 64), "waits as"),
+        (("ban", "p2", "--reason", "x", "--what", "model:9"), "model:9"),
+        (("edit", "p2", "--code", "/nowhere/code.py"), "cannot be read"),
+        (("reject", "nobody", "--reason", "x"), "nobody"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_leaves_nothing(
+    shell: Shell, words: tuple[str, ...], said: str
+) -> None:
+    refused = shell.run(*words)
+    assert isinstance(refused.exception, UsageError)
+    assert said in str(refused.exception)
+    assert shell.house.desk.verdict("p2") is None

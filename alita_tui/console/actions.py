@@ -221,8 +221,34 @@ ACTIONS: tuple[Action, ...] = (
     Action("tool.yank", "y", "yank", "Copy", "Copy the code"),
     # Review of a build
     Action("approval.approve", "a", "approve", "Approve", "Approve exactly these bytes"),
+    Action(
+        "approval.lend",
+        "o",
+        "lend",
+        "Approve for this task",
+        "Approve for the task that asked for it; it does not join the library",
+    ),
     Action("approval.reject", "r", "reject", "Reject", "Reject, with a reason for the agent"),
     Action("approval.edit", "e", "edit", "Edit", "Edit in your editor; it is tested and asked again"),
+    Action(
+        "approval.retest",
+        "t",
+        "retest",
+        "Test again",
+        "Run its tests again with what would be granted; asks for the key twice",
+    ),
+    Action("approval.ban", "b", "ban", "Ban", "Reject, and never be asked again for what you tick"),
+    Action(
+        "approval.stop",
+        "x",
+        "stop",
+        "Stop the run",
+        "Decide against it and stop the run; asks for the key twice",
+    ),
+    Action("approval.grants", "c", "grants", "Grants", "Grant less than it asks for"),
+    Action(
+        "approval.side_by_side", "v", "side_by_side", "Split", "The diff side by side, or below each other"
+    ),
     Action("approval.diff", "d", "diff", "Diff", "Show what differs from the parent"),
     Action("approval.next", "n", "next", "Next", "The next waiting build"),
     Action("approval.previous", "p", "previous", "Previous", "The waiting build before"),

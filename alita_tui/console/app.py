@@ -173,12 +173,12 @@ class AlitaApp(themes.Themed[Switch | None]):
         if self._sink is not None:
             self._sink.send(message.command)
 
-    def on_approval_screen_decided(self, message: ApprovalScreen.Decided) -> None:
+    def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
         """Hand a verdict to the engine."""
         if self._sink is not None:
             self._sink.send(message.command)
 
-    def on_approval_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
+    def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
         """Open the draft in the person's editor."""
         from alita_tui.console.editing import NoEditor, edit
 

@@ -5,16 +5,18 @@ All times are seconds of the monotonic clock that input events are stamped with.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from alita_tui.console.arming import Arming
 from alita_tui.console.risk import risks
-from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.commands import ResolveApproval, Verdict
 from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Capabilities
 from alita_tui.view.model import Attempt, BuildView, SessionView
 
-Verdict = Literal["approved", "rejected", "edited"]
 Outcome = Literal["mismatch", "name", "unread", "approved"]
+Twice = Literal["retested", "stopped"]
+"""What takes its key a second time."""
 
 
 def presented(build: BuildView) -> Attempt | None:
@@ -35,16 +37,34 @@ class Review:
     def __init__(self, build: BuildView, attempt: Attempt, at: float) -> None:
         self.build = build
         self.attempt = attempt
-        self.risks = risks(build, attempt)
-        self.serious = sum(risk.serious for risk in self.risks)
+        self.withheld: frozenset[str] = frozenset()
+        """What it asks for and is not to be granted, in words of `Capabilities.items`."""
         self.named = False
         """The tool's name was typed."""
         self.unread_known = False
         """The person was told how much is unread, and was asked again."""
+        self.twice: Twice | None = None
+        """What the person was told the next press of its key does."""
         self._shown_at = at
         self._arming = Arming(at)
         self._again: Arming | None = None
         self._input_at = float("-inf")
+
+    @property
+    def serious(self) -> int:
+        """How many risks there are that take typing the tool's name."""
+        return sum(risk.serious for risk in risks(self.build, self.attempt, self.withheld))
+
+    @property
+    def grants(self) -> Capabilities | None:
+        """What an approval would grant; None for all that is asked for."""
+        return self.attempt.draft.capabilities.without(self.withheld) if self.withheld else None
+
+    def withhold(self, items: frozenset[str]) -> None:
+        """Grant all but these; steps that were taken for another grant are taken back."""
+        if items != self.withheld:
+            self.back()
+            self.withheld = items
 
     def touch(self, at: float) -> bool:
         """Note input made at a time; True when a verdict made by it counts."""
@@ -71,6 +91,7 @@ class Review:
 
     def approve(self, unread: int, at: float) -> Outcome:
         """What an approval leads to now; a further step starts to count once input was quiet."""
+        self.twice = None
         if self.attempt.build_digest != self.build.digest:
             return "mismatch"
         if self.serious and not self.named:
@@ -81,6 +102,15 @@ class Review:
             return "unread"
         return "approved"
 
+    def confirm(self, what: Twice, at: float) -> bool:
+        """Whether this press was announced by the one before, which is then carried out."""
+        if self.twice == what:
+            return True
+        self.back()
+        self.twice = what
+        self._again = Arming(at, longest=None)
+        return False
+
     def name_typed(self, at: float) -> None:
         """The name is right; the approval itself is still a key."""
         self.named = True
@@ -88,27 +118,34 @@ class Review:
 
     def back(self) -> bool:
         """Take the steps back; False when there were none."""
-        began = self.named or self.unread_known
-        self.named, self.unread_known, self._again = False, False, None
+        began = self.named or self.unread_known or self.twice is not None
+        self.named, self.unread_known, self.twice, self._again = False, False, None, None
         return began
 
-    def command(
-        self, verdict: Verdict, at: float, *, read: bool, reason: str = "", code: str = "", tests: str = ""
-    ) -> ResolveApproval:
-        """The verdict on exactly the bytes that were on screen; `read` when all of the code was."""
+    def command(self, verdict: Verdict, at: float, *, read: bool, **said: Any) -> ResolveApproval:
+        """The verdict on exactly the bytes that were on screen; `read` when all of the code was.
+
+        `said` are further fields of it, such as the reason.
+        """
+        if verdict in ("approved", "retested"):
+            said["grants"] = self.grants
         return ResolveApproval(
             approval_id=self.build.approval_id,
             digest=self.attempt.build_digest,
             verdict=verdict,
-            reason=reason,
-            code=code,
-            tests=tests,
+            **said,
             seen_ms=max(0.0, (at - self._shown_at) * 1000),
             scrolled_to_end=read,
         )
 
     def line(self, unread: int, key: str, at: float) -> tuple[str, str]:
         """What the verdict bar says, and its tone; `key` is the one that approves."""
+        if self.twice == "stopped":
+            return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
+        if self.twice == "retested":
+            wanted = self.attempt.draft.capabilities.without(self.withheld).items
+            with_what = ", ".join(map(one_line, wanted)) or "nothing granted"
+            return f"The same key again runs its tests with {with_what}. Nothing is approved by it.", "warn"
         if self.unread_known and unread:
             said = (
                 f"unread: {unread} lines. {key} again approves them unread, which is recorded; Esc goes back."
@@ -122,4 +159,6 @@ class Review:
         if self.serious:
             noun = "risk" if self.serious == 1 else "risks"
             parts.append(f"▲ {self.serious} serious {noun}: {key} asks for the tool's name")
+        if self.withheld:
+            parts.append(f"not granted: {', '.join(map(one_line, sorted(self.withheld)))}")
         return " · ".join(parts), "bad" if self.serious else "warn" if unread else "good"

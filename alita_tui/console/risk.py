@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections.abc import Collection
 
 import msgspec
 
@@ -34,22 +35,25 @@ class Risk(msgspec.Struct, frozen=True):
     """Approving takes typing the tool's name."""
 
 
-def risks(build: BuildView, attempt: Attempt) -> tuple[Risk, ...]:
-    """Everything that speaks against a build, what is serious first."""
+def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
+    """Everything that speaks against a build, what is serious first.
+
+    What is withheld of its capabilities, in words of `Capabilities.items`, is none.
+    """
     found = [
         *_bytes(build, attempt),
         *_tests(attempt),
         *_review(attempt),
-        *(Risk(f"asks for {one}") for one in phrases(attempt.draft.capabilities)),
+        *(Risk(f"asks for {one}") for one in phrases(attempt.draft.capabilities.without(withheld))),
         *(Risk(f"imports {name}, which no requirement declares") for name in undeclared(attempt)),
         *_requirements(attempt),
     ]
     return tuple(sorted(found, key=lambda risk: not risk.serious))
 
 
-def serious(build: BuildView, attempt: Attempt) -> bool:
+def serious(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> bool:
     """Whether approving takes typing the tool's name."""
-    return any(risk.serious for risk in risks(build, attempt))
+    return any(risk.serious for risk in risks(build, attempt, withheld))
 
 
 def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
@@ -88,7 +92,10 @@ def _tests(attempt: Attempt) -> list[Risk]:
     if not attempt.passed:
         return [Risk(f"the self-tests did not pass{': ' if attempt.problem else ''}{attempt.problem}")]
     cases = attempt.reports[-1].cases if attempt.reports else ()
-    return [] if cases else [Risk("there is no self-test case")]
+    found = [] if cases else [Risk("there is no self-test case")]
+    if attempt.granted_problem:
+        found.append(Risk(f"with what it asks for, the self-tests did not pass: {attempt.granted_problem}"))
+    return found
 
 
 def _review(attempt: Attempt) -> list[Risk]:

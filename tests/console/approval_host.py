@@ -57,10 +57,10 @@ class Host(Themed):
     def clock(self) -> float:
         return time.monotonic() + self.shift if self.stopped is None else self.stopped
 
-    def on_approval_screen_decided(self, message: ApprovalScreen.Decided) -> None:
+    def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
         self.decided.append(message.command)
 
-    def on_approval_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
+    def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
         self.edits.append(message)
 
     @property

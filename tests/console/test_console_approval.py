@@ -179,12 +179,13 @@ async def test_a_rejection_needs_words_and_escape_goes_back() -> None:
         bar = app.review.query_one(VerdictBar)
         assert bar.mode == "idle"
         await pilot.press("r")
-        await pilot.press(*"use the shelf", "tab", "tab", "space", "a", "e", "enter")
+        await pilot.press(*"use the shelf", "tab", "right", "space", "a", "e", "enter")
         assert app.decided == []
         assert app.edits == []
-        await pilot.press("shift+tab", "shift+tab", "enter")
+        await pilot.press("shift+tab", "enter")
         await settled(pilot)
-        assert [(c.verdict, c.reason) for c in app.decided] == [("rejected", "unsafe; use the shelf")]
+        (command,) = app.decided
+        assert (command.verdict, command.reason, command.tags) == ("rejected", "use the shelf", ("unsafe",))
 
 
 async def test_an_enter_out_of_the_same_burst_does_not_reject() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, get_args
 
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -50,7 +51,10 @@ class BuildHead(Plain):
             f"waiting {waited(build.requested_at, now)}" if place else build.state,
             f"sha256 {digest[:12]}…",
         ]
-        said = (number, build.name, build.version, replaces, *parts)
+        title = f"{number} · {build.name} v{build.version}{replaces} · "
+        # On one line where there is room for it.
+        between = " · " if cell_len(title + " · ".join(parts)) <= self.content_size.width else "\n"
+        said = (number, build.name, build.version, replaces, between, *parts)
         if said == self._said:
             return
         self._said = said
@@ -60,7 +64,7 @@ class BuildHead(Plain):
                 (one_line(reveal(build.name)), "bold"),
                 (f" v{build.version}", "bold"),
                 (replaces, "$alita-muted"),
-                "\n",
+                (between, "$alita-muted"),
                 (" · ".join(parts), "$alita-muted"),
             )
         )

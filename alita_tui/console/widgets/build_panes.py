@@ -76,6 +76,7 @@ class BuildPanes(Container):
         """Show a build, of which nothing was read yet."""
         self._shown = (build, attempt, status)
         self.evidence.whole_log = False
+        self.evidence.withheld = frozenset()
         self.code.load(attempt.draft.code, bases)
         self._name_code()
         self._draw_evidence()
@@ -101,6 +102,17 @@ class BuildPanes(Container):
         changed = self.code.cycle()
         self._name_code()
         return changed
+
+    def toggle_split(self) -> None:
+        """The diff below each other, or side by side."""
+        self.code.toggle_split()
+        self._name_code()
+
+    def withhold(self, items: frozenset[str]) -> None:
+        """Show what an approval without these capabilities means."""
+        self.evidence.withheld = items
+        self._draw_evidence()
+        self.show_tab(self._tab)
 
     def toggle_log(self) -> None:
         """Everything that the self-tests printed, and the tests themselves."""

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 import msgspec
 
@@ -121,6 +121,38 @@ def diff_rows(code: str, base: Base) -> list[Row]:
     return rows
 
 
+def split_rows(code: str, base: Base) -> list[Row]:
+    """The whole of both, side by side, lines that belong together in one row."""
+    before, after = _plain(base.code), _plain(code)
+    was, inked = highlight(base.code), highlight(code)
+    wide = max(len(str(max(len(before), len(after)))), 3)
+    rows = [_pair(Row(((f" {base.label}", "heading"),)), Row((("this draft", "heading"),)))]
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        for left, right in zip_longest(range(i1, i2), range(j1, j2)):
+            old = new = Row()
+            if left is not None:
+                body = _line(was, left, before)
+                old = (
+                    _diff_row(" ", left + 1, wide, body)
+                    if tag == "equal"
+                    else _diff_row("-", left + 1, wide, _tinted(body, "removed"))
+                )
+            if right is not None:
+                body = _line(inked, right, after)
+                new = (
+                    _diff_row(" ", right + 1, wide, body)
+                    if tag == "equal"
+                    else _diff_row("+", right + 1, wide, _tinted(body, "added"))
+                )
+            rows.append(_pair(old, new))
+    return rows
+
+
+def _pair(left: Row, right: Row) -> Row:
+    """Two rows as one; what was read is the line on the right."""
+    return msgspec.structs.replace(left, beside=right, source=right.source)
+
+
 def _plain(code: str) -> list[str]:
     lines = reveal(code).split("\n")
     return [*lines, "⟨no line end⟩"] if lines[-1] else lines[:-1]
@@ -159,6 +191,8 @@ class CodeView(Sheet):
         self.code = code
         self.bases = tuple(bases)
         self._mode = 0
+        self.split = False
+        """Whether a diff is shown side by side."""
         self._show()
 
     def load(self, code: str, bases: Sequence[Base] = ()) -> None:
@@ -180,6 +214,11 @@ class CodeView(Sheet):
         self._show()
         return True
 
+    def toggle_split(self) -> None:
+        """The diff side by side, or below each other."""
+        self.split = not self.split
+        self._show()
+
     @property
     def lines(self) -> int:
         """Lines of the code."""
@@ -197,4 +236,5 @@ class CodeView(Sheet):
 
     def _show(self) -> None:
         base = self.base
-        self.show(diff_rows(self.code, base) if base else code_rows(self.code))
+        compare = split_rows if self.split else diff_rows
+        self.show(compare(self.code, base) if base else code_rows(self.code))

@@ -5,7 +5,7 @@ Each part is a pure function from the build to rows. What the digest covers is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 import msgspec
@@ -35,9 +35,9 @@ PARTS: tuple[Part, ...] = (
 )
 
 
-def risk(build: BuildView, attempt: Attempt) -> list[Row]:
+def risk(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
     """What speaks against it, and what approving takes."""
-    found = risks(build, attempt)
+    found = risks(build, attempt, withheld)
     note = "approving takes typing the tool's name" if any(one.serious for one in found) else ""
     rows = heading("Risk", note)
     for one in found:
@@ -175,14 +175,17 @@ def contract(attempt: Attempt) -> list[Row]:
     return rows
 
 
-def grant(build: BuildView, attempt: Attempt) -> list[Row]:
+def grant(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
     """What an approval is good for, and what it is not."""
     rows = heading("What approving grants")
-    granted = phrases(attempt.draft.capabilities)
+    wants = attempt.draft.capabilities
+    granted = phrases(wants.without(withheld))
     rows.append(fact("runs", f"{reveal(build.name)} v{build.version}, exactly these bytes, until revoked"))
     if build.parent:
         rows.append(fact("replaces", f"v{build.version - 1}, which stays in the history"))
     rows.append(fact("with", reveal("; ".join(granted)) if granted else "no capability: it computes"))
+    for item in (one for one in wants.items if one in withheld):
+        rows.append(fact("withheld", ((reveal(item), "good"), ("  a call of it is refused", "muted"))))
     rows.append(fact("not", "any other bytes: a change is tested and asked again"))
     same = attempt.build_digest == build.digest
     rows.append(fact("sha256", ((build.digest, "number" if same else "bad"),)))
@@ -202,6 +205,8 @@ class Evidence(Sheet):
         super().__init__(id=id)
         self.whole_log = False
         """Whether the whole test log is shown."""
+        self.withheld: frozenset[str] = frozenset()
+        """What is not to be granted, in words of `Capabilities.items`."""
         self.serious = False
         """Whether approving this build takes typing its name."""
         self._starts: dict[Part, int] = {}
@@ -211,7 +216,7 @@ class Evidence(Sheet):
     ) -> None:
         """Show some parts, from their beginning."""
         make: dict[Part, Callable[[], list[Row]]] = {
-            "risk": lambda: risk(build, attempt),
+            "risk": lambda: risk(build, attempt, self.withheld),
             "why": lambda: why(build, attempt),
             "contract": lambda: contract(attempt),
             "capabilities": lambda: capabilities(attempt),
@@ -219,9 +224,9 @@ class Evidence(Sheet):
             "review": lambda: review(attempt),
             "tests": lambda: tests(attempt, log=self.whole_log),
             "sandbox": lambda: sandbox(attempt, status),
-            "grant": lambda: grant(build, attempt),
+            "grant": lambda: grant(build, attempt, self.withheld),
         }
-        self.serious = serious(build, attempt)
+        self.serious = serious(build, attempt, self.withheld)
         rows: list[Row] = []
         starts: dict[Part, int] = {}
         for part in parts:

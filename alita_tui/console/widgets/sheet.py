@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import ClassVar
 
 import msgspec
@@ -37,6 +38,13 @@ class Row(msgspec.Struct, frozen=True):
     """The line of the source that this shows, for what was read; 0 for none."""
     hard: bool = False
     """Wrap at the edge, keeping every blank, instead of between words."""
+    beside: Row | None = None
+    """What stands to its right, in the other half of the width."""
+
+    @property
+    def text(self) -> str:
+        """What it says, without gutters."""
+        return text_of(self.body) + (f" │ {self.beside.text}" if self.beside else "")
 
 
 BLANK = Row()
@@ -65,10 +73,22 @@ def fact(label: str, body: Line | str, *, width: int = 16) -> Row:
 
 def fold_row(row: Row, width: int) -> list[Line]:
     """A row as screen lines of at most `width` cells."""
+    if row.beside is not None:
+        return _fold_pair(row, row.beside, width)
     room = max(width - width_of(row.gutter), 8)
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
     pieces = _slices(row.body, _breaks(text_of(row.body), room, hard=row.hard))
     return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]
+
+
+def _fold_pair(row: Row, beside: Row, width: int) -> list[Line]:
+    half = (width - 1) // 2
+    left = fold_row(msgspec.structs.replace(row, beside=None), half)
+    right = fold_row(beside, width - half - 1)
+    found: list[Line] = []
+    for mine, other in zip_longest(left, right, fillvalue=()):
+        found.append((*mine, (" " * (half - width_of(mine)), ""), ("│", "muted"), *other))
+    return found
 
 
 def _breaks(text: str, room: int, *, hard: bool) -> list[int]:
@@ -170,7 +190,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def text(self) -> str:
         """The whole text, without gutters."""
-        return "\n".join(text_of(row.body) for row in self._rows)
+        return "\n".join(row.text for row in self._rows)
 
     # --- drawing ------------------------------------------------------------------------
 

@@ -39,15 +39,30 @@ def tests(attempt: Attempt, *, log: bool = False) -> list[Row]:
         rows += _case(name, reports)
     for number, report in enumerate(reports, 1):
         rows.append(_run(number, report))
+    rows += _granted(attempt)
     if log:
-        rows += _log(reports)
+        rows += _log((*reports, *attempt.granted_reports))
         rows += [BLANK, *heading("Tests"), *code_rows(attempt.draft.tests, sources=False)]
     else:
-        lines = sum(len(_output(report)) for report in reports)
+        lines = sum(len(_output(report)) for report in (*reports, *attempt.granted_reports))
         rows.append(
             Row(((f"  log of {lines} lines and the tests' code", "muted"), ("  s shows them", "wait")))
         )
     return rows
+
+
+def _granted(attempt: Attempt) -> list[Row]:
+    """How the same tests went with what a person granted them, once that was asked for."""
+    reports = attempt.granted_reports
+    if not reports:
+        return []
+    rows = [BLANK, *heading("Self-tests with what was granted")]
+    rows.append(fact("granted", reveal(", ".join(attempt.granted.items))))
+    if attempt.granted_problem:
+        rows.append(fact("failed", ((reveal(flat(attempt.granted_problem)), "bad"),)))
+    for name in dict.fromkeys(case.name for report in reports for case in report.cases):
+        rows += _case(name, reports)
+    return rows + [_run(number, report) for number, report in enumerate(reports, 1)]
 
 
 def _case(name: str, reports: Sequence[RunReport]) -> list[Row]:

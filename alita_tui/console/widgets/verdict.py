@@ -1,6 +1,6 @@
-"""The bar under a build: what a key would do now, the reason of a rejection, the name of a risky tool.
+"""The bar under a build: what a key would do now, and what a verdict may need in words or ticks.
 
-Nothing in it has the focus until the person asked for a text field, and no button ever has.
+Nothing in it has the focus until the person asked for a field, and no button ever has.
 """
 
 from __future__ import annotations
@@ -17,21 +17,41 @@ from textual.widgets import Input
 
 from alita_tui.console.review import Review
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.verdict_fields import NameInput, ReasonInput, Tag
+from alita_tui.console.widgets.ticks import Ticks
+from alita_tui.console.widgets.verdict_fields import NameInput, ReasonInput
+from alita_tui.spine.text import one_line
 
-Choice = Literal["approve", "reject", "edit", "diff", "log", "full", "next", "defer"]
-VERDICTS = ("approve", "reject", "edit")
+Choice = Literal[
+    "approve", "lend", "reject", "edit", "retest", "ban", "stop",
+    "grants", "diff", "side_by_side", "log", "full", "next", "defer",
+]  # fmt: skip
+VERDICTS = ("approve", "lend", "reject", "edit", "retest", "ban", "stop", "grants")
+"""What counts only once the review is armed."""
 LABELS: dict[Choice, str] = {
     "approve": "Approve",
+    "lend": "For this task",
     "reject": "Reject…",
     "edit": "Edit",
+    "retest": "Test",
+    "ban": "Ban…",
+    "stop": "Stop",
+    "grants": "Grants…",
     "diff": "Diff",
+    "side_by_side": "Split",
     "log": "Log",
     "full": "Full",
     "next": "Next",
     "defer": "Later",
 }
+DECIDING: tuple[Choice, ...] = ("approve", "lend", "reject", "edit", "retest", "ban", "stop")
 TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
+NAME, DIGEST = "this name", "these bytes"
+"""What a ban is against, in words; capabilities stand for themselves."""
+_WHY: dict[str, str] = {
+    "reject": "Enter rejects with this reason. Tab, then Space, ticks tags; Esc goes back.",
+    "ban": "Enter bans what is ticked, for good. Tab, then Space, ticks; Esc goes back.",
+    "grants": "What is not ticked is not granted. Space ticks, Esc goes back.",
+}
 
 
 class Button(Plain):
@@ -64,19 +84,17 @@ class VerdictBar(Vertical):
         background: $panel;
         padding: 0 1;
         #said { height: auto; max-height: 3; }
-        #choices { height: 1; }
+        .choices { height: 1; }
         Input { height: 1; border: none; padding: 0 1; background: $alita-cursor; display: none; }
         Input:focus { border: none; background-tint: transparent; }
-        #tags { height: 1; display: none; }
-        Tag { width: auto; margin: 0 2 0 0; color: $alita-muted; }
-        Tag.-marked { color: $alita-warn; }
-        Tag:focus { text-style: reverse; }
+        Ticks { display: none; }
         Button { width: auto; margin: 0 2 0 0; color: $foreground; }
         Button:hover { text-style: underline; }
         Button.-verdict { color: $alita-approval; }
         &.-off Button.-verdict { color: $alita-muted; }
-        &.-reject ReasonInput, &.-reject #tags, &.-name NameInput { display: block; }
-        &.-reject #choices, &.-name #choices { display: none; }
+        &.-reject ReasonInput, &.-ban ReasonInput, &.-name NameInput { display: block; }
+        &.-reject Ticks, &.-ban Ticks, &.-grants Ticks { display: block; }
+        &.-open .choices { display: none; }
         .-good { color: $alita-good; }
         .-warn { color: $alita-warn; }
         .-bad { color: $alita-bad; }
@@ -84,33 +102,44 @@ class VerdictBar(Vertical):
     }
     """
 
-    class Rejected(Message):
-        """A reason was given."""
+    class Worded(Message):
+        """A reason was given, or for a ban what it is against."""
 
-        def __init__(self, reason: str) -> None:
+        def __init__(self, mode: Literal["reject", "ban"], reason: str, ticked: tuple[str, ...]) -> None:
             super().__init__()
+            self.mode = mode
             self.reason = reason
+            self.ticked = ticked
 
     class Named(Message):
         """The tool's name was typed."""
 
+    class Granting(Message):
+        """These capabilities are to be granted."""
+
+        def __init__(self, ticked: tuple[str, ...]) -> None:
+            super().__init__()
+            self.ticked = ticked
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.mode: Literal["idle", "reject", "name"] = "idle"
-        self._name = ""
+        self.mode: Literal["idle", "reject", "ban", "name", "grants"] = "idle"
+        self._wanted = ""
         self._said = ("", "")
 
     def compose(self) -> ComposeResult:
-        """Message, the two fields, tags, choices."""
+        """Message, the fields, ticks, choices."""
         yield Plain(id="said")
-        yield ReasonInput(compact=True, placeholder="why not, in one line: the agent reads it", id="reason")
+        yield ReasonInput(compact=True, id="reason")
         yield NameInput(compact=True, id="name")
-        with Horizontal(id="tags"):
-            for tag in TAGS:
-                yield Tag(tag)
-        with Horizontal(id="choices"):
-            for choice in LABELS:
+        yield Ticks(id="ticks")
+        with Horizontal(classes="choices"):
+            for choice in DECIDING:
                 yield Button(choice)
+        with Horizontal(classes="choices"):
+            for choice in LABELS:
+                if choice not in DECIDING:
+                    yield Button(choice)
 
     def draw_keys(self, keys: Mapping[str, str], useless: Collection[Choice]) -> None:
         """Label the choices with the keys that are live, and hide those that do nothing here."""
@@ -131,9 +160,10 @@ class VerdictBar(Vertical):
         """What can be done about a build now; `approve` is the key for it."""
         match self.mode:
             case "name":
-                self.say(f"{review.serious} serious: type {self._name} to go on. Esc goes back.", "warn")
-            case "reject":
-                self.say("Enter rejects with this reason. Tab and Space mark tags, Esc goes back.")
+                name = one_line(self._wanted)
+                self.say(f"{review.serious} serious: type {name} to go on. Esc goes back.", "warn")
+            case "reject" | "ban" | "grants":
+                self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
                 self.say(*review.line(unread, approve, at))
 
@@ -144,33 +174,58 @@ class VerdictBar(Vertical):
     def idle(self) -> None:
         """Close the fields."""
         self.mode = "idle"
-        self.remove_class("-reject", "-name")
+        self.remove_class("-reject", "-name", "-ban", "-grants", "-open")
         self.query_one(ReasonInput).clear()
         self.query_one(NameInput).clear()
-        for tag in self.query(Tag):
-            tag.mark(False)
+        self.query_one(Ticks).offer(())
 
     def ask_reason(self, at: float) -> None:
-        """Open the field for a reason."""
-        self.mode = "reject"
-        self.add_class("-reject")
-        field = self.query_one(ReasonInput)
-        field.opened = at
-        field.focus()
+        """Open the field for a reason, with tags for common ones."""
+        self._open("reject")
+        self.query_one(Ticks).offer(TAGS)
+        self._ask_words("why not, in one line: the agent reads it", at)
+
+    def ask_ban(self, capabilities: tuple[str, ...], at: float) -> None:
+        """Open the field for a reason, with what can be banned."""
+        self._open("ban")
+        self.query_one(Ticks).offer((NAME, DIGEST, *capabilities), (NAME, DIGEST))
+        self._ask_words("why never, in one line: later builds are told", at)
+
+    def ask_grants(self, capabilities: tuple[str, ...], withheld: Collection[str]) -> None:
+        """Open the list of what it asks for."""
+        self._open("grants")
+        ticks = self.query_one(Ticks)
+        ticks.offer(capabilities, [one for one in capabilities if one not in withheld])
+        ticks.focus()
 
     def ask_name(self, name: str) -> None:
         """Open the field for the tool's name."""
-        self.mode = "name"
-        self._name = name
-        self.add_class("-name")
+        self._open("name")
+        self._wanted = name
         field = self.query_one(NameInput)
-        field.placeholder = name
+        field.placeholder = one_line(name)
         field.focus()
+
+    def _open(self, mode: Literal["reject", "ban", "name", "grants"]) -> None:
+        self.mode = mode
+        self.add_class("-open", f"-{mode}")
+
+    def _ask_words(self, placeholder: str, at: float) -> None:
+        field = self.query_one(ReasonInput)
+        field.placeholder = placeholder
+        field.opened = at
+        field.focus()
+
+    @on(Ticks.Changed)
+    def _ticked(self, event: Ticks.Changed) -> None:
+        event.stop()
+        if self.mode == "grants":
+            self.post_message(self.Granting(self.query_one(Ticks).ticked))
 
     @on(Input.Changed, "#name")
     def _name_typed(self, event: Input.Changed) -> None:
         event.stop()
-        if self.mode == "name" and event.value == self._name:
+        if self.mode == "name" and event.value == self._wanted:
             self.post_message(self.Named())
 
     @on(Input.Submitted, "#name")
@@ -180,13 +235,14 @@ class VerdictBar(Vertical):
     @on(Input.Submitted, "#reason")
     def _reason_given(self, event: Input.Submitted) -> None:
         event.stop()
-        if self.mode != "reject":
-            return
-        tags = [tag.word for tag in self.query(Tag) if tag.marked]
-        reason = "; ".join(part for part in (", ".join(tags), event.value.strip()) if part)
-        if reason:
-            self.post_message(self.Rejected(reason))
-        else:
+        ticked, reason = self.query_one(Ticks).ticked, event.value.strip()
+        if self.mode == "reject" and (ticked or reason):
+            self.post_message(self.Worded("reject", reason, ticked))
+        elif self.mode == "ban" and ticked and reason:
+            self.post_message(self.Worded("ban", reason, ticked))
+        elif self.mode == "ban":
+            self.screen.notify("A ban needs a reason, and a tick for what it is against.", markup=False)
+        elif self.mode == "reject":
             self.screen.notify(
-                "The agent learns from the reason: write one, or mark a tag with Tab and Space.", markup=False
+                "The agent learns from the reason: write one, or tick a tag with Tab and Space.", markup=False
             )

@@ -1,0 +1,199 @@
+"""How a build is decided on screen: from a key that counts to the one command that is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual import on
+from textual.message import Message
+from textual.widget import Widget
+
+from alita_tui.console.review import Review
+from alita_tui.console.screens.guarded import GuardedScreen
+from alita_tui.console.widgets.build_panes import BuildPanes
+from alita_tui.console.widgets.verdict import DIGEST, NAME, VERDICTS, Button, VerdictBar
+from alita_tui.spine.commands import ResolveApproval, Verdict
+from alita_tui.spine.values import Lasting, ToolDraft
+from alita_tui.view.model import BuildView
+
+_BANNED = {NAME: "name", DIGEST: "digest"}
+
+
+class DecidingScreen(GuardedScreen):
+    """Turns keys into verdicts. What is on screen is its subclass's affair."""
+
+    GUARDED = frozenset(VERDICTS)
+
+    class Decided(Message):
+        """A person decided. Posted to the app, which hands the command to the engine."""
+
+        def __init__(self, command: ResolveApproval) -> None:
+            super().__init__()
+            self.command = command
+
+    class EditRequested(Message):
+        """The person wants the code in an editor; the app answers with `DecidingScreen.edited`."""
+
+        def __init__(self, approval_id: str, draft: ToolDraft) -> None:
+            super().__init__()
+            self.approval_id = approval_id
+            self.draft = draft
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """See `GuardedScreen`."""
+        super().__init__(clock)
+        self._decided: set[str] = set()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the build on screen still waits for a verdict."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Bring the screen up to date."""
+        raise NotImplementedError
+
+    def go_on(self) -> None:
+        """The build on screen is decided: show the next one, or leave."""
+        raise NotImplementedError
+
+    @property
+    def build(self) -> BuildView | None:
+        """The build on screen."""
+        return self._review.build if self._review else None
+
+    @property
+    def panes(self) -> BuildPanes:
+        """Evidence and code."""
+        return self.query_one(BuildPanes)
+
+    @property
+    def bar(self) -> VerdictBar:
+        """The verdict bar."""
+        return self.query_one(VerdictBar)
+
+    async def pressed(self, widget: Widget, at: float) -> None:
+        """See `GuardedScreen.pressed`."""
+        counts = self._review is not None and self._review.armed(at)
+        if isinstance(widget, Button) and (counts or widget.choice not in VERDICTS):
+            await self.run_action(widget.choice)
+
+    def _may(self) -> Review | None:
+        """The build that the newest input may decide on."""
+        review = self._review
+        return review if review and self.waits and review.counts and self.bar.mode == "idle" else None
+
+    def action_approve(self) -> None:
+        """Approve, after as many steps as the risk asks for."""
+        self._approve("library")
+
+    def action_lend(self) -> None:
+        """Approve for the task that asked for it."""
+        self._approve("task")
+
+    def _approve(self, lasting: Lasting) -> None:
+        if not (review := self._may()):
+            return
+        match review.approve(self.panes.code.unread, self._clock()):
+            case "mismatch":
+                said = "These are not the bytes that approval is asked for; they cannot be approved."
+                self.notify(said, severity="error", markup=False)
+            case "name":
+                self.bar.ask_name(review.build.name)
+            case "unread":
+                pass
+            case "approved":
+                self._decide("approved", lasting=lasting)
+        self.tick()
+
+    def action_reject(self) -> None:
+        """Ask for the reason."""
+        if self._may():
+            self.bar.ask_reason(self._clock())
+            self.tick()
+
+    def action_ban(self) -> None:
+        """Ask for the reason, and what it is that is never wanted."""
+        if review := self._may():
+            self.bar.ask_ban(review.attempt.draft.capabilities.items, self._clock())
+            self.tick()
+
+    def action_grants(self) -> None:
+        """Choose what is granted of what it asks for."""
+        if not (review := self._may()):
+            return
+        if items := review.attempt.draft.capabilities.items:
+            self.bar.ask_grants(items, review.withheld)
+            self.tick()
+        else:
+            self.notify("It asks for nothing.", markup=False)
+
+    def action_retest(self) -> None:
+        """Run its tests again with what would be granted; the second press does it."""
+        self._twice("retested")
+
+    def action_stop(self) -> None:
+        """Decide against it and stop the run; the second press does it."""
+        self._twice("stopped")
+
+    def _twice(self, verdict: Verdict) -> None:
+        assert verdict in ("retested", "stopped")
+        if (review := self._may()) and review.confirm(verdict, self._clock()):
+            self._decide(verdict)
+        self.tick()
+
+    def action_edit(self) -> None:
+        """Ask the app for an editor."""
+        if review := self._may():
+            self.app.post_message(self.EditRequested(review.build.approval_id, review.attempt.draft))
+
+    def edited(self, approval_id: str, code: str, tests: str = "") -> None:
+        """Take what the editor gave back; bytes that did not change are no verdict."""
+        review = self._review
+        if review is None or review.build.approval_id != approval_id or not self.waits:
+            return
+        review.disarm(self._clock())
+        changed = "" if tests == review.attempt.draft.tests else tests
+        if code == review.attempt.draft.code and not changed:
+            self.notify("Nothing was changed; the build keeps waiting.", markup=False)
+        else:
+            self._decide("edited", code=code, tests=changed)
+
+    @on(VerdictBar.Named)
+    def _name_typed(self) -> None:
+        if self._review:
+            self._review.name_typed(self._clock())
+        self._close_fields()
+
+    @on(VerdictBar.Worded)
+    def _reason_given(self, message: VerdictBar.Worded) -> None:
+        if not self.waits:
+            return
+        if message.mode == "reject":
+            self._decide("rejected", reason=message.reason, tags=message.ticked)
+        else:
+            what = tuple(_BANNED.get(word, word) for word in message.ticked)
+            self._decide("banned", reason=message.reason, banned=what)
+
+    @on(VerdictBar.Granting)
+    def _granting(self, message: VerdictBar.Granting) -> None:
+        if review := self._review:
+            review.withhold(frozenset(review.attempt.draft.capabilities.items) - set(message.ticked))
+            self.panes.withhold(review.withheld)
+            self.tick()
+
+    def _close_fields(self) -> None:
+        self.bar.idle()
+        self.panes.focus_sheet()
+        self.tick()
+
+    def _decide(self, verdict: Verdict, **said: Any) -> None:
+        """Send the verdict once, then go on."""
+        review = self._review
+        if review is None or review.build.approval_id in self._decided:
+            return
+        self._decided.add(review.build.approval_id)
+        command = review.command(verdict, self._clock(), read=self.panes.code.read, **said)
+        self.app.post_message(self.Decided(command))
+        self.go_on()

@@ -1,0 +1,234 @@
+"""Verdicts beyond yes and no, on screen: for the task, less granted, tested again, stopped, banned."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import streams
+from approval_cases import NEW, NEW_DIGEST, OLD, calm, queue, risky, waiting_for
+from approval_host import LONG_AGO, NOT_YET, Host
+from textual.pilot import Pilot
+
+from alita_tui.console.widgets.code import Base, code_rows, diff_rows, split_rows
+from alita_tui.console.widgets.inked import width_of
+from alita_tui.console.widgets.sheet import fold_row
+from alita_tui.console.widgets.ticks import Ticks
+from alita_tui.console.widgets.verdict import VerdictBar
+from alita_tui.spine.values import Capabilities
+from alita_tui.view.model import SessionView
+
+WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
+WANTS = Capabilities(network=("api.example:443",), secrets=("TOKEN",))
+
+
+async def settled(pilot: Pilot[object]) -> None:
+    await pilot.pause()
+    await pilot.pause()
+
+
+def asking() -> SessionView:
+    """A build that asks for two things, with nothing else against it."""
+    return waiting_for(msgspec.structs.replace(streams.DRAFT, capabilities=WANTS))
+
+
+async def test_a_calm_build_is_approved_for_its_task_with_one_key() -> None:
+    app = Host(calm())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        await settled(pilot)
+        assert [(c.verdict, c.lasting, c.grants) for c in app.decided] == [("approved", "task", None)]
+
+
+async def test_the_name_holds_for_either_way_of_approving() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        assert app.review.bar.mode == "name"
+        await pilot.press(*NEW.name)
+        await settled(pilot)
+        await pilot.press("o")
+        await settled(pilot)
+        assert [(c.verdict, c.lasting, c.digest) for c in app.decided] == [("approved", "task", NEW_DIGEST)]
+
+
+async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
+    app = Host(asking())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        app.shift = 0.0
+        app.review.tick()
+        assert "2 serious" in app.said()
+        app.shift = LONG_AGO
+        await pilot.press("c")
+        assert app.review.query_one(Ticks).ticked == WANTS.items
+        await pilot.press("a", "enter", "space")
+        await settled(pilot)
+        assert app.decided == [], "a key for the list is no verdict"
+        await pilot.press("escape")
+        await settled(pilot)
+        app.shift = 0.0
+        app.review.tick()
+        assert "not granted: network:api.example:443" in app.said()
+        assert "1 serious" in app.said()
+        app.shift = LONG_AGO
+        await pilot.press("c", "right", "space", "escape")
+        await settled(pilot)
+        app.shift = 0.0
+        app.review.tick()
+        assert "serious" not in app.said(), "nothing granted and all green is one key"
+        assert "no capability: it computes" in app.sheet_text("#evidence")
+        app.shift = LONG_AGO
+        await pilot.press("a")
+        await settled(pilot)
+        assert [(c.verdict, c.grants) for c in app.decided] == [("approved", Capabilities())]
+
+
+async def test_a_grant_changed_after_the_name_takes_the_name_again() -> None:
+    app = Host(asking())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("a", *streams.DRAFT.name)
+        await settled(pilot)
+        assert "Name typed" in app.said()
+        await pilot.press("c", "space", "escape")
+        await settled(pilot)
+        await pilot.press("a")
+        await settled(pilot)
+        assert app.decided == []
+        assert app.review.bar.mode == "name"
+
+
+@pytest.mark.parametrize(("key", "verdict"), [("t", "retested"), ("x", "stopped")])
+async def test_what_is_weighty_takes_its_key_twice_with_a_pause(key: str, verdict: str) -> None:
+    app = Host(asking())
+    async with app.run_test(size=MIDDLE) as pilot:
+        await settled(pilot)
+        app.shift = NOT_YET
+        await pilot.press(key)
+        assert "again" in app.said()
+        await pilot.press(key, key, key)
+        assert app.decided == [], "a held key is one key"
+        await pilot.press("escape")
+        app.shift = LONG_AGO
+        await pilot.press(key)
+        assert app.decided == [], "Esc took the step back"
+        other = "x" if key == "t" else "t"
+        app.shift = LONG_AGO - 1000
+        await pilot.press(other)
+        assert app.decided == [], "a press of the one announces nothing of the other"
+        app.shift = LONG_AGO - 2000
+        await pilot.press(key)
+        assert app.decided == []
+        await pilot.press("enter", "space")
+        assert app.decided == []
+        await pilot.press(key)
+        await settled(pilot)
+        assert [(c.verdict, c.grants) for c in app.decided] == [(verdict, None)]
+
+
+async def test_testing_again_takes_what_would_be_granted() -> None:
+    app = Host(asking())
+    async with app.run_test(size=MIDDLE) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "space", "escape")
+        await settled(pilot)
+        await pilot.press("t")
+        assert "with secret:TOKEN" in app.said()
+        await pilot.press("t")
+        await settled(pilot)
+        assert [c.grants for c in app.decided] == [Capabilities(secrets=("TOKEN",))]
+
+
+async def test_a_ban_says_what_it_is_against_and_why() -> None:
+    app = Host(asking())
+    async with app.run_test(size=SMALL) as pilot:
+        await settled(pilot)
+        await pilot.press("b")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.decided == [], "a ban needs a reason"
+        await pilot.press(*"never", "tab", "space", "right", "right", "right", "space", "shift+tab", "enter")
+        await settled(pilot)
+        (command,) = app.decided
+        assert (command.verdict, command.reason) == ("banned", "never")
+        assert command.banned == ("digest", "secret:TOKEN")
+
+
+async def test_a_ban_of_nothing_is_none() -> None:
+    app = Host(calm())
+    async with app.run_test(size=MIDDLE) as pilot:
+        await settled(pilot)
+        await pilot.press("b", *"no", "tab", "space", "right", "space", "shift+tab", "enter")
+        await settled(pilot)
+        assert app.decided == []
+        assert app.review.bar.mode == "ban"
+
+
+async def test_the_fields_of_one_build_are_gone_with_it() -> None:
+    app = Host(queue())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("n")
+        app.shift = LONG_AGO - 1000
+        await pilot.press("c", "space", "escape", "p", "n")
+        await settled(pilot)
+        assert app.review._review is not None
+        assert app.review._review.withheld == frozenset(), "another look begins with all that it asks for"
+        assert app.review.query_one(VerdictBar).mode == "idle"
+
+
+@pytest.mark.parametrize("size", [WIDE, MIDDLE, SMALL])
+async def test_every_verdict_is_on_screen_with_its_key(size: tuple[int, int]) -> None:
+    app = Host(risky())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        shown = [button for button in app.review.query("Button") if button.display]
+        words = " ".join(str(button.content) for button in shown)  # type: ignore[attr-defined]
+        for said in (
+            "a Approve",
+            "o For this task",
+            "r Reject",
+            "e Edit",
+            "t Test",
+            "b Ban",
+            "x Stop",
+            "c Grants",
+        ):
+            assert said in words
+        assert all(button.region.right <= size[0] and button.region.bottom <= size[1] for button in shown)
+        assert all(button.region.width >= len(str(button.content)) for button in shown)  # type: ignore[attr-defined]
+
+
+async def test_the_head_is_one_line_where_there_is_room() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        app.review.tick()
+        head = str(app.review.query_one("#head").content)  # type: ignore[attr-defined]
+        whole = "BUILD 1 of 1 · fetch_rates v2 (replaces v1) · asked by step 1 · waiting 0:55 · sha256 "
+        assert head.startswith(whole) and "\n" not in head
+
+
+def test_side_by_side_shows_all_of_both() -> None:
+    rows = split_rows(NEW.code, Base("v1", OLD.code))
+    assert [row.source for row in rows if row.source] == list(range(1, NEW.code.count("\n") + 1))
+    plain = [row.text for row in code_rows(NEW.code)]
+    assert [row.beside.text for row in rows[1:] if row.beside and row.beside.source] == plain
+    left = [row for row in rows[1:] if row.gutter]
+    assert len(left) == OLD.code.count("\n")
+    for row in rows:
+        for line in fold_row(row, 61):
+            assert width_of(line) <= 61
+
+
+async def test_the_diff_turns_side_by_side_and_back() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("d", "v")
+        await settled(pilot)
+        assert app.sheet_text("#code").startswith(" v1 │ this draft")
+        await pilot.press("v")
+        assert app.sheet_text("#code") == "\n".join(r.text for r in diff_rows(NEW.code, Base("v1", OLD.code)))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from alita_tui.sandbox.policy import SandboxSettings
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.desk import Desk
+    from alita_tui.store.documents import DocumentTable
     from alita_tui.store.labels import Labels
     from alita_tui.store.search import SessionSearch
     from alita_tui.store.sessions import SessionFile, SessionShelf
@@ -241,7 +242,15 @@ class House:
         from alita_tui.store.documents import DocumentTable
 
         self.paths.prepare()
-        return ReplyStore(DocumentTable(self.paths.replies, "replies"))
+        return ReplyStore(lambda: DocumentTable(self.paths.replies, "replies"))
+
+    @cached_property
+    def pages(self) -> DocumentTable:
+        """Web pages that were read before, to be asked for only if they changed."""
+        from alita_tui.store.documents import DocumentTable
+
+        self.paths.prepare()
+        return DocumentTable(self.paths.pages, "pages")
 
     @property
     def cached_roles(self) -> frozenset[ModelRole]:
@@ -329,7 +338,7 @@ class House:
             google_key=self.loaded.secrets.get(chosen.google_key_name, ""),
             github_token=self.loaded.secrets.get(chosen.github_token_name, ""),
         )
-        return WebRoom(settings, environ=self.environ)
+        return WebRoom(settings, environ=self.environ, pages=lambda: self.pages)
 
     async def warm_up(self, progress: Progress) -> None:
         """Fetch what the recorded model's tools need, once, so that the demo works without a network.

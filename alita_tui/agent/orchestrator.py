@@ -430,6 +430,7 @@ class Orchestrator:
                         title=read.title,
                         text=read.text,
                         truncated=read.truncated,
+                        unchanged=read.unchanged,
                     ),
                     span=action_id,
                 )

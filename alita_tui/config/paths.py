@@ -80,6 +80,11 @@ class Paths(Value, frozen=True):
         return self.cache / "replies.json"
 
     @property
+    def pages(self) -> Path:
+        """Web pages that were read before."""
+        return self.cache / "pages.json"
+
+    @property
     def log(self) -> Path:
         """Log file for bug reports."""
         return self.cache / "alita.log"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+
 import msgspec
 
+from alita_tui.spine.errors import StoreError
 from alita_tui.spine.ports import Documents, ModelRequest, Reply
 from alita_tui.spine.values import digest_of
 
@@ -12,15 +17,20 @@ _KEPT = 400
 
 
 class ReplyStore:
-    """Meets `ReplyCache` over a table of documents.
+    """Meets `ReplyCache` over a table of documents; without a disk nothing is kept.
 
     What was asked in this process is asked anew when it comes again: whoever asks twice was not
     content with the answer.
     """
 
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+    def __init__(self, opened: Callable[[], Documents]) -> None:
+        """`opened` opens the table; called at the first use."""
+        self._opened = opened
         self._asked: set[str] = set()
+
+    @cached_property
+    def _documents(self) -> Documents:
+        return self._opened()
 
     def get(self, model: str, request: ModelRequest) -> Reply | None:
         """See `ReplyCache.get`."""
@@ -28,20 +38,19 @@ class ReplyStore:
         if key in self._asked:
             return None
         self._asked.add(key)
-        for document in self._documents.all():
-            if document["key"] == key:
-                try:
+        with suppress(StoreError, msgspec.ValidationError):  # of another version
+            for document in self._documents.all():
+                if document["key"] == key:
                     return msgspec.convert(document["reply"], Reply)
-                except msgspec.ValidationError:  # of another version
-                    return None
         return None
 
     def put(self, model: str, request: ModelRequest, reply: Reply) -> None:
         """See `ReplyCache.put`."""
         key = _key(model, request)
-        self._documents.put(key, {"key": key, "reply": msgspec.to_builtins(reply)})
-        for old in self._documents.all()[:-_KEPT]:
-            self._documents.remove(old["key"])
+        with suppress(StoreError):
+            self._documents.put(key, {"key": key, "reply": msgspec.to_builtins(reply)})
+            for old in self._documents.all()[:-_KEPT]:
+                self._documents.remove(old["key"])
 
 
 def _key(model: str, request: ModelRequest) -> str:

@@ -390,6 +390,8 @@ class PageRead(Fact, frozen=True):
     title: str = ""
     text: str = ""
     truncated: bool = False
+    unchanged: bool = False
+    """Kept from an earlier read; the server said that it still holds."""
 
 
 # --- builds -------------------------------------------------------------------------------

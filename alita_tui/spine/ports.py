@@ -201,10 +201,10 @@ class ReplyCache(Protocol):
     """Replies to the very same requests, of earlier sessions. Met by `llm`; blocks on the disk."""
 
     def get(self, model: str, request: ModelRequest) -> Reply | None:
-        """What this model replied to this request, if it was asked before. Raises StoreError."""
+        """What this model replied to this request, if it was asked before."""
 
     def put(self, model: str, request: ModelRequest, reply: Reply) -> None:
-        """Keep a reply. Raises StoreError."""
+        """Keep a reply."""
 
 
 class DaySpend(Value, frozen=True):
@@ -411,6 +411,8 @@ class Page(Value, frozen=True):
     title: str
     text: str
     truncated: bool = False
+    unchanged: bool = False
+    """Kept from an earlier read; the server says that it still holds."""
 
 
 class SearchPage(Value, frozen=True):

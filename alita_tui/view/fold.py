@@ -142,7 +142,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.TaskSubmitted(task_id=task_id, text=text):
             task = TaskView(task_id, neutralise(text), envelope.at)
             title = view.title or one_line(text, 80)
-            return replace(view, title=title, tasks=view.tasks.append(task), plan=(), phase="thinking")
+            view = replace(view, title=title, tasks=view.tasks.append(task), plan=(), phase="thinking")
+            return replace(view, spend=spending.begun(view.spend))
         case e.PlanProposed(steps=steps):
             return replace(view, plan=tuple(one_line(step) for step in steps), phase="thinking")
         case e.QuestionAsked(question_id=question_id, text=text, about=about):
@@ -153,8 +154,10 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return _finish(view, event)
         case e.ProviderChanged():
             return replace(view, providers=changed(view.providers, envelope.at, event))
-        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.PageRead() | e.LookedBack():
+        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.LookedBack():
             return replace(view, phase="thinking")
+        case e.PageRead():
+            return replace(view, phase="thinking", spend=spending.read(view.spend, event))
         case e.ToolSearched(hits=hits):
             return replace(view, phase="thinking", touched=hits[0].card.name if hits else view.touched)
         case e.ToolRegistered(build_id=build_id, card=card):

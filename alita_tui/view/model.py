@@ -29,6 +29,7 @@ from alita_tui.spine.values import (
     build_digest,
 )
 from alita_tui.view.rows import Rows
+from alita_tui.view.spending import Spend
 
 RowKind = Literal[
     "session",
@@ -185,46 +186,6 @@ class Question(msgspec.Struct, frozen=True, gc=False):
     question_id: str
     text: SafeText
     about: Literal["task", "budget"] = "task"
-
-
-class Share(msgspec.Struct, frozen=True, gc=False):
-    """What one role, model or tool took."""
-
-    name: SafeText
-    calls: int = 0
-    usd: float = 0.0
-    tokens: int = 0
-
-
-class Spend(msgspec.Struct, frozen=True, gc=False):
-    """Money and tokens of the session so far."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_usd: float = 0.0
-    limit_usd: float | None = None
-    unpriced_calls: int = 0
-    task_usd: float = 0.0
-    task_limit_usd: float | None = None
-    day_usd: float = 0.0
-    """Over all sessions."""
-    cached_tokens: int = 0
-    """Of the input, read from the provider's cache."""
-    saved_usd: float = 0.0
-    """What the provider's cache and ours made cheaper."""
-    spared_calls: int = 0
-    """Answered from our own cache."""
-    reused_runs: int = 0
-    """Runs of tools that had run before."""
-    reused_usd: float = 0.0
-    """What building those of this session again would have cost."""
-    by_role: tuple[Share, ...] = ()
-    by_model: tuple[Share, ...] = ()
-    by_tool: tuple[Share, ...] = ()
-    """What building each tool took."""
-    points: tuple[tuple[datetime, float], ...] = ()
-    """Spend of the session over time."""
 
 
 class ProviderView(msgspec.Struct, frozen=True, gc=False):

@@ -5,17 +5,81 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from alita_tui.spine import events as e
-from alita_tui.spine.text import one_line
-from alita_tui.view.model import Share, Spend
+from alita_tui.spine.text import SafeText, one_line
 
 if TYPE_CHECKING:
     from alita_tui.view.model import SessionView
 
+_CALLS = 12
+"""Calls that are kept one by one."""
 _POINTS = 400
 """Points of the curve; from there on every other one is dropped."""
+
+
+class Share(msgspec.Struct, frozen=True, gc=False):
+    """What one role, model or tool took."""
+
+    name: SafeText
+    calls: int = 0
+    usd: float = 0.0
+    tokens: int = 0
+
+
+class PaidCall(msgspec.Struct, frozen=True, gc=False):
+    """One call of a model and what it took."""
+
+    at: datetime
+    step: int
+    role: str
+    model: SafeText
+    usd: float | None
+    """None when no price is known."""
+    tokens: int
+    estimated: bool = False
+    """The provider told no counts."""
+
+
+class Spend(msgspec.Struct, frozen=True, gc=False):
+    """Money and tokens of the session so far."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_usd: float = 0.0
+    limit_usd: float | None = None
+    unpriced_calls: int = 0
+    task_usd: float = 0.0
+    task_limit_usd: float | None = None
+    day_usd: float = 0.0
+    """Over all sessions."""
+    cached_tokens: int = 0
+    """Of the input, read from the provider's cache."""
+    saved_usd: float = 0.0
+    """What the provider's cache and ours made cheaper."""
+    spared_calls: int = 0
+    """Answered from our own cache."""
+    pages: int = 0
+    """Web pages that were read."""
+    unchanged_pages: int = 0
+    """Of these, not sent again because the server said that they had not changed."""
+    reused_runs: int = 0
+    """Runs of tools that had run before."""
+    reused_usd: float = 0.0
+    """What building those of this session again would have cost."""
+    by_role: tuple[Share, ...] = ()
+    by_model: tuple[Share, ...] = ()
+    by_tool: tuple[Share, ...] = ()
+    """What building each tool took."""
+    by_step: tuple[Share, ...] = ()
+    """Steps of the newest task."""
+    last_calls: tuple[PaidCall, ...] = ()
+    """The newest calls, oldest first."""
+    points: tuple[tuple[datetime, float], ...] = ()
+    """Spend of the session over time."""
 
 
 def replied(spend: Spend, event: e.ModelReplied) -> Spend:
@@ -29,6 +93,16 @@ def replied(spend: Spend, event: e.ModelReplied) -> Spend:
         cached_tokens=spend.cached_tokens + usage.cached_tokens,
         spared_calls=spend.spared_calls + event.cached,
     )
+
+
+def begun(spend: Spend) -> Spend:
+    """After a task was submitted."""
+    return replace(spend, by_step=()) if spend.by_step else spend
+
+
+def read(spend: Spend, event: e.PageRead) -> Spend:
+    """After a page was read."""
+    return replace(spend, pages=spend.pages + 1, unchanged_pages=spend.unchanged_pages + event.unchanged)
 
 
 def spent(view: SessionView, at: datetime, event: e.BudgetSpent) -> Spend:
@@ -51,7 +125,21 @@ def spent(view: SessionView, at: datetime, event: e.BudgetSpent) -> Spend:
         by_role=_add(spend.by_role, event.role, cost, tokens),
         by_model=_add(spend.by_model, event.model, cost, tokens),
         by_tool=by_tool,
+        by_step=_add(spend.by_step, f"step {view.step}", cost, tokens),
+        last_calls=(*spend.last_calls[1 - _CALLS :], _call(view, at, event)),
         points=points if len(points) <= _POINTS else (*points[:-1:2], points[-1]),
+    )
+
+
+def _call(view: SessionView, at: datetime, event: e.BudgetSpent) -> PaidCall:
+    return PaidCall(
+        at=at,
+        step=view.step,
+        role=event.role,
+        model=one_line(event.model),
+        usd=event.cost_usd,
+        tokens=event.tokens,
+        estimated=event.estimated,
     )
 
 

@@ -125,10 +125,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.WebSearched(provider=provider, results=results):
             listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
             return row("observation", f"{_count(len(results), 'result')} from {provider}", listed)
-        case e.PageRead(url=url, title=title, text=text, truncated=truncated):
-            return row(
-                "observation", f"Read {title or url}", f"{url}\n\n{text}", meta="cut" if truncated else ""
-            )
+        case e.PageRead(url=url, title=title, text=text, truncated=truncated, unchanged=unchanged):
+            meta = ", ".join(word for word, so in (("unchanged", unchanged), ("cut", truncated)) if so)
+            return row("observation", f"Read {title or url}", f"{url}\n\n{text}", meta=meta)
         case e.LookedBack(seq=seq, text=text):
             return row("observation", f"Read event {seq} again", text)
         case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):

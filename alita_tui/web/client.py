@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from alita_tui.spine.address import Guard, Resolver, system_resolver
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.ports import Page, SearchPage
+from alita_tui.spine.ports import Documents, Page, SearchPage
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
 from alita_tui.web import providers
 from alita_tui.web.fetch import Fetcher
+from alita_tui.web.pages import PageStore
 from alita_tui.web.reader import read_page
 
 PROVIDERS = ("web", "github", "pypi")
@@ -54,8 +55,12 @@ class WebRoom:
         *,
         environ: Mapping[str, str] = os.environ,
         resolver: Resolver = system_resolver,
+        pages: Callable[[], Documents] | None = None,
     ) -> None:
+        """`pages` opens the table of what was read before, to be asked for only if it changed."""
         self._settings = settings
+        shape = (settings.max_chars, settings.max_bytes)
+        self._pages = PageStore(pages, shape) if pages is not None else None
         self._fetcher = Fetcher(
             Guard(settings.allowed_private, resolver),
             timeout=settings.timeout,
@@ -99,7 +104,7 @@ class WebRoom:
 
     async def read(self, url: str) -> Page:
         """Read one page as text. Raises WebError, AddressRefused."""
-        return await read_page(self._fetcher, url, max_chars=self._settings.max_chars)
+        return await read_page(self._fetcher, url, max_chars=self._settings.max_chars, store=self._pages)
 
     async def close(self) -> None:
         """Close connections; a request after it raises WebError."""

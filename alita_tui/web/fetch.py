@@ -73,19 +73,21 @@ class Fetcher:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
+        conditions: tuple[str, Mapping[str, str]] | None = None,
         trusted: str = "",
         max_bytes: int = 0,
     ) -> Fetched:
         """Fetch a URL, all hops within the time limit; a body past the cap is cut.
 
-        `headers` go to the first host only. `trusted` is a URL of the settings, whose host may be
-        private. Raises WebError, AddressRefused.
+        `headers` go to the first host only, those of `conditions` to its address only. `trusted` is a URL
+        of the settings, whose host may be private. Raises WebError, AddressRefused.
         """
         target = await asyncio.to_thread(_parse, url)  # a thread, as it imports httpx
         private = frozenset({origin_of(_parse(trusted))} if trusted else ())
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._follow(target, dict(headers or {}), private, max_bytes or self._max_bytes)
+                sent = (dict(headers or {}), conditions or ("", {}))
+                return await self._follow(target, *sent, private, max_bytes or self._max_bytes)
         except TimeoutError as error:
             raise WebError(
                 f"{one_line(target.host, 80)} did not answer within {self._timeout:g} s.",
@@ -93,11 +95,19 @@ class Fetcher:
             ) from error
 
     async def _follow(
-        self, url: httpx.URL, headers: dict[str, str], trusted: frozenset[Origin], cap: int
+        self,
+        url: httpx.URL,
+        headers: dict[str, str],
+        conditions: tuple[str, Mapping[str, str]],
+        trusted: frozenset[Origin],
+        cap: int,
     ) -> Fetched:
         first = origin_of(url)
         for _ in range(_MAX_REDIRECTS + 1):
-            response = await self._send(url, headers if origin_of(url) == first else {}, trusted)
+            sent = dict(headers) if origin_of(url) == first else {}
+            if _without_fragment(url) == conditions[0]:
+                sent |= conditions[1]
+            response = await self._send(url, sent, trusted)
             try:
                 location = response.headers.get("location", "")
                 if response.status_code in _REDIRECTS and location:
@@ -105,7 +115,7 @@ class Fetcher:
                     continue
                 body, cut = await _read(response, cap)
                 return Fetched(
-                    url=str(url.copy_with(fragment=None)),
+                    url=_without_fragment(url),
                     status=response.status_code,
                     headers={name.lower(): value for name, value in response.headers.items()},
                     body=body,
@@ -180,6 +190,10 @@ class Fetcher:
 def origin_of(url: httpx.URL) -> Origin:
     """Host in compared form, and port."""
     return host_key(url.raw_host.decode("ascii")), url.port or (443 if url.scheme == "https" else 80)
+
+
+def _without_fragment(url: httpx.URL) -> str:
+    return str(url.copy_with(fragment=None))
 
 
 def _open(proxy: str) -> httpx.AsyncHTTPTransport:

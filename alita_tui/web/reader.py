@@ -8,10 +8,13 @@ import json
 import sys
 from urllib.parse import urlsplit
 
+import msgspec
+
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.ports import Page
 from alita_tui.spine.text import neutralise, one_line
 from alita_tui.web.fetch import Fetched, Fetcher
+from alita_tui.web.pages import PageStore
 from alita_tui.web.providers import check_status
 
 _HTML = ("text/html", "application/xhtml+xml")
@@ -21,9 +24,23 @@ _PARSE_SECONDS = 10
 _PARSE_MEMORY = 1 << 30
 
 
-async def read_page(fetcher: Fetcher, url: str, *, max_chars: int) -> Page:
-    """One page as text, cut at `max_chars`. Raises WebError, AddressRefused."""
-    answer = await fetcher.get(url, headers={"Accept": _ACCEPT})
+async def read_page(fetcher: Fetcher, url: str, *, max_chars: int, store: PageStore | None = None) -> Page:
+    """One page as text, cut at `max_chars`; from the store where the server says that it did not change.
+
+    Raises WebError, AddressRefused.
+    """
+    kept = await asyncio.to_thread(store.get, url) if store else None
+    conditions = (kept.address, kept.conditions) if kept else None
+    answer = await fetcher.get(url, headers={"Accept": _ACCEPT}, conditions=conditions)
+    if kept and answer.status == 304 and answer.url == kept.address:
+        return msgspec.structs.replace(kept.page, unchanged=True)
+    page = await _page(answer, max_chars)
+    if store:
+        await asyncio.to_thread(store.put, url, answer.url, page, answer.headers)
+    return page
+
+
+async def _page(answer: Fetched, max_chars: int) -> Page:
     check_status(answer, hint="Check the address, or try another page.")
     kind, charset = _content_type(answer)
     if kind in _HTML:

@@ -355,7 +355,7 @@ async def test_the_very_same_request_of_another_session_is_not_made_again(tmp_pa
     asked = []
     for session in range(3):
         desk = Desk(model)
-        store = ReplyStore(DocumentTable(tmp_path / "replies.json", "replies"))
+        store = ReplyStore(lambda: DocumentTable(tmp_path / "replies.json", "replies"))
         calls = ModelCalls(
             desk.bus, desk.router, desk.purse, desk.new_id, cache=store, cached=frozenset({"toolsmith"})
         )

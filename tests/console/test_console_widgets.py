@@ -16,8 +16,9 @@ from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
 from alita_tui.spine import events as e
 from alita_tui.spine.values import SandboxStatus
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import SessionView, Spend
+from alita_tui.view.model import SessionView
 from alita_tui.view.rows import Rows
+from alita_tui.view.spending import Spend
 
 
 class Bare(Themed[None]):

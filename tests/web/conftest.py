@@ -82,8 +82,9 @@ async def make_room():
     """Makes rooms that see an empty environment, and closes them."""
     rooms = []
 
-    def make(*, environ=None, resolver=None, **values) -> WebRoom:
+    def make(*, environ=None, resolver=None, pages=None, **values) -> WebRoom:
         more = {"resolver": resolver} if resolver else {}
+        more |= {"pages": pages} if pages else {}
         rooms.append(WebRoom(WebSettings(**values), environ=environ or {}, **more))
         return rooms[-1]
 

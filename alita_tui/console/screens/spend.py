@@ -18,7 +18,9 @@ from alita_tui.console.widgets.inked import cut
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.provider_strip import MARKS, WORDS
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
-from alita_tui.view.model import ProviderView, SessionView, Share
+from alita_tui.spine.text import one_line
+from alita_tui.view.model import ProviderView, SessionView
+from alita_tui.view.spending import PaidCall, Share
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _INKS = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
@@ -102,13 +104,17 @@ def rows(view: SessionView, days: Sequence[DayLine], prices: str, width: int) ->
             for line in chart([usd for _at, usd in spend.points], width - 4, 5)
         ]
         found.append(BLANK)
-    for title, shares in (
-        ("By role", spend.by_role),
-        ("By model", spend.by_model),
-        ("Builds", spend.by_tool),
+    for title, about, shares in (
+        ("By role", "", spend.by_role),
+        ("By provider", "", by_provider(spend.by_model)),
+        ("By model", "", spend.by_model),
+        ("By tool", "what building it took", spend.by_tool),
+        ("By step", "of the newest task", spend.by_step),
     ):
         if shares:
-            found += [*heading(title), *_shares(shares, width), BLANK]
+            found += [*heading(title, about), *_shares(shares, width), BLANK]
+    if spend.last_calls:
+        found += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
     found += [*heading("Saved"), *_saved(view), BLANK]
     if days:
         found += [*heading("Days", "all sessions"), *_days(days[-14:], width)]
@@ -147,6 +153,26 @@ def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
     return found
 
 
+def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:
+    """What each provider took, over all of its models."""
+    found: dict[str, Share] = {}
+    for one in shares:
+        name = one.name.partition(":")[0]
+        before = found.get(name, Share(one_line(name)))
+        found[name] = Share(
+            before.name, before.calls + one.calls, before.usd + one.usd, before.tokens + one.tokens
+        )
+    return tuple(found.values())
+
+
+def _call(one: PaidCall) -> Row:
+    usd = f"${one.usd:.4f}" if one.usd is not None else "no price"
+    told = f"  {one.tokens:,} tokens{', estimated' if one.estimated else ''}"
+    where = f"  {one.at.astimezone():%H:%M:%S}  step {one.step:<3} "
+    body = ((usd, "strong"), (told, "muted"), (f"  {one.role}, {one.model}", ""))
+    return Row(body, ((where, "muted"),))
+
+
 def _days(days: Sequence[DayLine], width: int) -> list[Row]:
     top = max(day.usd for day in days) or 1.0
     found = []
@@ -164,9 +190,11 @@ def _saved(view: SessionView) -> list[Row]:
     spared = f"{spend.spared_calls} of {calls} calls answered from earlier sessions"
     reuse = f"{spend.reused_runs} runs of tools that were there already"
     reuse += f"; building them again: about ${spend.reused_usd:.2f}" if spend.reused_usd else ""
+    pages = f"{spend.unchanged_pages} of {spend.pages} pages were unchanged and not sent again"
     told = (
         ("prompt", f"{hits:.0f} % of the input came from the provider's cache"),
         ("replies", spared),
+        ("pages", pages),
         ("tools", reuse),
         ("money", f"${spend.saved_usd:.4f} by the caches"),
     )

@@ -1,0 +1,77 @@
+"""Pages that were read before, with what their servers gave to ask whether they changed (RFC 9110, 13).
+
+Never by age: every read asks the server, which sends the page again or says that it still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import msgspec
+
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.ports import Documents, Page
+from alita_tui.spine.values import Value, digest_of
+
+_KEPT = 200
+"""Pages; the oldest goes first."""
+
+
+class KeptPage(Value, frozen=True):
+    """A page and its validators."""
+
+    address: str
+    """Where it was found, redirects followed: the validators are those of this address alone."""
+    page: Page
+    etag: str = ""
+    modified: str = ""
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Headers that ask for the page only if it changed."""
+        asked = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
+        return {name: value for name, value in asked.items() if value}
+
+
+class PageStore:
+    """Pages by the address that was asked for. Blocks on the disk; without one nothing is kept."""
+
+    def __init__(self, documents: Callable[[], Documents], settings: tuple[object, ...]) -> None:
+        """`documents` opens the table; `settings` is what else decides what a page looks like."""
+        self._documents = documents
+        self._settings = repr(settings)
+
+    def get(self, url: str) -> KeptPage | None:
+        """What was kept of an address."""
+        key = self._key(url)
+        with suppress(StoreError, msgspec.ValidationError):  # of another version
+            for document in self._documents().all():
+                if document["key"] == key:
+                    return msgspec.convert(document["kept"], KeptPage)
+        return None
+
+    def put(self, url: str, address: str, page: Page, headers: Mapping[str, str]) -> None:
+        """Keep a page whose server gave a validator and does not forbid it."""
+        kept = KeptPage(
+            address=address,
+            page=page,
+            etag=_sendable(headers.get("etag", "")),
+            modified=_sendable(headers.get("last-modified", "")),
+        )
+        if not kept.conditions or "no-store" in headers.get("cache-control", "").lower():
+            return
+        key = self._key(url)
+        with suppress(StoreError):
+            documents = self._documents()
+            documents.put(key, {"key": key, "kept": msgspec.to_builtins(kept)})
+            for old in documents.all()[:-_KEPT]:
+                documents.remove(old["key"])
+
+    def _key(self, url: str) -> str:
+        return digest_of(url, self._settings)
+
+
+def _sendable(value: str) -> str:
+    """A validator that can stand in a header again."""
+    return value if len(value) <= 500 and value.isascii() and value.isprintable() else ""

@@ -10,7 +10,7 @@ PAUSES = st.one_of(
 )
 
 
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=2_000, deadline=None)
 @given(st.floats(0, 1e6), st.lists(PAUSES, min_size=1, max_size=8))
 def test_nothing_counts_before_quiet_or_the_longest_wait(opened: float, pauses: list[float]) -> None:
     arming = Arming(opened)

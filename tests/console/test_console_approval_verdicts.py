@@ -8,12 +8,14 @@ import streams
 from approval_cases import NEW, NEW_DIGEST, OLD, calm, queue, risky, waiting_for
 from approval_host import LONG_AGO, NOT_YET, Host
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from alita_tui.console.widgets.code import Base, code_rows, diff_rows, split_rows
 from alita_tui.console.widgets.inked import width_of
 from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.ticks import Ticks
 from alita_tui.console.widgets.verdict import VerdictBar
+from alita_tui.console.widgets.verdict_fields import ReasonInput
 from alita_tui.spine.values import Capabilities
 from alita_tui.view.model import SessionView
 
@@ -232,3 +234,30 @@ async def test_the_diff_turns_side_by_side_and_back() -> None:
         assert app.sheet_text("#code").startswith(" v1 │ this draft")
         await pilot.press("v")
         assert app.sheet_text("#code") == "\n".join(r.text for r in diff_rows(NEW.code, Base("v1", OLD.code)))
+
+
+async def test_an_enter_too_many_rejects_no_other_build() -> None:
+    app = Host(queue())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("r", *"no")
+        bar = app.review.bar
+        for _ in range(3):  # as they come when the event loop was busy
+            bar.query_one(ReasonInput).post_message(Input.Submitted(bar.query_one(ReasonInput), "no"))
+        await settled(pilot)
+        assert [c.approval_id for c in app.decided] == ["p1"]
+
+
+async def test_a_name_typed_for_one_build_counts_for_no_other() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("a")
+        app.review.post_message(VerdictBar.Named("another"))
+        app.review.post_message(VerdictBar.Granting("another", ()))
+        app.review.post_message(VerdictBar.Worded("another", "reject", "no", ()))
+        await settled(pilot)
+        review = app.review._review
+        assert review is not None
+        assert not review.named and not review.withheld
+        assert app.decided == []

@@ -100,7 +100,7 @@ class DecidingScreen(GuardedScreen):
                 said = "These are not the bytes that approval is asked for; they cannot be approved."
                 self.notify(said, severity="error", markup=False)
             case "name":
-                self.bar.ask_name(review.build.name)
+                self.bar.ask_name(review.build.approval_id, review.build.name)
             case "unread":
                 pass
             case "approved":
@@ -109,14 +109,14 @@ class DecidingScreen(GuardedScreen):
 
     def action_reject(self) -> None:
         """Ask for the reason."""
-        if self._may():
-            self.bar.ask_reason(self._clock())
+        if review := self._may():
+            self.bar.ask_reason(review.build.approval_id, self._clock())
             self.tick()
 
     def action_ban(self) -> None:
         """Ask for the reason, and what it is that is never wanted."""
         if review := self._may():
-            self.bar.ask_ban(review.attempt.draft.capabilities.items, self._clock())
+            self.bar.ask_ban(review.build.approval_id, review.attempt.draft.capabilities.items, self._clock())
             self.tick()
 
     def action_grants(self) -> None:
@@ -124,7 +124,7 @@ class DecidingScreen(GuardedScreen):
         if not (review := self._may()):
             return
         if items := review.attempt.draft.capabilities.items:
-            self.bar.ask_grants(items, review.withheld)
+            self.bar.ask_grants(review.build.approval_id, items, review.withheld)
             self.tick()
         else:
             self.notify("It asks for nothing.", markup=False)
@@ -161,14 +161,14 @@ class DecidingScreen(GuardedScreen):
             self._decide("edited", code=code, tests=changed)
 
     @on(VerdictBar.Named)
-    def _name_typed(self) -> None:
-        if self._review:
-            self._review.name_typed(self._clock())
-        self._close_fields()
+    def _name_typed(self, message: VerdictBar.Named) -> None:
+        if review := self._about(message.about):
+            review.name_typed(self._clock())
+            self._close_fields()
 
     @on(VerdictBar.Worded)
     def _reason_given(self, message: VerdictBar.Worded) -> None:
-        if not self.waits:
+        if not self.waits or not self._about(message.about):
             return
         if message.mode == "reject":
             self._decide("rejected", reason=message.reason, tags=message.ticked)
@@ -178,10 +178,15 @@ class DecidingScreen(GuardedScreen):
 
     @on(VerdictBar.Granting)
     def _granting(self, message: VerdictBar.Granting) -> None:
-        if review := self._review:
+        if review := self._about(message.about):
             review.withhold(frozenset(review.attempt.draft.capabilities.items) - set(message.ticked))
             self.panes.withhold(review.withheld)
             self.tick()
+
+    def _about(self, approval_id: str) -> Review | None:
+        """The build on screen, if it is the one that a field was opened for."""
+        review = self._review
+        return review if review and review.build.approval_id == approval_id else None
 
     def _close_fields(self) -> None:
         self.bar.idle()

@@ -52,10 +52,12 @@ class GuardedScreen(ModalScreen[None]):
             self._review.disarm(self._clock())
 
     def judge(self, event: events.Event) -> bool:
-        """See `Judge.judge`. Letters typed into a field are text, not keys."""
+        """See `Judge.judge`. Letters typed into a field are text, not keys; the Enter that sends it is one."""
         counts = self.touched(event.time)
-        if counts or not isinstance(event, events.Key) or isinstance(self.focused, Input):
+        if counts or not isinstance(event, events.Key):
             return True
+        if isinstance(self.focused, Input):
+            return event.key != "enter"
         return not actions_of(self, event.key) & self.GUARDED
 
     def _forward_event(self, event: events.Event) -> None:

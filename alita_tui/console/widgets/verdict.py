@@ -105,8 +105,12 @@ class VerdictBar(Vertical):
     class Worded(Message):
         """A reason was given, or for a ban what it is against."""
 
-        def __init__(self, mode: Literal["reject", "ban"], reason: str, ticked: tuple[str, ...]) -> None:
+        def __init__(
+            self, about: str, mode: Literal["reject", "ban"], reason: str, ticked: tuple[str, ...]
+        ) -> None:
             super().__init__()
+            self.about = about
+            """The approval that the field was opened for: another build may be on screen by now."""
             self.mode = mode
             self.reason = reason
             self.ticked = ticked
@@ -114,16 +118,22 @@ class VerdictBar(Vertical):
     class Named(Message):
         """The tool's name was typed."""
 
+        def __init__(self, about: str) -> None:
+            super().__init__()
+            self.about = about
+
     class Granting(Message):
         """These capabilities are to be granted."""
 
-        def __init__(self, ticked: tuple[str, ...]) -> None:
+        def __init__(self, about: str, ticked: tuple[str, ...]) -> None:
             super().__init__()
+            self.about = about
             self.ticked = ticked
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.mode: Literal["idle", "reject", "ban", "name", "grants"] = "idle"
+        self._about = ""
         self._wanted = ""
         self._said = ("", "")
 
@@ -179,35 +189,35 @@ class VerdictBar(Vertical):
         self.query_one(NameInput).clear()
         self.query_one(Ticks).offer(())
 
-    def ask_reason(self, at: float) -> None:
+    def ask_reason(self, about: str, at: float) -> None:
         """Open the field for a reason, with tags for common ones."""
-        self._open("reject")
+        self._open("reject", about)
         self.query_one(Ticks).offer(TAGS)
         self._ask_words("why not, in one line: the agent reads it", at)
 
-    def ask_ban(self, capabilities: tuple[str, ...], at: float) -> None:
+    def ask_ban(self, about: str, capabilities: tuple[str, ...], at: float) -> None:
         """Open the field for a reason, with what can be banned."""
-        self._open("ban")
+        self._open("ban", about)
         self.query_one(Ticks).offer((NAME, DIGEST, *capabilities), (NAME, DIGEST))
         self._ask_words("why never, in one line: later builds are told", at)
 
-    def ask_grants(self, capabilities: tuple[str, ...], withheld: Collection[str]) -> None:
+    def ask_grants(self, about: str, capabilities: tuple[str, ...], withheld: Collection[str]) -> None:
         """Open the list of what it asks for."""
-        self._open("grants")
+        self._open("grants", about)
         ticks = self.query_one(Ticks)
         ticks.offer(capabilities, [one for one in capabilities if one not in withheld])
         ticks.focus()
 
-    def ask_name(self, name: str) -> None:
+    def ask_name(self, about: str, name: str) -> None:
         """Open the field for the tool's name."""
-        self._open("name")
+        self._open("name", about)
         self._wanted = name
         field = self.query_one(NameInput)
         field.placeholder = one_line(name)
         field.focus()
 
-    def _open(self, mode: Literal["reject", "ban", "name", "grants"]) -> None:
-        self.mode = mode
+    def _open(self, mode: Literal["reject", "ban", "name", "grants"], about: str) -> None:
+        self.mode, self._about = mode, about
         self.add_class("-open", f"-{mode}")
 
     def _ask_words(self, placeholder: str, at: float) -> None:
@@ -220,13 +230,13 @@ class VerdictBar(Vertical):
     def _ticked(self, event: Ticks.Changed) -> None:
         event.stop()
         if self.mode == "grants":
-            self.post_message(self.Granting(self.query_one(Ticks).ticked))
+            self.post_message(self.Granting(self._about, self.query_one(Ticks).ticked))
 
     @on(Input.Changed, "#name")
     def _name_typed(self, event: Input.Changed) -> None:
         event.stop()
         if self.mode == "name" and event.value == self._wanted:
-            self.post_message(self.Named())
+            self.post_message(self.Named(self._about))
 
     @on(Input.Submitted, "#name")
     def _enter_in_name(self, event: Input.Submitted) -> None:
@@ -237,9 +247,9 @@ class VerdictBar(Vertical):
         event.stop()
         ticked, reason = self.query_one(Ticks).ticked, event.value.strip()
         if self.mode == "reject" and (ticked or reason):
-            self.post_message(self.Worded("reject", reason, ticked))
+            self.post_message(self.Worded(self._about, "reject", reason, ticked))
         elif self.mode == "ban" and ticked and reason:
-            self.post_message(self.Worded("ban", reason, ticked))
+            self.post_message(self.Worded(self._about, "ban", reason, ticked))
         elif self.mode == "ban":
             self.screen.notify("A ban needs a reason, and a tick for what it is against.", markup=False)
         elif self.mode == "reject":

@@ -1,0 +1,321 @@
+"""20,000 random streams of input through the review's own code, judged by an oracle that knows no code of it.
+
+Only the widgets are stood in for: what is drawn decides nothing. `test_console_approval_streams` drives the
+whole app, with fewer streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+from approval_cases import NEW, calm, queue, risky
+from textual import events
+from textual.widgets import Input
+
+from alita_tui.console.screens.approval import ApprovalScreen
+from alita_tui.console.screens.deciding import DecidingScreen
+from alita_tui.console.widgets.verdict import DIGEST, NAME, Button, VerdictBar
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.view.model import BuildView, SessionView
+from alita_tui.view.rows import Rows
+
+QUIET, LONGEST = 0.425, 1.5  # as promised to people, not as the code has it
+SEQUENCES = 20_000
+ACTIONS = {
+    "a": "approve", "o": "lend", "r": "reject", "e": "edit", "t": "retest", "b": "ban", "x": "stop",
+    "c": "grants", "n": "next", "p": "previous", "escape": "defer",
+}  # fmt: skip
+DECISIVE = {"a": {"approved"}, "o": {"approved"}, "t": {"retested"}, "x": {"stopped"}, "e": {"edit"},
+            "enter": {"rejected", "banned"}}  # fmt: skip
+BUILDS = (*queue().builds, *calm().builds, *risky().builds)
+
+
+@dataclass
+class Bar:
+    """Stands in for the verdict bar: its modes and fields, with no widget."""
+
+    screen: Any
+    mode: str = "idle"
+    about: str = ""
+    name: str = ""
+    text: str = ""
+    opened: float = 0.0
+    ticked: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+
+    def idle(self) -> None:
+        self.mode, self.text, self.ticked = "idle", "", ()
+
+    def arm(self, armed: bool) -> None:
+        return
+
+    def ask_reason(self, about: str, at: float) -> None:
+        self.mode, self.about, self.opened = "reject", about, at
+
+    def ask_ban(self, about: str, items: tuple[str, ...], at: float) -> None:
+        self.mode, self.about, self.opened, self.ticked = "ban", about, at, (NAME, DIGEST)
+
+    def ask_name(self, about: str, name: str) -> None:
+        self.mode, self.about, self.name = "name", about, name
+
+    def ask_grants(self, about: str, items: tuple[str, ...], withheld: Any) -> None:
+        self.mode, self.about, self.items = "grants", about, items
+
+    def key(self, key: str, at: float) -> None:
+        """A key while a field has the focus."""
+        if self.mode == "name":
+            self.text += key if len(key) == 1 else ""
+            if self.text == self.name:
+                self.screen._name_typed(VerdictBar.Named(self.about))
+        elif self.mode == "grants":
+            if key == "space":
+                self.screen._granting(VerdictBar.Granting(self.about, self.items[1:]))
+        elif key == "enter":
+            words = self.text.strip()
+            if at >= self.opened + QUIET and words:
+                mode: Any = self.mode
+                for _ in range(2):  # an Enter too many
+                    self.screen._reason_given(VerdictBar.Worded(self.about, mode, words, self.ticked))
+        else:
+            self.text += key if len(key) == 1 else ""
+
+
+class Bare(ApprovalScreen):
+    """The review without widgets."""
+
+    def __init__(self, view: SessionView, table: Table) -> None:
+        self.table = table
+        self.stand_in = Bar(self)
+        self.lines = 0
+        super().__init__(view, clock=lambda: table.now)
+        self._present(next(iter(self.queue), None))
+
+    @property
+    def app(self) -> Any:
+        return SimpleNamespace(post_message=self.table.posted, _keymap={})
+
+    @property
+    def bar(self) -> Any:
+        return self.stand_in
+
+    @property
+    def panes(self) -> Any:
+        code = SimpleNamespace(unread=self.lines, read=not self.lines)
+        nothing = lambda *_: None  # noqa: E731
+        return SimpleNamespace(code=code, present=nothing, focus_sheet=nothing, withhold=nothing)
+
+    @property
+    def focused(self) -> Any:
+        return Input.__new__(Input) if self.stand_in.mode in ("name", "reject", "ban") else None
+
+    def tick(self) -> None:
+        return
+
+    def notify(self, *_: Any, **__: Any) -> None:
+        return
+
+    def dismiss(self, *_: Any) -> Any:
+        self.table.closed = True
+
+    async def run_action(self, action: Any, *_: Any) -> bool:
+        getattr(self, f"action_{action}")()
+        return True
+
+
+@dataclass
+class Table:
+    """The oracle: what was shown when, and which inputs there were."""
+
+    now: float
+    closed: bool = False
+    sent: list[ResolveApproval] = field(default_factory=list)
+    edits: list[str] = field(default_factory=list)
+    shown: str = ""
+    quiet_since: float = 0.0
+    shown_at: float = 0.0
+    armed: bool = False
+    log: list[tuple[float, str]] = field(default_factory=list)
+
+    def posted(self, message: Any) -> None:
+        if isinstance(message, DecidingScreen.Decided):
+            self.sent.append(message.command)
+        elif isinstance(message, DecidingScreen.EditRequested):
+            self.edits.append(message.approval_id)
+
+    def look(self, approval_id: str) -> None:
+        """What is on screen now; another build begins its wait anew."""
+        if approval_id != self.shown:
+            self.shown, self.shown_at, self.quiet_since, self.armed = approval_id, self.now, self.now, False
+
+    def input(self, at: float) -> bool:
+        """Whether an input made then may lead to a verdict on what is shown."""
+        if at > self.shown_at and (at >= self.quiet_since + QUIET or at >= self.shown_at + LONGEST):
+            self.armed = True
+        if at <= self.shown_at:
+            return False
+        self.quiet_since = max(self.quiet_since, at) if not self.armed else self.quiet_since
+        return self.armed
+
+    def focus(self) -> None:
+        self.shown_at, self.quiet_since, self.armed = self.now, self.now, False
+
+
+def numbered(build: BuildView, number: int) -> BuildView:
+    return msgspec.structs.replace(build, approval_id=f"p{number}", build_id=f"b{number}", state="pending")
+
+
+class Session:
+    """One screen, input as it comes, builds as they arrive or are decided elsewhere."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.table = Table(now=rng.uniform(0, 1e5))
+        self.builds = [numbered(rng.choice(BUILDS), 0), numbered(rng.choice(BUILDS), 1)]
+        self.open()
+
+    @property
+    def view(self) -> SessionView:
+        return SessionView(builds=Rows().append(*self.builds))
+
+    def open(self) -> None:
+        self.table.closed = False
+        self.screen = Bare(self.view, self.table)
+        self.screen.lines = self.rng.choice([0, 0, 12])
+        self.table.shown = ""
+        self.see()
+
+    def see(self) -> None:
+        build = self.screen.build
+        self.table.look(build.approval_id if build else "")
+
+    def act(self) -> None:
+        rng, table = self.rng, self.table
+        at = table.now
+        # Handled late, now and then, by an event loop that was busy.
+        table.now += rng.choice([0.0, 0.0, 0.001, 0.2, 2.0])
+        kind = rng.choice(["key"] * 12 + ["click", "click", "paste", "wheel", "focus", "arrive", "gone"])
+        before = (len(table.sent), len(table.edits))
+        shown = self.screen.build.approval_id if self.screen.build else ""
+        key, allowed, mode = "", False, self.screen.stand_in.mode
+        if kind == "arrive":
+            self.builds.append(numbered(rng.choice(BUILDS), len(self.builds)))
+            self.screen.advance(self.view)
+        elif kind == "gone":
+            place = rng.randrange(len(self.builds))
+            self.builds[place] = msgspec.structs.replace(self.builds[place], state="rejected")
+            self.screen.advance(self.view)
+        elif kind == "focus":
+            table.focus()
+            self.screen._terminal_focus(True)
+        elif kind == "wheel":
+            table.input(at)
+            self.screen.touched(at)
+            self.screen._scrolled()
+        elif kind == "click":
+            choice = rng.choice(("approve", "reject", "edit", "stop", "lend", "retest", "ban"))
+            key, allowed = next(k for k, name in ACTIONS.items() if name == choice), table.input(at)
+            self.screen.touched(at)
+            asyncio_run(self.screen.pressed(Button(choice), at))
+        elif kind == "paste":
+            table.input(at)
+            event = events.Paste("a\nyes\n" + NEW.name)
+            event.time = at
+            if self.screen.judge(event) and mode in ("reject", "ban"):
+                self.screen.stand_in.text += event.text.splitlines()[0]
+        else:
+            key = rng.choice(
+                [*"aorertbxcnp", "a", "a", "t", "x", "r", "enter", "enter", "space", "escape", "q"]
+            )
+            allowed = table.input(at)
+            self.press(key, at)
+        table.log.append((at, f"{kind} {key} in {mode} on {shown}: {allowed}"))
+        self.check(before, key, allowed, mode, shown)
+        self.see()
+        if table.closed:
+            self.open()
+
+    def press(self, key: str, at: float) -> None:
+        event = events.Key(key, key if len(key) == 1 else None)
+        event.time = at
+        if not self.screen.judge(event):
+            return
+        bar = self.screen.stand_in
+        if bar.mode != "idle" and key != "escape":
+            typed = bar.name[len(bar.text)] if bar.mode == "name" and self.rng.random() < 0.9 else key
+            bar.key(typed, at)
+        elif action := ACTIONS.get(key):
+            getattr(self.screen, f"action_{action}")()
+
+    def check(self, before: tuple[int, int], key: str, allowed: bool, mode: str, shown: str) -> None:
+        table = self.table
+        fresh = table.sent[before[0] :]
+        assert len(fresh) + len(table.edits) - before[1] <= 1, table.log[-12:]
+        for command in fresh:
+            why = (command.verdict, table.log[-12:])
+            assert allowed, why
+            assert command.verdict in DECISIVE.get(key, ()), why
+            assert command.approval_id == shown, why
+            wanted = next(one for one in self.builds if one.approval_id == shown)
+            assert wanted.state == "pending", why
+            assert command.digest == wanted.digest, why
+            assert (key == "enter") == (mode in ("reject", "ban")), why
+            self.builds[self.builds.index(wanted)] = msgspec.structs.replace(wanted, state="approved")
+        for approval_id in table.edits[before[1] :]:
+            assert allowed and key == "e" and approval_id == shown, table.log[-12:]
+
+
+def asyncio_run(work: Any) -> None:
+    """Run a coroutine that awaits nothing real."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    raise AssertionError("it waited")
+
+
+def test_no_stream_of_input_decides_before_its_time_or_on_another_build() -> None:
+    rng = random.Random(20261121)
+    decided: dict[str, int] = {}
+    for _ in range(SEQUENCES):
+        session = Session(rng)
+        for _step in range(rng.randrange(4, 14)):
+            session.table.now += rng.choice([0.0, 0.01, 0.1, 0.3, 0.43, 0.6, 1.6])
+            session.act()
+        for command in session.table.sent:
+            decided[command.verdict] = decided.get(command.verdict, 0) + 1
+        assert len({command.approval_id for command in session.table.sent}) == len(session.table.sent)
+    # The streams could decide, in every way: otherwise nothing of the above would mean anything.
+    assert set(decided) == {"approved", "rejected", "banned", "retested", "stopped"}
+    assert min(decided.values()) > 30, decided
+
+
+async def test_the_oracle_sees_what_goes_wrong() -> None:
+    """A review that is armed from the start does not pass."""
+    rng = random.Random(3)
+    await asyncio.sleep(0)
+    original = DecidingScreen._may
+
+    class Hasty(Bare):
+        def _may(self) -> Any:
+            return self._review if self.stand_in.mode == "idle" and self.waits else None
+
+        def judge(self, event: events.Event) -> bool:
+            return True
+
+    assert Bare._may is original
+    caught = 0
+    for _ in range(300):
+        session = Session(rng)
+        session.screen = Hasty(session.view, session.table)
+        try:
+            for _step in range(8):
+                session.table.now += rng.choice([0.0, 0.1])
+                session.act()
+        except AssertionError:
+            caught += 1
+    assert caught > 50

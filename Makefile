@@ -14,7 +14,7 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q tests --ignore=tests/benchmarks
+	@$(PY) -m pytest -q -n auto --maxprocesses 4 --dist loadgroup tests --ignore=tests/benchmarks
 
 check: setup
 	@.venv/bin/ruff check --output-format concise .

@@ -18,3 +18,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Keep the sessions of the walks through in sessions/ (make golden).",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Real containers are one process's work: tests look at what others' runs would leave, too."""
+    for item in items:
+        if item.get_closest_marker("podman") or item.path.parent.name in ("sandbox", "e2e"):
+            item.add_marker(pytest.mark.xdist_group("podman"))

@@ -6,7 +6,7 @@ import asyncio
 import getpass
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -296,7 +296,9 @@ class House:
 
         return find_key("", env_file=self.paths.env_file, environ=self.environ, name=name)
 
-    def broker(self, tell: Callable[[e.BrokerAnswered], Awaitable[None]], models: Asker | None) -> Broker:
+    def broker(
+        self, tell: Callable[[e.BrokerAnswered], Coroutine[None, None, None]], models: Asker | None
+    ) -> Broker:
         """What approved tools are granted, and whom each of their requests is told. Raises ConfigError."""
         from alita_tui.sandbox.broker.broker import Broker
         from alita_tui.spine.address import Guard

@@ -231,4 +231,6 @@ async def test_a_tool_that_is_interrupted_leaves_a_record(bench: Bench) -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert [(one.outcome, one.reason) for one in bench.told] == [("failed", "the run ended")]
+    assert [(one.outcome, one.reason) for one in bench.told] == [
+        ("failed", "the run ended before it was served")
+    ]

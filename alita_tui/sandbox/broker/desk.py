@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from os import urandom
 from typing import Literal
 
@@ -17,7 +17,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
 
 Outcome = Literal["served", "refused", "failed"]
-Tell = Callable[[BrokerAnswered], Awaitable[None]]
+Tell = Callable[[BrokerAnswered], Coroutine[None, None, None]]
 """Records one request."""
 
 
@@ -144,7 +144,12 @@ class Desk:
             self._untold += 1
             if self._untold > self.caps.told:
                 return
-        await self._tell(answered)
+        telling = asyncio.ensure_future(self._tell(answered))
+        try:
+            await asyncio.shield(telling)
+        except asyncio.CancelledError:
+            await asyncio.wait((telling,))  # the run is over, and what it did is told all the same
+            raise
 
     def answered(self, request: str) -> Entry:
         """The record of a request that has begun."""

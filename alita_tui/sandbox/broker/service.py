@@ -60,12 +60,10 @@ class Service:
                 why = error
             except h11.RemoteProtocolError as error:
                 why = Refused(400, f"no valid HTTP: {error}")
-            except asyncio.CancelledError:
-                ended = None if entry.tunnel else Refused(0, "the run ended", failed=True)
-                await self._desk.record(entry.done(ended))
-                raise
-            except OSError as error:
-                await self._desk.record(entry.done(Refused(0, f"it broke off: {error}", failed=True)))
+            except (asyncio.CancelledError, OSError) as error:
+                whole = entry.tunnel or talk.http.our_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+                broke = Refused(0, f"the run ended before it was served {error}".strip(), failed=True)
+                await self._desk.record(entry.done(None if whole else broke))
                 raise
             if upgraded is not None:
                 return await self._inside(talk, upgraded, entry)

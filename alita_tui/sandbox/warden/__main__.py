@@ -67,18 +67,18 @@ def main() -> None:
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody inside reads this process
     line = Line()
     line.send(b"A", json.dumps(attest()).encode())
-    asked: dict[str, Any]
     if sys.argv[1:2] != ["session"]:
         tool = Tool()
-        asked = json.loads(expect(line, b"L"))
-        return serve(line, tool, asked)
-    asked = json.loads(expect(line, b"L"))
+        serve(line, tool, json.loads(expect(line, b"L")))
+        return line.stay()
+    asked: dict[str, Any] = json.loads(expect(line, b"L"))
     for uid in range(int(sys.argv[2]), int(sys.argv[3])):
         tool = Tool(uid, asked["limits"])
         serve(line, tool, asked)
         tool.close()
         if not sweep(uid):
             break
+    line.stay()
 
 
 if __name__ == "__main__":

@@ -57,3 +57,13 @@ class Line:
             if found is not None:
                 return found
             self.listen()
+
+    def stay(self) -> None:
+        """Wait for the host to close the channel.
+
+        It may have more to say to a run that has just ended, and a write to a line that nobody holds
+        any more would cost it what it has not read yet.
+        """
+        while True:
+            self.listen()
+            self._came.clear()

@@ -24,13 +24,15 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, SandboxUnavailable, UsageError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.inventory import Inventory
-from alita_tui.spine.ports import Asker, Limits, Progress
+from alita_tui.spine.ports import Asker, Job, Limits, OnOutput, Progress
 from alita_tui.spine.redaction import Redactor
-from alita_tui.spine.values import Check, MemoryItem, SandboxStatus
+from alita_tui.spine.values import Check, Json, MemoryItem, RunReport, SandboxStatus, ToolRecord
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget
+    from alita_tui.agent.calling import ModelCalls
     from alita_tui.agent.orchestrator import Orchestrator
+    from alita_tui.agent.questions import Questions
     from alita_tui.config.models import ModelEntry
     from alita_tui.config.settings import BudgetSettings
     from alita_tui.llm.cache import ReplyStore
@@ -348,7 +350,6 @@ class House:
         Raises RequirementsError, SandboxUnavailable.
         """
         from alita_tui.llm.scripted import load_script
-        from alita_tui.spine.ports import Job
 
         script = shipped("sessions") / DEMO_SCRIPT
         wanted = load_script(script).requirements
@@ -412,6 +413,53 @@ def _caps(chosen: BudgetSettings) -> Budget:
     )
 
 
+def _asker(house: House, bus: Bus, models: Roster, questions: Questions) -> ModelCalls:
+    """Model calls that are told on this bus and paid from the budget of its session."""
+    from alita_tui.agent.calling import ModelCalls
+    from alita_tui.agent.purse import Purse
+
+    book = None if models.recorded else house.spend_book(bus.session_id)
+    purse = Purse(bus, _caps(house.loaded.settings.budget), questions, new_id, book=book)
+    cache = None if models.recorded else house.replies
+    return ModelCalls(bus, models.router, purse, new_id, cache=cache, cached=house.cached_roles)
+
+
+class _Unwritten:
+    """Meets `Recorder` where there is no session to write."""
+
+    async def record(self, envelope: Envelope, *, barrier: bool) -> None:
+        """Nothing: whoever listens to the bus is all there is."""
+
+
+async def run_tool(
+    house: House,
+    record: ToolRecord,
+    arguments: Json,
+    on_output: OnOutput,
+    tell: Callable[[e.BrokerAnswered], Coroutine[None, None, None]],
+) -> RunReport:
+    """One run of an approved tool outside of any session, with what it is granted.
+
+    Raises SandboxUnavailable, RequirementsError, ConfigError.
+    """
+    from alita_tui.agent.questions import Questions
+
+    job = Job(
+        run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=arguments, lock=record.lock,
+        limits=house.limits, capabilities=record.granted, digest=record.digest,
+    )  # fmt: skip
+    async with AsyncExitStack() as parts:
+        asker = None
+        if record.granted.model_calls:
+            models = await asyncio.to_thread(house.models)
+            parts.push_async_callback(models.aclose)
+            bus = Bus(f"run-{job.run_id}", _Unwritten(), now)
+            asker = _asker(house, bus, models, Questions(bus, parks=True))
+        sandbox = house.sandbox(f"run-{job.run_id}", broker=house.broker(tell, asker))
+        parts.push_async_callback(sandbox.close)
+        return await sandbox.run(job, on_output, lambda *_: None)
+
+
 class LiveSource:
     """What the session holds already, then what happens. Meets `EventSource`."""
 
@@ -432,9 +480,7 @@ class Live:
     def __init__(
         self, house: House, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
     ) -> None:
-        from alita_tui.agent.calling import ModelCalls
         from alita_tui.agent.orchestrator import Orchestrator, Policy
-        from alita_tui.agent.purse import Purse
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
         from alita_tui.registry.lent import LendingShelf
@@ -456,16 +502,7 @@ class Live:
         self._loop = asyncio.get_running_loop()
         budget = house.loaded.settings.budget
         questions = Questions(self.bus, parks=parks)
-        book = None if models.recorded else house.spend_book(file.session_id)
-        purse = Purse(self.bus, _caps(budget), questions, new_id, book=book)
-        asker = ModelCalls(
-            self.bus,
-            models.router,
-            purse,
-            new_id,
-            cache=None if models.recorded else house.replies,
-            cached=house.cached_roles,
-        )
+        asker = _asker(house, self.bus, models, questions)
         broker = house.broker(self._brokered, asker)
         self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
         shelf = LendingShelf(house.shelf)

@@ -10,6 +10,7 @@ import typer
 
 from alita_tui.cli.output import json_document, table
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.text import neutralise, reveal
 
 app = typer.Typer(help="The library of approved tools.", no_args_is_help=True, rich_markup_mode=None)
@@ -84,8 +85,7 @@ def run(
     """Run an approved tool in the sandbox."""
     import msgspec
 
-    from alita_tui.spine.ports import Job
-    from alita_tui.wiring import House, new_id
+    from alita_tui.wiring import House, run_tool
 
     text = sys.stdin.read() if input_json == "-" else input_json
     try:
@@ -96,30 +96,23 @@ def run(
         raise UsageError("--input has to be a JSON object with the tool's arguments.")
     house = House.open(context.obj)
     record = house.shelf.get(name)
-    job = Job(
-        run_id=new_id(), module=name, code=record.draft.code, arguments=arguments, lock=record.lock,
-        limits=house.limits, capabilities=record.granted,
-    )  # fmt: skip
 
     def tell(_: str, said: str) -> None:
         if not json:
             sys.stderr.write(neutralise(said))
 
-    async def go() -> int:
-        sandbox = house.sandbox(f"run-{job.run_id}")
-        try:
-            await sandbox.prepare(lambda *_: None)
-            report = await sandbox.run(job, tell, lambda *_: None)
-        finally:
-            await sandbox.close()
-        ok = report.status == "ok"
-        house.shelf.record_run(name, record.version, ok=ok, query="")
-        if json:
-            json_document(report)
-        elif ok:
-            json_document(report.result)
-        else:
-            typer.echo(reveal(f"{name} failed ({report.status}): {report.error}".strip()), err=True)
-        return 0 if ok else 1
+    async def told(answered: BrokerAnswered) -> None:
+        if not json:
+            why = f": {answered.reason}" if answered.reason else ""
+            typer.echo(reveal(f"{answered.request} → {answered.outcome}{why}"), err=True)
 
-    raise typer.Exit(asyncio.run(go()))
+    report = asyncio.run(run_tool(house, record, arguments, tell, told))
+    ok = report.status == "ok"
+    house.shelf.record_run(name, record.version, ok=ok, query="")
+    if json:
+        json_document(report)
+    elif ok:
+        json_document(report.result)
+    else:
+        typer.echo(reveal(f"{name} failed ({report.status}): {report.error}".strip()), err=True)
+    raise typer.Exit(0 if ok else 1)

@@ -26,11 +26,13 @@ _GRACE_SECONDS = 5.0
 async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | None = None) -> RunReport:
     """Give the job, pass on what it prints and asks for, return the report.
 
-    Nothing is granted to code without the digest of an approval. Raises SandboxUnavailable, and
+    Nothing is granted to code without the digest of an approval, but to a draft's tests what a person
+    granted them by name. Raises SandboxUnavailable, and
     StoreError where a request of the tool could not be recorded.
     """
     streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
-    granted = broker if job.digest and job.what == "run" and not job.capabilities.none else None
+    asked_for = job.what == "test" or (job.what == "run" and job.digest)
+    granted = broker if asked_for and not job.capabilities.none else None
     counter: Counter | None = None
     try:
         async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS) as limit:

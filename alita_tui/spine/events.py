@@ -531,7 +531,7 @@ class BrokerAnswered(Fact, frozen=True):
     """A running tool asked for something that it was granted, or was not: a host, a file, a model."""
 
     call_id: str
-    """The run's: a call of a registered tool."""
+    """The run's: a call of a registered tool, or a build whose tests a person granted something."""
     request: str
     """Method and address as the tool gave them, without the values of secrets."""
     outcome: Literal["served", "refused", "failed"]

@@ -154,7 +154,7 @@ class _Court:
             if event.digest not in self._runnable | self._lent:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered):
-            if call_id not in self.open_calls:
+            if call_id not in self.open_calls and call_id not in self._drafted:
                 self.breach("grants within a call", seq, f"call {call_id} is not open")
         elif self.open_calls.pop(call_id, None) is None:
             self.breach("one end per call", seq, f"call {call_id} is not open")

@@ -287,7 +287,7 @@ class Job(Value, frozen=True):
     """The approved build whose code this is: its calls in a session may share a container. Empty: never."""
     limits: Limits = Limits()
     capabilities: Capabilities = Capabilities()
-    """What is granted. The draft profile grants nothing."""
+    """What is granted: to an approved digest, or by a person to a draft's tests. The draft profile grants nothing."""
 
 
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]

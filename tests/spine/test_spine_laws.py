@@ -81,3 +81,23 @@ def test_what_cannot_be_read_becomes_an_unknown_event(line: bytes) -> None:
     assert isinstance(envelope.event, e.UnknownEvent)
     assert (envelope.seq, envelope.session_id) == (4, "s")
     assert envelope.event.reason
+
+
+def test_a_grant_is_used_within_a_call_or_a_build_and_nowhere_else() -> None:
+    stored = [envelope for envelope in streams.walkthrough() if envelope.durable]
+    called = next(i for i, one in enumerate(stored) if isinstance(one.event, e.ToolCalled))
+    call_id = stored[called].event.call_id
+    used = e.BrokerAnswered(call_id=call_id, request="GET http://a.example/", outcome="served", status=200)
+
+    def put_in(at: int, event: e.BrokerAnswered) -> list[Envelope]:
+        one = msgspec.structs.replace(stored[called], event=event)
+        stream = [*stored[:at], one, *stored[at:]]
+        return [msgspec.structs.replace(envelope, seq=n) for n, envelope in enumerate(stream, 1)]
+
+    assert laws(put_in(called + 1, used)) == laws(stored)
+    assert "grants within a call" in laws(put_in(called, used))
+    assert "grants within a call" in laws(
+        put_in(called + 1, msgspec.structs.replace(used, call_id="another"))
+    )
+    build = next(one.event.build_id for one in stored if isinstance(one.event, e.BuildDrafted))
+    assert laws(put_in(called, msgspec.structs.replace(used, call_id=build))) == laws(stored)

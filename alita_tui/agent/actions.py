@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -97,6 +98,7 @@ class MalformedAction(AlitaError):
     """What the model wrote is no valid action; the message is for the model."""
 
 
+@cache
 def specs() -> tuple[ToolSpec, ...]:
     """The actions as native tools, with flat JSON schemas that every server understands."""
     _, components = msgspec.json.schema_components(tuple(ACTIONS.values()))

@@ -30,6 +30,7 @@ from alita_tui.agent.actions import (
 from alita_tui.agent.budget import declined
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.standing import Standing
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -67,7 +68,6 @@ from alita_tui.spine.ports import (
     Web,
 )
 from alita_tui.spine.values import MemoryItem, NearMiss, Source, Value
-from alita_tui.view.fold import fold_all
 from alita_tui.view.model import BuildView
 
 _MALFORMED_TURNS = 2
@@ -121,6 +121,7 @@ class Orchestrator:
         progress: Progress,
     ) -> None:
         self._bus = bus
+        self._standing = Standing(bus)
         self._asker = asker
         self._builder = builder
         self._verdicts = verdicts
@@ -148,6 +149,7 @@ class Orchestrator:
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Serve commands until the session is closed, or (headless) until nothing is left to do."""
+        await asyncio.to_thread(lambda: self._standing.view)  # a long session takes a while
         self._begin_unfinished()
         try:
             while True:
@@ -210,7 +212,7 @@ class Orchestrator:
         self._work = asyncio.create_task(self._task(text), name="alita task")
 
     def _begin_unfinished(self) -> None:
-        task = fold_all(self._bus.history).task
+        task = self._standing.view.task
         if task is None or task.outcome not in (None, "parked", "budget"):
             return
         if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
@@ -278,7 +280,7 @@ class Orchestrator:
 
     async def _withdraw(self) -> None:
         """A cancelled task takes its waiting builds back, so a late verdict changes nothing."""
-        for build in fold_all(self._bus.history).builds:
+        for build in self._standing.view.builds:
             if build.state == "pending":
                 await self._bus.emit(
                     e.ApprovalResolved(
@@ -290,7 +292,7 @@ class Orchestrator:
 
     async def _take_up(self) -> e.TaskFinished:
         """Close what a crash or a parked build left open, then go on with the loop."""
-        view = fold_all(self._bus.history)
+        view = self._standing.view
         for call_id, name in view.calls:
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
@@ -400,7 +402,7 @@ class Orchestrator:
     async def _act(self, action_id: str, action: Action) -> e.TaskFinished | None:
         match action:
             case Plan(steps=steps, recipe=recipe):
-                task = fold_all(self._bus.history).task
+                task = self._standing.view.task
                 await self._bus.emit(
                     e.PlanProposed(task_id=task.task_id if task else "", steps=steps, recipe=recipe),
                     span=action_id,
@@ -462,7 +464,7 @@ class Orchestrator:
 
     async def _build(self, action_id: str, want: BuildTool) -> e.TaskFinished | None:
         near, sources = self._research()
-        view = fold_all(self._bus.history)
+        view = self._standing.view
         past = tuple(
             b.reason for b in view.builds if b.name == want.name and b.state == "rejected" and b.reason
         )
@@ -569,13 +571,13 @@ class Orchestrator:
             await self._bus.emit(
                 e.ToolFailed(call_id=call_id, reason=report.status, text=text, report=report), span=call_id
             )
-        task = fold_all(self._bus.history).task
+        task = self._standing.view.task
         query = task.text if task else ""
         await asyncio.to_thread(self._shelf.record_run, action.name, record.version, ok=ok, query=query)
 
     async def _check_shelf(self, digest: str) -> None:
         """A tool that another session registered meanwhile enters this session's record first."""
-        known = {card.digest for card in fold_all(self._bus.history).library}
+        known = {card.digest for card in self._standing.view.library}
         if digest not in known:
             await self._bus.emit(e.LibraryLoaded(tools=self._shelf.cards()))
 

@@ -48,6 +48,7 @@ class _Writer:
         event, self._seq = envelope.event, envelope.seq or self._seq
         match event:
             case e.TaskSubmitted(text=text):
+                self._close_open("The task before ended without this.")
                 self._person(f"TASK: {text}")
             case e.MemoryRecalled(items=items) if items:
                 listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in items)
@@ -101,6 +102,8 @@ class _Writer:
                 self._result(self._calls.get(call_id, ""), said, error=True)
             case e.Interrupted(text=text) if text:
                 self._person(f"The person cut your reply off. It had said: {text}")
+            case e.TaskFinished(outcome="parked" | "budget"):
+                pass  # what is open gets its result when the task is taken up
             case e.TaskFinished(outcome=outcome, reason=reason):
                 ended = "ok" if outcome == "answered" else f"The task ended: {outcome}. {reason}".strip()
                 self._close_open(ended)

@@ -16,6 +16,9 @@ run: setup
 test: browser
 	@$(PY) -m pytest -q -n auto --maxprocesses 4 --dist loadgroup tests --ignore=tests/benchmarks
 
+crash: setup
+	@$(PY) -m tests.crash
+
 check: setup
 	@.venv/bin/ruff check --output-format concise .
 	@.venv/bin/ruff format --check .

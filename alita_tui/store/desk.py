@@ -108,8 +108,13 @@ class Desk:
 
     def taken(self, approval_id: str) -> None:
         """The session recorded the verdict: the note is not needed any more. Raises StoreError."""
+        note = self._path(approval_id)
         try:
-            self._path(approval_id).unlink(missing_ok=True)
+            for left in (
+                note,
+                *self._folder.glob(f"{note.stem}.*.tmp"),
+            ):  # a shell may have died over its own
+                left.unlink(missing_ok=True)
         except OSError as error:
             raise disk.store_error("removed", self._path(approval_id), error) from error
 

@@ -1,6 +1,6 @@
-"""`python -m tests.crash [--places A:B:STEP] [--folder DIR]`: kill a session at each place, go on, judge.
+"""`python -m tests.crash [--every N]`: kill a session at each place, go on from there, judge; then kill it twice.
 
-Each place is a process forked from this one, which has everything imported; two run side by side.
+Each trial is a process forked from this one, which has everything imported; two run side by side.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import gc
 import json
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -20,8 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from crash.knife import Knife
-from crash.scene import play
-from crash.trial import judge
+from crash.scene import SCENES
+from crash.trial import judge, the_session
 
 
 def in_a_child(work: Callable[[], None], errors: Path) -> int:
@@ -39,13 +40,14 @@ def in_a_child(work: Callable[[], None], errors: Path) -> int:
         os._exit(code)
 
 
-def cut_at(place: int, folder: Path) -> bool:
-    """Begin the session and end it there; False when it came to its end first."""
+def cut_at(place: int, folder: Path, scene: str) -> bool:
+    """Begin the session, or go on with it, and end it there; False when it came to its end first."""
 
     def work() -> None:
+        session_id = the_session(folder)
         knife = Knife(place)
         knife.sharpen()
-        asyncio.run(play(folder))
+        asyncio.run(SCENES[scene](folder, session_id))
         (folder / "places").write_text(str(knife.places))
 
     status = in_a_child(work, folder / "error")
@@ -54,13 +56,15 @@ def cut_at(place: int, folder: Path) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def tried(place: int, root: Path) -> tuple[bool, list[str]]:
-    """Whether the session was killed there, and what was wrong afterwards."""
-    folder = Path(tempfile.mkdtemp(dir=root, prefix=f"at-{place}-"))
-    killed = cut_at(place, folder)
+def tried(place: int, root: Path, scene: str) -> tuple[int, list[str]]:
+    """How often the session was killed, there and then while it was taken up, and what was wrong afterwards."""
+    folder = Path(tempfile.mkdtemp(dir=root, prefix=f"{scene}-{place}-"))
+    killed = int(cut_at(place, folder, scene))
+    if place % 3 == 0:
+        killed += cut_at(random.Random(place).randrange(1, 200), folder, scene)
 
     def work() -> None:
-        (folder / "problems").write_text(json.dumps(judge(folder)))
+        (folder / "problems").write_text(json.dumps(judge(folder, scene)))
 
     if in_a_child(work, folder / "error"):
         return killed, [(folder / "error").read_text()]
@@ -70,55 +74,57 @@ def tried(place: int, root: Path) -> tuple[bool, list[str]]:
     return killed, problems
 
 
-def places_of(root: Path) -> int:
-    """How many places the session has."""
-    folder = Path(tempfile.mkdtemp(dir=root, prefix="whole-"))
-    assert not cut_at(0, folder)
-    return int((folder / "places").read_text())
-
-
-def warm(root: Path) -> None:
-    """Import whatever a session imports, once for all forks."""
-    folder = Path(tempfile.mkdtemp(dir=root, prefix="warm-"))
-    asyncio.run(play(folder))
-    judge(folder)
+def prepare(root: Path, scenes: list[str]) -> list[tuple[str, int]]:
+    """Import whatever a session imports, once for all forks; every place of every scene."""
+    places = []
+    for scene in scenes:
+        folder = Path(tempfile.mkdtemp(dir=root, prefix="warm-"))
+        asyncio.run(SCENES[scene](folder))
+        judge(folder, scene)
+        folder = Path(tempfile.mkdtemp(dir=root, prefix="count-"))
+        assert not cut_at(0, folder, scene)
+        places += [(scene, place + 1) for place in range(int((folder / "places").read_text()))]
     gc.collect()
     gc.freeze()
+    return places
 
 
 def main() -> int:
     reader = argparse.ArgumentParser()
     reader.add_argument("--every", type=int, default=1, help="try one place of so many")
-    reader.add_argument("--first", type=int, default=1)
-    reader.add_argument("--last", type=int, default=0)
+    reader.add_argument("--begin", type=int, default=0, help="which one of them")
+    reader.add_argument("--scene", choices=SCENES, help="only this one")
     chosen = reader.parse_args()
     memory = Path("/dev/shm")
     root = Path(tempfile.mkdtemp(prefix="alita-crash-", dir=memory if os.access(memory, os.W_OK) else None))
-    warm(root)
-    last = chosen.last or places_of(root)
-    places = range(chosen.first, last + 1, chosen.every)
-    pipes = []
+    every = prepare(root, [chosen.scene] if chosen.scene else list(SCENES))
+    places = every[chosen.begin :: chosen.every]
+    halves = []
     for half in (0, 1):
         child = os.fork()
         if not child:
-            bad = killed = 0
-            for place in places[half::2]:
-                cut, problems = tried(place, root)
-                killed += cut
-                bad += bool(problems)
-                for problem in problems:
-                    print(f"place {place}: {problem}", flush=True)
-            (root / f"half-{half}").write_text(json.dumps([killed, bad]))
-            os._exit(0)
-        pipes.append(child)
-    for child in pipes:
-        os.waitpid(child, 0)
+            os._exit(_try_all(places[half::2], root, root / f"half-{half}"))
+        halves.append(child)
+    failed = [os.waitpid(child, 0)[1] for child in halves]
+    if any(failed):
+        return 1
     sums = [json.loads((root / f"half-{half}").read_text()) for half in (0, 1)]
     killed, bad = (sum(column) for column in zip(*sums, strict=True))
-    print(f"killed at {killed} of {last} places; something was wrong at {bad}")
-    if not bad:
-        shutil.rmtree(root)
+    print(f"killed {killed} times at {len(places)} of {len(every)} places; wrong at {bad}")
+    shutil.rmtree(root)
     return 1 if bad else 0
+
+
+def _try_all(places: list[tuple[str, int]], root: Path, result: Path) -> int:
+    bad = killed = 0
+    for scene, place in places:
+        cuts, problems = tried(place, root, scene)
+        killed += cuts
+        bad += bool(problems)
+        for problem in problems:
+            print(f"{scene}, place {place}: {problem}", flush=True)
+    result.write_text(json.dumps([killed, bad]))
+    return 0
 
 
 if __name__ == "__main__":

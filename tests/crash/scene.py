@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
@@ -48,6 +48,9 @@ class Decider:
     name = "test:decider"
     recorded = False
 
+    def __init__(self, asks: bool) -> None:
+        self.asks = asks
+
     def price(self, usage: Usage) -> float | None:
         return (usage.input_tokens + usage.output_tokens) / 1e6
 
@@ -58,19 +61,21 @@ class Decider:
         return
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Reply]:
-        name, arguments = ("submit_tool", DRAFT) if request.role == "toolsmith" else _next(request.messages)
+        name, arguments = (
+            ("submit_tool", DRAFT) if request.role == "toolsmith" else _next(request.messages, self.asks)
+        )
         call = ToolRequest(call_id=f"c{len(request.messages)}", name=name, arguments=arguments)
         usage = Usage(input_tokens=1000, output_tokens=100)
         yield Reply(model=self.name, text=f"next: {name}", requests=(call,), stop="tool_use", usage=usage)
 
 
-def _next(messages: Sequence[Message]) -> tuple[str, dict[str, Any]]:
+def _next(messages: Sequence[Message], asks: bool) -> tuple[str, dict[str, Any]]:
     begun = max(n for n, one in enumerate(messages) if one.role == "user" and one.text.startswith("TASK: "))
     number = int(messages[begun].text.split()[2])
     seen = [one.text for one in messages[begun + 1 :] if one.role == "tool"]
     told = "\n".join(seen)
     if f"result: {2 * number}" in told:
-        if number == 4 and "The person answered" not in told:
+        if asks and number == 4 and "The person answered" not in told:
             return "ask_user", {"question": "In words?"}
         return "answer", {"text": str(2 * number)}
     if "Approved: double_it" in told or "Tools that fit" in told:
@@ -85,8 +90,8 @@ class Models:
 
     name, recorded, problems = Decider.name, False, ()
 
-    def __init__(self) -> None:
-        seats = {role: [Candidate(model=Decider())] for role in ("orchestrator", "toolsmith")}
+    def __init__(self, asks: bool) -> None:
+        seats = {role: [Candidate(model=Decider(asks))] for role in ("orchestrator", "toolsmith")}
         self.router = Router(seats, lambda: 0.0, lambda: 0.5)
 
     async def aclose(self) -> None:
@@ -126,11 +131,12 @@ class CrashHouse(House):
     """A house whose models and sandbox are those of the scene."""
 
     diary: Diary
+    asks = True
 
     def models(self) -> Any:
-        return Models()
+        return Models(self.asks)
 
-    def sandbox(self, session_id: str, *, pool: bool = False) -> Any:
+    def sandbox(self, session_id: str, **_: Any) -> Any:
         return StandIn(self.diary)
 
 
@@ -141,8 +147,8 @@ def house(folder: Path) -> CrashHouse:
     return made
 
 
-async def play(folder: Path, session_id: str | None = None) -> Live:
-    """The session from where it stands to its end."""
+async def at_the_console(folder: Path, session_id: str | None = None) -> None:
+    """The session from where it stands to its end, with a person before the screen."""
     home = house(folder)
     opened = await live(home, session_id, parks=False)
     person = Person(opened, home.diary)
@@ -152,15 +158,39 @@ async def play(folder: Path, session_id: str | None = None) -> Live:
     async with asyncio.timeout(30):
         await opened.run(until_idle=True)
         await watching
-    return opened
+
+
+async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
+    """The same from a shell: a build parks, its verdict is left on the desk, the session is resumed."""
+    home = house(folder)
+    home.asks = False
+    async with asyncio.timeout(30):
+        while True:
+            opened = await live(home, session_id, parks=True)
+            person = Person(opened, home.diary, answers=False)
+            session_id, watching = opened.session_id, asyncio.create_task(person.watch())
+            for task in [] if person.awaits_an_answer() else person.left_to_say()[:1]:
+                opened.send(SubmitTask(text=task))
+            await opened.run(until_idle=True)
+            await watching
+            waiting = home.desk.pending()
+            if not person.left_to_say() and not person.awaits_an_answer():
+                return
+            for build in waiting:
+                if not build.verdict:
+                    home.desk.leave(
+                        build.approval_id, person.verdict_on(build.approval_id, build.digest), "ada"
+                    )
+                    home.diary.note("left", build.approval_id)
 
 
 class Person:
     """Rejects the first build and approves the next, answers the question, from the screen alone."""
 
-    def __init__(self, session: Live, diary: Diary) -> None:
+    def __init__(self, session: Live, diary: Diary, *, answers: bool = True) -> None:
         self._session = session
         self._diary = diary
+        self._answers = answers
         self._news = session.bus.subscribe()
         self._seen = [envelope.event for envelope in session.bus.history]
 
@@ -168,6 +198,11 @@ class Person:
         """Tasks that the screen does not show."""
         shown = {one.text for one in self._seen if isinstance(one, e.TaskSubmitted)}
         return [task for task in TASKS if task not in shown]
+
+    def awaits_an_answer(self) -> bool:
+        """True while a task is not done."""
+        ended = {one.task_id for one in self._all(e.TaskFinished) if one.outcome != "parked"}
+        return any(one.task_id not in ended for one in self._all(e.TaskSubmitted))
 
     async def watch(self) -> None:
         for event in list(self._seen):
@@ -178,18 +213,22 @@ class Person:
                 self._seen.append(envelope.event)
                 self._react(envelope.event)
 
+    def verdict_on(self, approval_id: str, digest: str) -> ResolveApproval:
+        """The first build is rejected, the next approved."""
+        first = self._all(e.ApprovalRequested)[0].approval_id == approval_id
+        verdict: Literal["approved", "rejected"] = "rejected" if first else "approved"
+        return ResolveApproval(
+            approval_id=approval_id, digest=digest, verdict=verdict, reason="use a shift", seen_ms=1000.0,
+            via="console" if self._answers else "cli",
+        )  # fmt: skip
+
     def _react(self, event: e.SessionEvent) -> None:
+        if not self._answers:
+            return
         match event:
             case e.ApprovalRequested(approval_id=approval_id, digest=digest):
-                asked = [one.approval_id for one in self._all(e.ApprovalRequested)]
                 if approval_id not in {one.approval_id for one in self._all(e.ApprovalResolved)}:
-                    verdict = "rejected" if asked[0] == approval_id else "approved"
-                    self._session.send(
-                        ResolveApproval(
-                            approval_id=approval_id, digest=digest, verdict=verdict, reason="use a shift",
-                            seen_ms=1000.0,
-                        )  # type: ignore[arg-type]
-                    )  # fmt: skip
+                    self._session.send(self.verdict_on(approval_id, digest))
             case e.QuestionAsked(question_id=question_id):
                 if question_id not in {one.question_id for one in self._all(e.QuestionAnswered)}:
                     self._session.send(AnswerQuestion(question_id=question_id, text="no"))
@@ -198,3 +237,6 @@ class Person:
 
     def _all(self, kind: type) -> list[Any]:
         return [one for one in self._seen if isinstance(one, kind)]
+
+
+SCENES = {"console": at_the_console, "shell": in_the_shell}

@@ -194,6 +194,7 @@ class House:
             api_key=key or "",
             timeout=self.loaded.settings.model.timeout,
             tools=entry.tools,
+            vision=entry.vision,
             own_price=own,
         )
 
@@ -206,7 +207,12 @@ class House:
 
         roles: dict[ModelRole, tuple[Seat, ...]] = {
             role: tuple(
-                Seat(spec=self.model_spec(entry), context=entry.context, max_usd=entry.max_usd)
+                Seat(
+                    spec=self.model_spec(entry),
+                    context=entry.context,
+                    max_usd=entry.max_usd,
+                    needs=frozenset(entry.abilities),
+                )
                 for entry in self.candidates(role)
             )
             for role in get_args(ModelRole)

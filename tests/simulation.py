@@ -15,7 +15,7 @@ from alita_tui.llm.router import Router
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError, ModelErrorKind
-from alita_tui.spine.ports import Candidate, DayBook, Delta, Message, Model, ModelRequest, Reply
+from alita_tui.spine.ports import Ability, Candidate, DayBook, Delta, Message, Model, ModelRequest, Reply
 from alita_tui.spine.values import ToolRequest, Usage
 
 
@@ -61,6 +61,10 @@ class PlayedModel:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        return frozenset({"tools"})
 
     @property
     def recorded(self) -> bool:

@@ -31,6 +31,10 @@ class ModelEntry(Value, frozen=True):
     """Tokens that it reads at most; 0: as the price table says."""
     max_usd: Price | None = None
     """A call that could cost more goes to the next candidate."""
+    vision: bool = False
+    """Whether it reads images."""
+    needs: Literal["", "tools", "vision", "tools+vision"] = ""
+    """What the role needs of it: tool calling of its own, reading images; without it the next one is asked."""
     input_usd: Price | None = None
     """Own price in US dollars for a million tokens read."""
     output_usd: Price | None = None
@@ -42,10 +46,19 @@ class ModelEntry(Value, frozen=True):
         return f"{self.provider}:{self.name}"
 
     @property
+    def abilities(self) -> tuple[Literal["tools", "vision"], ...]:
+        """What `needs` lists."""
+        return tuple(one for one in ("tools", "vision") if one in self.needs.split("+"))
+
+    @property
     def text(self) -> str:
         """The entry as the settings write it."""
         given = msgspec.to_builtins(self)  # defaults are left out
-        options = (f"{name}={value}" for name, value in given.items() if name not in ("provider", "name"))
+        options = (
+            f"{name}={str(value).lower() if value is True else value}"
+            for name, value in given.items()
+            if name not in ("provider", "name")
+        )
         return "; ".join((self.full_name, *options))
 
 

@@ -31,7 +31,7 @@ class KnownSettings(Value, frozen=True):
     """More models, each written as `provider:name; option=value`."""
 
     known: tuple[str, ...] = ()
-    """Models with their options: base_url, key, tools, context, max_usd, input_usd, output_usd."""
+    """Models with their options: base_url, key, tools, context, max_usd, vision, needs, input_usd, output_usd."""
     cache: bool = False
     """Whether the orchestrator, too, is answered from the cache where the very same was asked before."""
 

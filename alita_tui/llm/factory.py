@@ -36,6 +36,8 @@ class ModelSpec(Value, frozen=True):
     """Path of the recording, for the providers `demo` and `scripted`."""
     tools: Literal["", "native", "text"] = ""
     """How it calls tools; empty: as the preset says."""
+    vision: bool = False
+    """Whether it reads images."""
     own_price: OwnPrice | None = None
     """Goes before the price table."""
     delay: float = 0.012
@@ -120,6 +122,7 @@ def _remote(spec: ModelSpec, chosen: Preset) -> RemoteModel:
         base_url=base_url,
         timeout=spec.timeout,
         own_price=spec.own_price,
+        vision=spec.vision,
     )
 
 

@@ -16,7 +16,7 @@ from alita_tui.llm.faults import Endpoint, kind_of
 from alita_tui.llm.loading import load
 from alita_tui.llm.prices import OwnPrice, price
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Delta, ModelRequest, Reply
+from alita_tui.spine.ports import Ability, Delta, ModelRequest, Reply
 from alita_tui.spine.values import Usage
 
 _CONNECT = 10.0
@@ -42,8 +42,10 @@ class RemoteModel(ABC):
         base_url: str,
         timeout: float,
         own_price: OwnPrice | None = None,
+        vision: bool = False,
     ) -> None:
         """`timeout` is the longest silence in seconds."""
+        self.abilities: frozenset[Ability] = frozenset({"tools", "vision"} if vision else {"tools"})
         self._at = Endpoint(provider, model, base_url, api_key.strip())
         self._own_price = own_price
         self._timeout = timeout

@@ -12,7 +12,7 @@ from alita_tui.llm.prices import window
 from alita_tui.llm.router import Router
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.events import ModelRole
-from alita_tui.spine.ports import Candidate
+from alita_tui.spine.ports import Ability, Candidate
 from alita_tui.spine.values import Value
 
 
@@ -23,6 +23,7 @@ class Seat(Value, frozen=True):
     context: int = 0
     """Tokens that it reads at most; 0: as the price table says."""
     max_usd: float | None = None
+    needs: frozenset[Ability] = frozenset()
 
 
 class Roster:
@@ -54,4 +55,4 @@ class Roster:
             return None
         self._opened[seat.spec] = model
         context = seat.context or (0 if model.recorded else window(seat.spec.provider, seat.spec.model))
-        return Candidate(model=model, context=context, max_usd=seat.max_usd)
+        return Candidate(model=model, context=context, max_usd=seat.max_usd, needs=seat.needs)

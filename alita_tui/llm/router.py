@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from alita_tui.llm.breaker import Breaker
 from alita_tui.spine.errors import ModelError, ModelErrorKind
 from alita_tui.spine.events import ModelRole, ProviderChanged
-from alita_tui.spine.ports import Candidate, Model
+from alita_tui.spine.ports import Ability, Candidate, Model
 
 _AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated"})
 """Likely over at once: the same model is asked again while its breaker is closed."""
@@ -53,7 +53,8 @@ class Router:
 
     def window(self, role: ModelRole) -> int:
         """See `Router.window`."""
-        listed = self._roles.get(role) or self._roles["orchestrator"]
+        seated = self._roles.get(role) or self._roles["orchestrator"]
+        listed = [one for one in seated if one.needs <= one.model.abilities] or seated
         now = self.clock()
         ready = [one for one in listed if self._breakers[one.name].ready_at(now) == now]
         return (ready or listed)[0].context
@@ -95,10 +96,12 @@ class Route:
         usd: Callable[[Model], float | None],
     ) -> None:
         self._router = router
-        self._left = [one for one in candidates if _fits(one, tokens, usd)]
+        self._lacks = {one.name: lack for one in candidates if (lack := _lack(one, tokens, usd))}
+        self._left = [one for one in candidates if one.name not in self._lacks]
+        why = "; ".join(f"{name} {lack}" for name, lack in self._lacks.items())
         self._last = ModelError(
             "context",
-            f"No model of this role takes a call of about {tokens} tokens within its limits.",
+            f"No model of this role takes a call of about {tokens} tokens within its limits: {why}.",
             hint="Add a model with a larger window or limit: `alita models add PROVIDER:NAME --role ROLE`.",
         )
         self._failures: dict[str, int] = {}
@@ -149,7 +152,7 @@ class Route:
         if previous in self._order and (reason := self._router.breaker(previous).reason):
             return reason
         if previous in self._order[: self._order.index(one.name)]:
-            return f"the call is not within the limits of {previous}"
+            return f"the call is not within the limits: {previous} {self._lacks.get(previous, '')}".rstrip()
         return "it comes first, and answers again"
 
     def replied(self, one: Candidate) -> None:
@@ -184,6 +187,9 @@ class Route:
             ]
         elif kind in _AGAIN and breaker.state == "closed":
             self._stay = one
+        elif kind == "no_tools" and "tools" in one.needs:
+            self._lacks[one.name] = _unable(frozenset({"tools"}))
+            self._left = [other for other in self._left if other is not one]
         elif kind == "no_tools":
             self._stay, self._not_before[one.name] = one, now
 
@@ -196,10 +202,23 @@ class Route:
             )
 
 
-def _fits(one: Candidate, tokens: int, usd: Callable[[Model], float | None]) -> bool:
+def _lack(one: Candidate, tokens: int, usd: Callable[[Model], float | None]) -> str:
+    """Why a model may not take a call; empty where it may."""
     if one.context and tokens > one.context:
-        return False
-    return one.max_usd is None or (usd(one.model) or 0.0) <= one.max_usd
+        return f"reads {one.context} tokens"
+    if missing := one.needs - one.model.abilities:
+        return _unable(missing)
+    if one.max_usd is None:
+        return ""
+    cost = usd(one.model)
+    if cost is None:
+        return "has no known price"
+    return f"could cost ${cost:.4f}" if cost > one.max_usd else ""
+
+
+def _unable(missing: frozenset[Ability]) -> str:
+    words: dict[Ability, str] = {"tools": "calls no tools of its own", "vision": "reads no images"}
+    return " and ".join(words[one] for one in sorted(missing))
 
 
 def _smaller(other: Candidate, one: Candidate, kind: ModelErrorKind) -> bool:

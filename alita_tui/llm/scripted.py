@@ -13,7 +13,7 @@ import msgspec
 from alita_tui.llm.assembly import estimate, parse
 from alita_tui.spine.errors import ConfigError, ModelError, ModelErrorKind
 from alita_tui.spine.events import ModelRole
-from alita_tui.spine.ports import Delta, Message, ModelRequest, Reply
+from alita_tui.spine.ports import Ability, Delta, Message, ModelRequest, Reply
 from alita_tui.spine.values import Json, ToolRequest, Usage, Value, digest_of
 
 _PIECE = 48
@@ -148,6 +148,11 @@ class ScriptedModel:
     def name(self) -> str:
         """See `Model.name`."""
         return self._name
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """See `Model.abilities`."""
+        return frozenset({"tools"})
 
     @property
     def recorded(self) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from alita_tui.llm.factory import OpenedModel
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Delta, Message, ModelRequest, Reply
+from alita_tui.spine.ports import Ability, Delta, Message, ModelRequest, Reply
 from alita_tui.spine.values import ToolRequest, Usage, digest_of
 
 NO_ACTION = "no_action"
@@ -57,6 +57,11 @@ class TextToolsModel:
     def recorded(self) -> bool:
         """See `Model.recorded`."""
         return self._model.recorded
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """See `Model.abilities`."""
+        return self._model.abilities - {"tools"} if self.in_text else self._model.abilities
 
     @property
     def in_text(self) -> bool:

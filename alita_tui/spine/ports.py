@@ -119,6 +119,10 @@ class Reply(Value, frozen=True):
     usage: Usage = Usage()
 
 
+Ability = Literal["tools", "vision"]
+"""What a role may need of a model: tool calling of its own, and reading images."""
+
+
 class Model(Protocol):
     """A language model. Met by `llm`."""
 
@@ -129,6 +133,10 @@ class Model(Protocol):
     @property
     def recorded(self) -> bool:
         """True when the replies are a recording."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do, as far as is known now; its first use may show that it cannot."""
 
     def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """Stream one reply: any number of deltas, then exactly one Reply.
@@ -147,7 +155,9 @@ class Candidate(msgspec.Struct, frozen=True):
     context: int = 0
     """Tokens that it reads at most; 0: not known."""
     max_usd: float | None = None
-    """A call that could cost more goes to the next candidate."""
+    """A call that could cost more, or whose price is not known, goes to the next candidate."""
+    needs: frozenset[Ability] = frozenset()
+    """Without these the role passes the model over."""
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from alita_tui.config.load import line_of, load
-from alita_tui.config.models import candidates
+from alita_tui.config.models import candidates, read_entry
 from alita_tui.config.paths import locate
 from alita_tui.config.settings import Settings
 from alita_tui.spine.errors import ConfigError
@@ -237,21 +237,27 @@ def test_loading_settings_imports_nothing_heavy(tmp_path):
 def test_models_follow_their_role_and_inherit_what_is_known(paths):
     paths.config_file.write_text(
         '[model]\nprovider = "ollama"\nname = "qwen3:8b"\n'
-        '[models]\nknown = ["custom:big; base_url=http://10.0.0.5/v1; context=9000", "ollama:qwen3:8b; tools=text"]\n'
-        '[roles]\ntoolsmith = ["custom:big; max_usd=0.5", "ollama:qwen3:8b"]\n'
+        '[models]\nknown = ["custom:big; base_url=http://10.0.0.5/v1; context=9000; vision=true", "ollama:qwen3:8b; tools=text"]\n'
+        '[roles]\ntoolsmith = ["custom:big; max_usd=0.5; needs=tools+vision", "ollama:qwen3:8b"]\n'
     )
     settings = load(paths, {}).settings
     (main,) = candidates(settings, "orchestrator")
     assert (main.full_name, main.tools) == ("ollama:qwen3:8b", "text")
     big, small = candidates(settings, "toolsmith")
     assert (big.base_url, big.context, big.max_usd) == ("http://10.0.0.5/v1", 9000, 0.5)
+    assert (big.vision, big.needs, big.abilities) == (True, "tools+vision", ("tools", "vision"))
+    assert "vision=true; needs=tools+vision" in big.text and read_entry(big.text, "here") == big
     assert small == main
     assert candidates(settings, "toolsmith", chosen=True) == (main,)
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [('orchestrator = ["qwen3"]', "provider:name"), ('planner = ["a:b; contxt=1"]', "Did you mean context?")],
+    [
+        ('orchestrator = ["qwen3"]', "provider:name"),
+        ('planner = ["a:b; needs=wings"]', "needs cannot be"),
+        ('planner = ["a:b; contxt=1"]', "Did you mean context?"),
+    ],
 )
 def test_a_model_that_cannot_be_read_names_its_line(paths, line, said):
     paths.config_file.write_text(f"[roles]\n{line}\n")

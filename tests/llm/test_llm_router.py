@@ -8,11 +8,23 @@ from simulation import PlayedModel, VirtualTime, fault
 from alita_tui.llm.breaker import Breaker
 from alita_tui.llm.router import Router
 from alita_tui.spine.errors import ModelError, ModelErrorKind
-from alita_tui.spine.ports import Candidate, Route
+from alita_tui.spine.ports import Ability, Candidate, Route
 
 
-def candidate(name: str, **limits: float) -> Candidate:
+def candidate(name: str, **limits: object) -> Candidate:
     return Candidate(model=PlayedModel(name, lambda: None), **limits)  # type: ignore[arg-type]
+
+
+class Able(PlayedModel):
+    """Can do what is said."""
+
+    def __init__(self, name: str, *abilities: Ability) -> None:
+        super().__init__(name, lambda: None)
+        self.can = frozenset(abilities)
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        return self.can
 
 
 def router(time: VirtualTime, *candidates: Candidate) -> Router:
@@ -194,6 +206,53 @@ def test_limits_pass_a_candidate_over() -> None:
     assert caught.value.kind == "context" and "alita models add" in caught.value.hint
 
 
+def test_a_cost_limit_is_not_kept_by_a_model_without_a_price() -> None:
+    routing = router(VirtualTime(), candidate("p:a", max_usd=0.5), B)
+    route = routing.route("orchestrator", 100, lambda model: None if model.name == "p:a" else 0.1)
+    assert asked(route) == "p:b"
+    assert route.why("p:a", B) == "the call is not within the limits: p:a has no known price"
+
+
+@pytest.mark.parametrize(
+    ("needs", "served"),
+    [((), "p:blind"), (("tools",), "p:tools"), (("vision",), "p:seeing"), (("tools", "vision"), "p:both")],
+)
+def test_what_a_role_needs_passes_over_the_models_that_cannot(
+    needs: tuple[Ability, ...], served: str
+) -> None:
+    models = (
+        Able("p:blind"),
+        Able("p:tools", "tools"),
+        Able("p:seeing", "vision"),
+        Able("p:both", "tools", "vision"),
+    )
+    listed = [
+        Candidate(model=model, needs=frozenset(needs), context=n) for n, model in enumerate(models, 1000)
+    ]
+    routing = router(VirtualTime(), *listed)
+    assert asked(way(routing)) == served
+    assert routing.window("orchestrator") == next(one.context for one in listed if one.name == served)
+
+
+def test_where_nobody_has_what_a_role_needs_each_one_is_named() -> None:
+    needs: frozenset[Ability] = frozenset({"tools", "vision"})
+    listed = [Candidate(model=Able("p:a", "tools"), needs=needs), Candidate(model=Able("p:b"), needs=needs)]
+    with pytest.raises(ModelError) as caught:
+        way(router(VirtualTime(), *listed)).next()
+    assert "p:a reads no images; p:b calls no tools of its own and reads no images" in caught.value.message
+
+
+def test_a_model_that_turns_out_to_call_no_tools_is_left_where_the_role_needs_them() -> None:
+    found_out = Able("p:a", "tools")
+    routing = router(VirtualTime(), Candidate(model=found_out, needs=frozenset({"tools"})), B)
+    route = way(routing)
+    assert failing(route, fault("no_tools")) == "p:a"
+    found_out.can = frozenset()
+    assert asked(route) == "p:b" and asked(way(routing)) == "p:b"
+    free = way(router(VirtualTime(), Candidate(model=found_out), B))
+    assert [failing(free, fault("no_tools")), asked(free)] == ["p:a", "p:a"]  # now in text
+
+
 def test_a_later_call_that_finds_nobody_says_why() -> None:
     routing = router(VirtualTime(), A)
     failing(way(routing), fault("payment"))
@@ -227,7 +286,9 @@ def test_why_a_call_goes_elsewhere_is_said() -> None:
     route = way(routing)
     failing(route, fault("connection"))
     assert route.why("p:a", B) == "a: it is connection"
-    assert way(routing, tokens=2000).why("p:a", B) == "the call is not within the limits of p:a"
+    assert (
+        way(routing, tokens=2000).why("p:a", B) == "the call is not within the limits: p:a reads 1000 tokens"
+    )
     assert way(routing).why("p:b", A) == "it comes first, and answers again"
 
 

@@ -94,6 +94,16 @@ def test_preset_or_option_chooses(provider: str, tools: str, wrapped: bool) -> N
     assert model.name == f"{provider}:m" and not model.recorded
 
 
+async def test_what_a_model_can_do_is_known_after_its_first_use(lab: Lab) -> None:
+    model = TextToolsModel(lab.model, "auto")
+    assert model.abilities == {"tools"}
+    lab.server.plan(Fault(script=ScriptReply(text="pong")), Fault(script=ScriptReply(text="pong")))
+    await probe(model)
+    assert model.abilities == frozenset()
+    seeing = open_model(ModelSpec(provider="ollama", model="m", tools="text", vision=True))
+    assert seeing.abilities == {"vision"}
+
+
 def test_several_actions_and_raw_line_breaks_are_read() -> None:
     reply = heard('a<action name="x">{"code": "1\n2"}</action> <action name="y">{}</action>\n')
     assert [(call.name, call.arguments) for call in reply.requests] == [("x", {"code": "1\n2"}), ("y", {})]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from alita_tui.console.ports import ConsoleOptions, DayLine, SessionLine, SettingLine, Switch
+    from alita_tui.console.screens.setup import SetupScreen
     from alita_tui.console.setup import SetupResult
     from alita_tui.spine.commands import Command
     from alita_tui.spine.envelope import Envelope
@@ -167,6 +168,12 @@ class HouseCatalog:
         from alita_tui.config.write import set_value
 
         await asyncio.to_thread(set_value, self._house.paths, "console.theme", name)
+
+    async def wizard(self) -> SetupScreen:
+        """See `Catalog.wizard`."""
+        from alita_tui.cli.wizard import wizard
+
+        return await wizard(self._house)
 
     async def suggestions(self) -> tuple[str, ...]:
         """See `Catalog.suggestions`."""

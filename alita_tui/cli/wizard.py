@@ -6,20 +6,33 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from alita_tui.console.ports import ConsoleOptions
+    from alita_tui.console.screens.setup import SetupScreen
     from alita_tui.console.setup import SetupChoice, SetupResult, Surroundings
     from alita_tui.llm.factory import ModelSpec, ProbeResult
+    from alita_tui.llm.presets import Preset
     from alita_tui.wiring import House
 
 
 async def run_wizard(house: House, options: ConsoleOptions) -> SetupResult | None:
-    """Show the wizard; what it saved is in the settings and the keyring when this returns."""
+    """Show the wizard by itself; what it saved is in the settings and the keyring when this returns."""
     from alita_tui.config.write import set_value
+    from alita_tui.console.setup_app import SetupApp
+
+    app = SetupApp(await wizard(house), options)
+    result = await app.run_async(mouse=house.loaded.settings.console.mouse)
+    if result is not None and result.kind == "demo":
+        await asyncio.to_thread(set_value, house.paths, "model.provider", "demo")
+    return result
+
+
+async def wizard(house: House) -> SetupScreen:
+    """The wizard, begun where the settings are; it tests and saves what is chosen."""
     from alita_tui.console.screens.setup import SetupScreen
     from alita_tui.console.setup import SetupChoice
-    from alita_tui.console.setup_app import SetupApp
     from alita_tui.llm.factory import open_model, probe
-    from alita_tui.llm.keys import save_key
     from alita_tui.llm.presets import PRESETS
 
     async def check(choice: SetupChoice) -> ProbeResult:
@@ -29,51 +42,47 @@ async def run_wizard(house: House, options: ConsoleOptions) -> SetupResult | Non
         finally:
             await model.aclose()
 
-    def keep(choice: SetupChoice) -> str:
-        where = str(house.paths.config_file)
-        if choice.api_key:
-            where = save_key(choice.provider, choice.api_key, house.paths.env_file)
-        for key, value in (
-            ("provider", choice.provider),
-            ("name", choice.model),
-            ("base_url", choice.base_url),
-        ):
-            set_value(house.paths, f"model.{key}", value)
-        return where
-
     async def save(choice: SetupChoice) -> str:
-        return await asyncio.to_thread(keep, choice)
+        return await asyncio.to_thread(_keep, house, choice)
 
     house.paths.prepare()
     chosen = house.loaded.settings.model
-    screen = SetupScreen(
+    return SetupScreen(
         PRESETS,
         check,
         save,
         found=await asyncio.to_thread(_found, house),
-        look=lambda: look_around(house),
+        look=lambda: look_around(house, PRESETS),
         current=None if house.demo else SetupChoice(chosen.provider, chosen.name, chosen.base_url),
     )
-    result = await SetupApp(screen, options).run_async(mouse=house.loaded.settings.console.mouse)
-    if result is not None and result.kind == "demo":
-        await asyncio.to_thread(set_value, house.paths, "model.provider", "demo")
-    return result
+
+
+def _keep(house: House, choice: SetupChoice) -> str:
+    """Save a choice; says where its key is, or its settings where it has none. Blocks."""
+    from alita_tui.config.write import set_value
+    from alita_tui.llm.keys import save_key
+
+    where = str(house.paths.config_file)
+    if choice.api_key:
+        where = save_key(choice.provider, choice.api_key, house.paths.env_file)
+    for key, value in (("provider", choice.provider), ("name", choice.model), ("base_url", choice.base_url)):
+        set_value(house.paths, f"model.{key}", value)
+    return where
 
 
 _PATIENCE = 2.0
 """Seconds that a local server has to answer."""
 
 
-async def look_around(house: House) -> Surroundings:
+async def look_around(house: House, presets: Sequence[Preset]) -> Surroundings:
     """Local servers on their usual ports, with their models, and the sandbox's state. Never raises."""
     from alita_tui.console.setup import Surroundings
-    from alita_tui.llm.presets import PRESETS
     from alita_tui.sandbox.setup import diagnose
 
-    local = [one for one in PRESETS if one.base_url.startswith("http://127.0.0.1:")]
+    local = [one for one in presets if one.base_url.startswith("http://127.0.0.1:")]
     checks, offers = await asyncio.gather(
         diagnose(house.sandbox_settings()),
-        asyncio.gather(*(_offers(house, one.name) for one in local)),
+        asyncio.gather(*(_offers(house, one) for one in local)),
     )
     servers = {one.name: offer for one, offer in zip(local, offers, strict=True) if offer is not None}
     broken = next((check for check in checks if check.state == "problem"), None)
@@ -83,15 +92,17 @@ async def look_around(house: House) -> Surroundings:
     return Surroundings(servers=servers, sandbox=said, sandbox_ready=False)
 
 
-async def _offers(house: House, provider: str) -> tuple[str, ...] | None:
+async def _offers(house: House, preset: Preset) -> tuple[str, ...] | None:
     """The models of a local server; None where nobody answers."""
     from alita_tui.llm.factory import ModelSpec, offered
     from alita_tui.llm.keys import find_key
     from alita_tui.spine.errors import ModelError
 
-    key = await asyncio.to_thread(find_key, provider, env_file=house.paths.env_file, environ=house.environ)
+    name = preset.name
+    key = await asyncio.to_thread(find_key, name, env_file=house.paths.env_file, environ=house.environ)
+    spec = ModelSpec(provider=name, base_url=preset.base_url, api_key=key or "", timeout=_PATIENCE)
     try:
-        return await offered(ModelSpec(provider=provider, api_key=key or "", timeout=_PATIENCE))
+        return await offered(spec)
     except ModelError as error:
         return () if error.kind == "auth" else None
 

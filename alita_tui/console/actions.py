@@ -90,6 +90,16 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,
     ),
     Action(
+        "app.setup",
+        "f12",
+        "setup",
+        "Set-up",
+        "Choose provider, model and key, with a test call",
+        "settings: set-up of the model…",
+        replay=False,
+        priority=True,
+    ),
+    Action(
         "app.sandbox",
         "ctrl+s",
         "sandbox",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from alita_tui.console.player import Player
     from alita_tui.console.screens.approval import ApprovalScreen
     from alita_tui.console.screens.sandbox import SandboxScreen
+    from alita_tui.console.screens.setup import SetupScreen
     from alita_tui.console.screens.spend import SpendScreen
     from alita_tui.console.screens.theme_picker import ThemePicker
     from alita_tui.console.screens.tool import ToolScreen
@@ -47,6 +48,10 @@ def _commands() -> type[Provider]:
     from alita_tui.console.palette import Commands
 
     return Commands
+
+
+_OVER = ("spend", "settings", "setup", "sandbox")
+"""Actions that open something over the session."""
 
 
 class AlitaApp(themes.Themed[Switch | None]):
@@ -268,6 +273,30 @@ class AlitaApp(themes.Themed[Switch | None]):
             self.notify(one_line(str(error)), severity="warning", markup=False)
             return
         self.push_screen(SettingsScreen(lines, self._catalog.change_setting))
+
+    @work(name="setup", group="screen", exclusive=True, exit_on_error=False)
+    async def action_setup(self) -> None:
+        """The wizard, over the session."""
+        try:
+            self.push_screen(await self._catalog.wizard())
+        except AlitaError as error:
+            self.notify(one_line(str(error)), severity="warning", markup=False)
+
+    async def on_setup_screen_done(self, message: SetupScreen.Done) -> None:
+        """The wizard ended; the open session goes on as it is."""
+        if message.result.kind == "skipped":
+            return
+        try:
+            if message.result.kind == "demo":
+                await self._catalog.change_setting("model.provider", "demo")
+        except AlitaError as error:
+            self.notify(one_line(str(error)), severity="warning", markup=False)
+            return
+        self.notify("This holds from the next session on.", markup=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What opens over the session leaves its keys to a screen that is there already."""
+        return action not in _OVER or self.screen is self.main
 
     def action_new_session(self) -> None:
         """Begin another session."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.values import ToolRecord
+
+if TYPE_CHECKING:
+    from alita_tui.console.screens.setup import SetupScreen
 
 
 class SessionLine(msgspec.Struct, frozen=True):
@@ -76,6 +79,9 @@ class Catalog(Protocol):
 
     async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
         """Write one setting; gives every setting as it is then."""
+
+    async def wizard(self) -> SetupScreen:
+        """The wizard for provider, model and key; it keeps what is chosen."""
 
     async def suggestions(self) -> tuple[str, ...]:
         """Tasks to offer in an empty session."""

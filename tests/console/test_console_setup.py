@@ -3,8 +3,15 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import goldens
+import pytest
+from test_console_screens import Catalog, Sink, Source, covered, drawn
 from textual.widgets import Button, Input, OptionList
 
+from alita_tui.config.paths import shipped
+from alita_tui.console.actions import ACTIONS
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.ports import ConsoleOptions, SettingLine
 from alita_tui.console.screens.setup import SetupScreen
 from alita_tui.console.setup import SetupChoice, SetupResult, Surroundings
 from alita_tui.console.themes import Themed
@@ -256,3 +263,55 @@ async def test_it_can_be_opened_again_where_the_settings_are() -> None:
         assert app.screen.query_one("#model", Input).value == "qwen3:8b"
         assert app.screen.query_one("#base-url", Input).value == "http://10.0.0.5:11434/v1"
         assert {button.id for button in app.screen.query(Button)} == {"test", "save", "demo", "skip"}
+
+
+class Furnished(Catalog):
+    """Has a wizard, and remembers what it keeps."""
+
+    def __init__(self) -> None:
+        self.kept: list[object] = []
+
+    async def wizard(self) -> SetupScreen:
+        async def check(_choice: SetupChoice) -> Seen:
+            return Seen()
+
+        async def save(choice: SetupChoice) -> str:
+            self.kept.append(choice)
+            return "keyring"
+
+        return SetupScreen(PROVIDERS, check, save, current=SetupChoice("local", "qwen3:8b", ""))
+
+    async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
+        self.kept.append((key, value))
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("key", "kept"),
+    [
+        ("ctrl+s", [SetupChoice("local", "qwen3:8b", "")]),
+        ("ctrl+d", [("model.provider", "demo")]),
+        ("escape", []),
+    ],
+)
+async def test_it_opens_over_a_session_and_its_keys_are_its_own(key: str, kept: list[object]) -> None:
+    catalog = Furnished()
+    options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
+    app = AlitaApp(Source(goldens.walkthrough()), Sink(), catalog=catalog, options=options)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, goldens.walkthrough()[-1].seq)
+        await pilot.press("f12")
+        await covered(pilot)
+        assert isinstance(app.screen, SetupScreen)
+        await pilot.press("ctrl+o", key)  # the sheet of money stays closed
+        async with asyncio.timeout(20):
+            while app.screen is not app.main:
+                await pilot.pause(0.01)
+        await pilot.pause()
+        assert catalog.kept == kept
+        told = [one.message for one in app._notifications]
+        assert told == (["This holds from the next session on."] if kept else [])
+
+
+async def test_the_palette_has_it() -> None:
+    assert any(one.id == "app.setup" and one.palette for one in ACTIONS)

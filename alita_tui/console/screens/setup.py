@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import ClassVar
-from urllib.parse import urlsplit
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,6 +18,7 @@ from textual.worker import Worker, WorkerState
 
 from alita_tui.console.setup import Preset, Probe, SetupChoice, SetupResult, Surroundings
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.setup_form import SetupForm
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
 
@@ -45,12 +45,6 @@ class SetupScreen(Screen[SetupResult]):
         #form { height: 12; }
         OptionList { width: 35; height: 100%; border: none; padding: 0; background: $surface; }
         OptionList:focus { border: none; background-tint: transparent; }
-        #fields { width: 1fr; height: 100%; padding-left: 2; }
-        #fields Plain { height: 1; color: $alita-muted; }
-        #fields Input { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $surface; }
-        #fields Input:focus { border: none; background: $alita-cursor; background-tint: transparent; }
-        #fields #key-note { height: 1; }
-        #fields #where { height: 2; color: $foreground; }
         #buttons { height: 1; margin-top: 1; }
         #buttons Button { margin-right: 2; min-width: 8; }
         #result { height: 1fr; margin-top: 1; }
@@ -89,7 +83,6 @@ class SetupScreen(Screen[SetupResult]):
         self._save = save
         self._found = dict(found or {})
         self._current = current
-        self._preset = self._presets[0]
 
     def compose(self) -> ComposeResult:
         """Providers at the left, their fields at the right, what to do below."""
@@ -105,15 +98,7 @@ class SetupScreen(Screen[SetupResult]):
                     markup=False,
                     id="providers",
                 )
-                with Vertical(id="fields"):
-                    yield Plain("Model")
-                    yield Input(compact=True, id="model")
-                    yield Plain("Address")
-                    yield Input(compact=True, id="base-url")
-                    yield Plain("Key", id="key-label")
-                    yield Input(compact=True, password=True, id="key")
-                    yield Plain(id="key-note")
-                    yield Plain(id="where")
+                yield SetupForm(self._presets[0], self._found)
             with Horizontal(id="buttons"):
                 yield Button("Test  ^T", id="test", compact=True)
                 yield Button("Save  ^S", id="save", compact=True, variant="primary")
@@ -128,10 +113,7 @@ class SetupScreen(Screen[SetupResult]):
         current = self._current
         keyed = next((n for n, one in enumerate(self._presets) if one.name in self._found), 0)
         place = names.index(current.provider) if current and current.provider in names else keyed
-        self._choose(self._presets[place])
-        if current and current.provider in names:
-            self.query_one("#model", Input).value = current.model
-            self.query_one("#base-url", Input).value = current.base_url or self._preset.base_url
+        self._choose(self._presets[place], current if current and current.provider in names else None)
         providers = self.query_one(OptionList)
         providers.highlighted = place
         providers.focus()
@@ -154,39 +136,21 @@ class SetupScreen(Screen[SetupResult]):
         running = [place for place, one in enumerate(self._presets) if one.name in around.servers]
         if running and not self._touched and not self._found:
             providers.highlighted = running[0]
-        elif self._preset.name in around.servers:
+        elif self.form.preset.name in around.servers:
             self._propose()
 
     def _propose(self) -> None:
         """A model that the local server has, where none is written."""
-        model, offered = self.query_one("#model", Input), self._around.servers.get(self._preset.name, ())
-        if offered and not model.value:
-            model.value = offered[0]
+        offered = self._around.servers.get(self.form.preset.name, ())
+        if offered and self.form.propose(offered[0]):
             more = f" It has {', '.join(map(one_line, offered[:4]))}." if len(offered) > 1 else ""
             self.say(f"A server answers here.{more}", "muted")
-
-    @on(Input.Changed, "#base-url")
-    def _tell_where(self, event: Input.Changed) -> None:
-        """One line about what goes where."""
-        try:
-            host = urlsplit(event.value.strip()).hostname or ""
-        except ValueError:
-            host = ""
-        own = host in ("localhost", "::1") or host.startswith("127.")
-        said = (
-            "Everything stays on this machine."
-            if own
-            else f"Your tasks, tool code and what is read for them go to {one_line(host, 60)}."
-            if host
-            else ""
-        )
-        self.query_one("#where", Plain).update(said)
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
         preset = self._presets[event.option_index]
         stale = event.option_index != event.option_list.highlighted
-        if preset is not self._preset and not stale:
+        if preset is not self.form.preset and not stale:
             self._choose(preset)
 
     def on_key(self) -> None:
@@ -197,19 +161,13 @@ class SetupScreen(Screen[SetupResult]):
     def _selected(self) -> None:
         self.query_one("#model", Input).focus()
 
-    def _choose(self, preset: Preset) -> None:
-        self._preset = preset
-        model, address = self.query_one("#model", Input), self.query_one("#base-url", Input)
-        model.value, model.placeholder = preset.model, "the model's name, as the server knows it"
-        address.value, address.placeholder = preset.base_url, "https://host/v1"
-        key = self.query_one("#key", Input)
-        key.value = ""
-        where = self._found.get(preset.name, "")
-        key.placeholder = (
-            "leave empty to keep it" if where else "" if preset.needs_key else "only if it asks for one"
-        )
-        note = f"Found: {one_line(where)}." if where else f"Or set {preset.key_name} in the environment."
-        self.query_one("#key-note", Plain).update(note)
+    @property
+    def form(self) -> SetupForm:
+        """The fields of the provider under the cursor."""
+        return self.query_one(SetupForm)
+
+    def _choose(self, preset: Preset, choice: SetupChoice | None = None) -> None:
+        self.form.show(preset, choice)
         self.say("", "muted")
         self._propose()
 
@@ -219,30 +177,12 @@ class SetupScreen(Screen[SetupResult]):
         result.update(text)
         result.set_classes(f"-{tone}")
 
-    # --- what is filled in --------------------------------------------------------------
-
     def choice(self) -> SetupChoice | None:
         """The form; None after saying what is missing, with the field in focus."""
-        model = self.query_one("#model", Input).value.strip()
-        address = self.query_one("#base-url", Input).value.strip()
-        key = self.query_one("#key", Input).value.strip()
-        missing = self._missing(model, address, key)
-        if missing:
-            self.say(missing[1], "bad")
-            self.query_one(missing[0], Input).focus()
+        if why := self.form.missing():
+            self.say(why, "bad")
             return None
-        own = "" if address == self._preset.base_url else address
-        return SetupChoice(self._preset.name, model, own, key)
-
-    def _missing(self, model: str, address: str, key: str) -> tuple[str, str] | None:
-        """The first field that will not do, and why."""
-        if not model:
-            return "#model", "Which model? Write the name that the server knows it by."
-        if not _is_address(address):
-            return "#base-url", "The address begins with https:// or http:// and names a host."
-        if self._preset.needs_key and not key and self._preset.name not in self._found:
-            return "#key", f"{one_line(self._preset.label)} needs a key."
-        return None
+        return self.form.choice
 
     # --- test, save, leave --------------------------------------------------------------
 
@@ -315,14 +255,6 @@ class SetupScreen(Screen[SetupResult]):
         self.workers.cancel_group(self, "setup")
         self.app.post_message(self.Done(result))
         self.dismiss(result)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _two(text: str, more: str) -> str:

@@ -187,7 +187,7 @@ def test_each_risk_is_named(changed: dict[str, object], said: str, serious: bool
         ({"code": "def run(:\n"}, "no valid Python"),
         ({"code": "(" * 5000}, "no valid Python"),
         ({"capabilities": Capabilities(network=("a.example:443",))}, "the network host a.example:443"),
-        ({"capabilities": Capabilities(workspace="write")}, "the workspace, to write"),
+        ({"capabilities": Capabilities(workspace="write")}, "the workspace, to read and write"),
         ({"capabilities": Capabilities(model_calls=2)}, "2 model calls"),
     ],
 )

@@ -21,10 +21,20 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ConfigError, SandboxUnavailable, UsageError
+from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError, UsageError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.inventory import Inventory
-from alita_tui.spine.ports import Asker, Job, Limits, OnOutput, Progress
+from alita_tui.spine.ports import (
+    Asker,
+    Job,
+    Limits,
+    OnOutput,
+    PackageIndex,
+    PastCall,
+    Progress,
+    Sandbox,
+    ToolShelf,
+)
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import Check, Json, MemoryItem, RunReport, SandboxStatus, ToolRecord
 
@@ -51,8 +61,11 @@ if TYPE_CHECKING:
     from alita_tui.store.sessions import SessionFile, SessionShelf
     from alita_tui.store.spend import SpendBook
     from alita_tui.toolsmith.gate import Decision
+    from alita_tui.toolsmith.gates.case import Gate
     from alita_tui.web.client import WebRoom
 
+_SESSIONS_LOOKED_AT = 30
+_CALLS_REPLAYED = 20
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
 
@@ -265,6 +278,15 @@ class House:
         """The roles that may be answered from the cache; the orchestrator only where the settings say so."""
         asked = self.loaded.settings.models.cache
         return frozenset(role for role in get_args(ModelRole) if asked or role != "orchestrator")
+
+    def past_calls(self, name: str) -> tuple[PastCall, ...]:
+        """Calls of a tool that returned, the newest first, from the newest sessions."""
+        found: list[PastCall] = []
+        for summary in self.sessions.list()[:_SESSIONS_LOOKED_AT]:
+            if len(found) < _CALLS_REPLAYED:
+                with suppress(StoreError, UsageError):
+                    found += past_calls(recording(self, summary.session_id), name)
+        return tuple(found[:_CALLS_REPLAYED])
 
     def spend_book(self, session_id: str) -> SpendBook:
         """What is spent today, over all sessions. Raises StoreError."""
@@ -513,7 +535,15 @@ class Live:
         self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
         shelf = LendingShelf(house.shelf)
         gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
-        prover = Prover(self.bus, self._sandbox, limits=house.limits, progress=self._progress)
+        before, after = gates(house, self._sandbox, asker, self._web, shelf)
+        prover = Prover(
+            self.bus,
+            self._sandbox,
+            before=before,
+            after=after,
+            limits=house.limits,
+            progress=self._progress,
+        )
         smith = Smith(
             self.bus,
             asker,
@@ -658,6 +688,32 @@ class Live:
         return (*episode(history, task_id), *recipe(history, task_id))
 
 
+def gates(
+    house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf
+) -> tuple[tuple[Gate, ...], tuple[Gate, ...]]:
+    """What drafts are put through before anything of them runs, and after their own tests."""
+    from alita_tui.toolsmith.gates.case import Workbench
+    from alita_tui.toolsmith.gates.declared import Declared
+    from alita_tui.toolsmith.gates.examples import Examples
+    from alita_tui.toolsmith.gates.hidden import Hidden
+    from alita_tui.toolsmith.gates.literals import Literals
+    from alita_tui.toolsmith.gates.mutation import Mutation
+    from alita_tui.toolsmith.gates.neighbours import Neighbours
+    from alita_tui.toolsmith.gates.packages import Requirements
+    from alita_tui.toolsmith.gates.replay import Replayed
+
+    bench = Workbench(sandbox, house.limits)
+    return (Requirements(index, now),), (
+        Examples(bench),
+        Declared(bench),
+        Literals(),
+        Mutation(bench),
+        Hidden(bench, asker),
+        Neighbours(bench, shelf),
+        Replayed(bench, house.past_calls),
+    )
+
+
 def open_file(house: House, which: str | None) -> SessionFile:
     """A session's file, opened for going on, or a new one. Raises UsageError, StoreLocked, StoreError."""
     from alita_tui.store.sessions import SessionFile
@@ -695,6 +751,21 @@ def recording(house: House, which: str | None) -> tuple[Envelope, ...]:
         return file.envelopes()
     finally:
         file.close()
+
+
+def past_calls(envelopes: tuple[Envelope, ...], name: str) -> list[PastCall]:
+    """Calls of a tool that returned, the newest first."""
+    called: dict[str, object] = {}
+    found: list[PastCall] = []
+    for envelope in envelopes:
+        match envelope.event:
+            case e.ToolCalled(call_id=call_id, name=called_name, arguments=arguments) if called_name == name:
+                called[call_id] = arguments
+            case e.ToolReturned(call_id=call_id, report=report) if call_id in called:
+                found.append(PastCall(arguments=called[call_id], result=report.result))
+            case _:
+                pass
+    return found[::-1]
 
 
 def interactive() -> bool:

@@ -474,6 +474,7 @@ class Orchestrator:
             name=want.name,
             goal=want.goal,
             details=want.details,
+            task=view.task.text if view.task else "",
             near_misses=near,
             sources=sources,
             past_rejections=past,

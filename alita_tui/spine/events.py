@@ -15,6 +15,7 @@ from alita_tui.spine.errors import ModelErrorKind
 from alita_tui.spine.values import (
     Capabilities,
     Finding,
+    GateResult,
     Json,
     Lasting,
     Lock,
@@ -404,6 +405,8 @@ class BuildStarted(Fact, frozen=True):
     action_id: str
     name: str
     goal: str
+    task: str = ""
+    """What the person asked for, in their words."""
     version: int = 1
     parent: ToolDraft | None = None
     """The version that this one would replace."""
@@ -457,6 +460,15 @@ class BuildTested(Fact, frozen=True):
     """Why it does not pass, in one line."""
     granted: Capabilities = Capabilities()
     """What the tests were granted because a person asked for it; nothing under the draft profile."""
+
+
+class GateChecked(Fact, frozen=True):
+    """One more gate looked at a draft: it passed, it failed, or it could not run."""
+
+    build_id: str
+    attempt: int
+    digest: str
+    result: GateResult
 
 
 class BuildFailed(Fact, frozen=True):
@@ -646,6 +658,7 @@ SessionEvent = (
     | BuildReviewed
     | RequirementsLocked
     | BuildTested
+    | GateChecked
     | BuildFailed
     | ApprovalRequested
     | ApprovalResolved

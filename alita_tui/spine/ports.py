@@ -445,7 +445,31 @@ class Web(Protocol):
         """Close connections."""
 
 
+class PackageFacts(Value, frozen=True):
+    """What the index says of one version of a package."""
+
+    first_upload: str = ""
+    """When the project's first file came (ISO 8601); empty when unknown."""
+    yanked: bool = False
+    vulnerabilities: tuple[str, ...] | None = None
+    """Ids of known ones, such as `PYSEC-2023-1`; None where the index does not tell for this version."""
+
+
+class PackageIndex(Protocol):
+    """The package index as a source of facts. Met by `web`."""
+
+    async def package(self, name: str, version: str) -> PackageFacts | None:
+        """Facts of one version; None where the index does not answer or knows nothing of it."""
+
+
 # --- the toolsmith ------------------------------------------------------------------------
+
+
+class PastCall(Value, frozen=True):
+    """A recorded call of a tool that returned."""
+
+    arguments: Json
+    result: Json
 
 
 class BuildOrder(Value, frozen=True):
@@ -455,6 +479,8 @@ class BuildOrder(Value, frozen=True):
     name: str
     goal: str
     details: str = ""
+    task: str = ""
+    """What the person asked for, in their words."""
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()
     past_rejections: tuple[str, ...] = ()

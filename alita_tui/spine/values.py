@@ -174,6 +174,32 @@ class TestCase(Value, frozen=True):
     duration_ms: float = 0.0
 
 
+GateName = Literal[
+    "requirements", "contract", "capabilities", "literals", "mutation", "hidden", "neighbours", "replay"
+]
+GateState = Literal["passed", "failed", "skipped"]
+
+
+class GateRow(Value, frozen=True):
+    """One line of what a gate saw."""
+
+    label: str
+    text: str
+    tone: Literal["", "good", "warn", "bad", "muted"] = ""
+
+
+class GateResult(Value, frozen=True):
+    """What one gate found out about a draft."""
+
+    gate: GateName
+    state: GateState
+    """`skipped`: it could not run; that is no pass."""
+    summary: str
+    """What was found, or why it could not run, in one line."""
+    rows: tuple[GateRow, ...] = ()
+    duration_ms: float = 0.0
+
+
 LimitHit = Literal["wall", "cpu", "memory", "output", "result", "files", "processes", "inodes"]
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Literal
 
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Job, Limits, Progress, Sandbox
-from alita_tui.spine.values import Capabilities, Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.spine.values import Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.toolsmith.gates.case import Case, Gate
+from alita_tui.toolsmith.gates.check import look_all
 from alita_tui.toolsmith.review import review
 
 _TEST_RUNS = 3
@@ -23,6 +26,9 @@ class Build(Value, frozen=True):
     build_id: str
     name: str
     version: int
+    task: str
+    goal: str
+    parent: ToolDraft | None
     sources: tuple[Source, ...]
 
 
@@ -31,6 +37,8 @@ class Proof(Value, frozen=True):
 
     problem: str = ""
     """The first that is wrong, for the model; empty when the draft passes."""
+    doubt: str = ""
+    """What a gate holds against a draft that passes, for the model: worth one repair, not worth refusing."""
     lock: Lock = Lock()
     repairable: bool = True
     """False when the draft is not what is wrong."""
@@ -39,14 +47,28 @@ class Proof(Value, frozen=True):
 class Prover:
     """Puts drafts to the proof and tells the stream what was observed."""
 
-    def __init__(self, bus: Bus, sandbox: Sandbox, *, limits: Limits, progress: Progress) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        sandbox: Sandbox,
+        *,
+        before: Sequence[Gate],
+        after: Sequence[Gate],
+        limits: Limits,
+        progress: Progress,
+    ) -> None:
+        """`before` are the gates that a draft passes before anything of it runs, `after` those that follow
+        its own tests.
+        """
         self._bus = bus
         self._sandbox = sandbox
+        self._before = before
+        self._after = after
         self._limits = limits
         self._progress = progress
 
     async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str) -> Proof:
-        """Put a draft through review, requirements and tests, up to the first problem.
+        """Put a draft through review, requirements, tests and gates, up to the first problem.
 
         `by` names the model that wrote it; empty for a person.
         """
@@ -91,7 +113,35 @@ class Prover:
         )
         if refused:
             return Proof(problem=f"A requirement was refused: {refused}", repairable=repairable)
-        return Proof(problem=await self.test(build, attempt, draft, lock), lock=lock)
+        case = Case(
+            build_id=build.build_id,
+            draft=draft,
+            lock=lock,
+            task=build.task,
+            goal=build.goal,
+            parent=build.parent,
+        )
+        stopped = [one for one in await self._look(self._before, case, attempt) if one.state == "failed"]
+        if stopped:
+            return Proof(problem=f"A requirement was refused: {stopped[0].summary}", lock=lock)
+        if problem := await self.test(build, attempt, draft, lock):
+            return Proof(problem=problem, lock=lock)
+        found = await self._look(self._after, case, attempt)
+        return Proof(doubt="\n".join(map(_doubt, filter(_doubted, found))), lock=lock)
+
+    async def _look(self, gates: Sequence[Gate], case: Case, attempt: int) -> tuple[GateResult, ...]:
+        done = 0
+
+        async def tell(found: GateResult) -> None:
+            nonlocal done
+            done += 1
+            digest = case.draft.digest
+            checked = e.GateChecked(build_id=case.build_id, attempt=attempt, digest=digest, result=found)
+            await self._bus.emit(checked, span=case.build_id)
+            if done < len(gates):
+                self._progress(f"gates of {case.draft.name}", done, len(gates), found.summary)
+
+        return await look_all(gates, case, tell)
 
     async def test(
         self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, granted: Capabilities = _NOTHING
@@ -136,6 +186,17 @@ class Prover:
             span=build.build_id,
         )
         return problem
+
+
+def _doubted(found: GateResult) -> bool:
+    """A twin in the library and other answers than before are for the person to judge, not for the model."""
+    return found.state == "failed" and found.gate not in ("neighbours", "replay")
+
+
+def _doubt(found: GateResult) -> str:
+    """A gate's doubt for the model. Of hidden tests it learns one case only: more would no longer be hidden."""
+    bad = [f"{row.label}: {row.text}" for row in found.rows if row.tone == "bad"]
+    return f"{found.summary}\n" + "\n".join(bad[:1] if found.gate == "hidden" else bad[:10])
 
 
 def _failure(report: RunReport) -> str:

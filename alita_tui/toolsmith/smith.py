@@ -15,6 +15,7 @@ import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports import (
     Asker,
     BuildOrder,
@@ -86,27 +87,38 @@ class Smith:
             build_id=self._new_id(),
             name=order.name,
             version=self._shelf.next_version(order.name),
+            task=order.task,
+            goal=order.goal,
+            parent=self._parent(order.name),
             sources=order.sources,
         )
-        parent = self._shelf.get(order.name).draft if build.version > 1 else None
         await self._bus.emit(
             e.BuildStarted(
                 build_id=build.build_id,
                 action_id=order.action_id,
                 name=order.name,
                 goal=order.goal,
+                task=order.task,
                 version=build.version,
-                parent=parent,
+                parent=build.parent,
                 near_misses=order.near_misses,
                 sources=order.sources,
             ),
             span=build.build_id,
         )
-        return await self._make(build, order, parent)
+        return await self._make(build, order)
 
     async def resume(self, view: BuildView) -> BuildOutcome:
         """Go on with a build where an earlier process left it. A verdict that is on record is carried out."""
-        build = Build(build_id=view.build_id, name=view.name, version=view.version, sources=view.sources)
+        build = Build(
+            build_id=view.build_id,
+            name=view.name,
+            version=view.version,
+            task=view.task,
+            goal=view.goal,
+            parent=view.parent,
+            sources=view.sources,
+        )
         attempt = view.current
         if attempt is None:
             return await self._fail(build, _UNREADY)
@@ -142,11 +154,14 @@ class Smith:
             case _:
                 return await self._fail(build, _UNREADY)
 
-    async def _make(self, build: Build, order: BuildOrder, parent: ToolDraft | None) -> BuildOutcome:
+    async def _make(self, build: Build, order: BuildOrder) -> BuildOutcome:
         if refused := self._shelf.banned(order.name):
             return await self._fail(build, refused)
-        messages: list[Message] = [Message(role="user", text=brief(order, parent, self._neighbours(order)))]
+        messages: list[Message] = [
+            Message(role="user", text=brief(order, build.parent, self._neighbours(order)))
+        ]
         signatures: list[str] = []
+        doubted = False
         for attempt in range(1, self._max_repairs + 2):
             reply = await self._asker.ask(
                 ModelRequest(
@@ -169,9 +184,12 @@ class Smith:
                 proof = await self._prover.prove(build, attempt, draft, by=self._model)
             except ContractError as error:
                 draft, proof = None, Proof(problem=f"The contract is not met: {error.message}")
-            if draft is not None and not proof.problem:
+            # A doubt is worth one repair; after that the person sees it and decides.
+            settled = not proof.doubt or doubted or attempt > self._max_repairs
+            if draft is not None and not proof.problem and settled:
                 return await self._ask_person(build, attempt, draft, proof.lock)
-            problem = proof.problem
+            doubted = doubted or not proof.problem
+            problem = proof.problem or f"A gate speaks against it: {proof.doubt}"
             if not proof.repairable:
                 return await self._fail(build, problem)
             signatures.append(signature(problem))
@@ -288,6 +306,13 @@ class Smith:
     async def _fail(self, build: Build, reason: str) -> BuildOutcome:
         await self._bus.emit(e.BuildFailed(build_id=build.build_id, reason=reason), span=build.build_id)
         return BuildOutcome(result="failed", reason=reason)
+
+    def _parent(self, name: str) -> ToolDraft | None:
+        """The version that a new one would replace; None where there is none that may run."""
+        try:
+            return self._shelf.get(name).draft
+        except RegistryError:
+            return None
 
     def _neighbours(self, order: BuildOrder) -> str:
         found = self._shelf.search(f"{order.name} {order.goal}")

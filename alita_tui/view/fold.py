@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, neutralise, one_line
-from alita_tui.spine.values import RunReport, ToolCard
+from alita_tui.spine.values import GateResult, RunReport, ToolCard
 from alita_tui.view import spending
 from alita_tui.view.model import (
     Attempt,
@@ -178,6 +178,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             | e.BuildReviewed()
             | e.RequirementsLocked()
             | e.BuildTested()
+            | e.GateChecked()
             | e.BuildFailed()
             | e.ApprovalRequested()
             | e.ApprovalResolved()
@@ -215,6 +216,7 @@ BuildEvent = (
     | e.BuildReviewed
     | e.RequirementsLocked
     | e.BuildTested
+    | e.GateChecked
     | e.BuildFailed
     | e.ApprovalRequested
     | e.ApprovalResolved
@@ -230,6 +232,7 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                 name=event.name,
                 version=event.version,
                 goal=event.goal,
+                task=event.task,
                 step=envelope.step,
                 parent=event.parent,
                 near_misses=event.near_misses,
@@ -263,6 +266,8 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
             name = next((b.name for b in reversed(view.builds) if b.build_id == build_id), build_id)
             runs = (_run(build_id, f"self-tests of {name}", envelope, report) for report in reports[-1:])
             return replace(view, runs=(*view.runs, *runs)[-_RUNS_KEPT:])
+        case e.GateChecked(build_id=build_id, result=result):
+            return _with_build(view, build_id, lambda build: _with_gate(build, result))
         case e.BuildFailed(build_id=build_id, reason=reason):
             return _with_build(
                 view,
@@ -314,6 +319,15 @@ def _with_attempt(view: SessionView, build_id: str, state: BuildState, **seen: o
         return replace(build, state=state, attempts=attempts)
 
     return _with_build(view, build_id, change)
+
+
+def _with_gate(build: BuildView, result: GateResult) -> BuildView:
+    """The newest draft with what a gate found; a later look of the same gate replaces the earlier."""
+    if not build.attempts:
+        return build
+    newest = build.attempts[-1]
+    others = tuple(one for one in newest.gates if one.gate != result.gate)
+    return replace(build, attempts=(*build.attempts[:-1], replace(newest, gates=(*others, result))))
 
 
 def _end_call(view: SessionView, envelope: Envelope, call_id: str, report: RunReport | None) -> SessionView:

@@ -16,6 +16,8 @@ from alita_tui.spine.text import SafeText
 from alita_tui.spine.values import (
     Capabilities,
     Finding,
+    GateName,
+    GateResult,
     Lasting,
     LimitHit,
     Lock,
@@ -100,6 +102,19 @@ BuildState = Literal[
 ]
 
 
+GATES: dict[GateName, str] = {
+    "requirements": "Requirements",
+    "contract": "Contract",
+    "capabilities": "Capabilities",
+    "literals": "Literal leak",
+    "mutation": "Mutation",
+    "hidden": "Hidden tests",
+    "neighbours": "Neighbours",
+    "replay": "Recorded calls",
+}
+"""What the gates are called on screen, in the order in which they are shown."""
+
+
 class Attempt(msgspec.Struct, frozen=True, gc=False):
     """One draft of a build and what was observed of it. Raw text: reveal it before showing."""
 
@@ -120,6 +135,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     """What a person had the tests run with again; nothing while that was not asked for."""
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
+    gates: tuple[GateResult, ...] = ()
 
     @property
     def build_digest(self) -> str:
@@ -136,6 +152,7 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     version: int
     goal: str
     step: int
+    task: str = ""
     parent: ToolDraft | None = None
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()

@@ -10,7 +10,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import neutralise, one_line
 from alita_tui.spine.values import RunReport
-from alita_tui.view.model import RowKind, Tone, TraceRow
+from alita_tui.view.model import GATES, RowKind, Tone, TraceRow
 
 _OUTCOME: dict[str, tuple[str, Tone]] = {
     "answered": ("Done", "good"),
@@ -167,6 +167,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             detail = "\n".join((problem, *(_report(report) for report in reports))).strip()
             total = sum(report.duration_ms for report in reports)
             return row("build", title, detail, meta=_time(total), tone="good" if passed else "warn")
+        case e.GateChecked(result=gate):
+            listed = "\n".join(f"{one.label}: {one.text}" for one in gate.rows)
+            inks: dict[str, Tone] = {"passed": "normal", "failed": "warn", "skipped": "muted"}
+            said = f"{GATES[gate.gate]} {gate.state}: {gate.summary}"
+            return row("build", said, listed, meta=_time(gate.duration_ms), tone=inks[gate.state])
         case e.BuildFailed(reason=reason):
             return row("error", f"Build given up: {reason}", tone="bad")
         case e.ApprovalRequested(name=name, version=version, digest=digest):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 
 from alita_tui.spine.address import Guard, Resolver, system_resolver
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.ports import Documents, Page, SearchPage
+from alita_tui.spine.ports import Documents, PackageFacts, Page, SearchPage
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
 from alita_tui.web import providers
 from alita_tui.web.fetch import Fetcher
+from alita_tui.web.packages import package_facts
 from alita_tui.web.pages import PageStore
 from alita_tui.web.reader import read_page
 
@@ -47,7 +48,7 @@ class WebSettings(Value, frozen=True):
 
 
 class WebRoom:
-    """Meets the `Web` protocol. Raises ConfigError for a wrong entry in `allowed_private`."""
+    """Meets `Web` and `PackageIndex`. Raises ConfigError for a wrong entry in `allowed_private`."""
 
     def __init__(
         self,
@@ -105,6 +106,13 @@ class WebRoom:
     async def read(self, url: str) -> Page:
         """Read one page as text. Raises WebError, AddressRefused."""
         return await read_page(self._fetcher, url, max_chars=self._settings.max_chars, store=self._pages)
+
+    async def package(self, name: str, version: str) -> PackageFacts | None:
+        """See `PackageIndex.package`."""
+        try:
+            return await package_facts(self._fetcher, self._settings.pypi_url, name, version)
+        except WebError:
+            return None
 
     async def close(self) -> None:
         """Close connections; a request after it raises WebError."""

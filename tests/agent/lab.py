@@ -34,7 +34,9 @@ from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, Usa
 from alita_tui.store.desk import Desk
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionShelf
-from alita_tui.toolsmith.gate import Decision, Gate
+from alita_tui.toolsmith.gate import Decision
+from alita_tui.toolsmith.gate import Gate as ApprovalGate
+from alita_tui.toolsmith.gates.case import Gate
 from alita_tui.toolsmith.proving import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
@@ -137,6 +139,7 @@ class Lab:
         self.parks = parks
         self.policy = policy
         self.budget = Budget()
+        self.gates: tuple[Gate, ...] = ()
         self.in_text = False
         self.window = 0
         self.sandbox = PlayedSandbox()
@@ -169,14 +172,16 @@ class Lab:
         questions = Questions(self.bus, parks=self.parks)
         purse = Purse(self.bus, self.budget, questions, new_id)
         asker = ModelCalls(self.bus, router, purse, new_id, sleep=time.sleep)
-        gate = Gate(
+        gate = ApprovalGate(
             self.bus,
             self.desk,
             me="tester",
             parks=self.parks,
             settled=self.on_settled,
         )
-        prover = Prover(self.bus, self.sandbox, limits=Limits(), progress=lambda *_: None)
+        prover = Prover(
+            self.bus, self.sandbox, before=(), after=self.gates, limits=Limits(), progress=lambda *_: None
+        )
         shelf = LendingShelf(self.shelf)
         smith = Smith(
             self.bus, asker, prover, shelf, gate, max_repairs=4, model_name=model.name, new_id=new_id

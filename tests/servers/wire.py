@@ -232,7 +232,9 @@ class ModelServer(ABC):
         if reply is None:
             if self.script is None:
                 raise ModelError("bad_request", "this server has no script")
-            role = "toolsmith" if "submit_tool" in self.tool_names(body) else "orchestrator"
+            names = {*self.tool_names(body)}
+            reviews = names & {"submit_cases", "submit_answers"}
+            role = "toolsmith" if "submit_tool" in names else "reviewer" if reviews else "orchestrator"
             reply = choose(self.script, role, self.messages_of(body))
         if reply.error is not None:
             raise ModelError(reply.error.kind, reply.error.text, retry_after=reply.error.retry_after)

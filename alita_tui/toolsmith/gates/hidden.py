@@ -1,0 +1,193 @@
+"""Tests that the toolsmith's model never saw: written from the contract alone, in separate calls.
+
+One sample writes cases, two more answer the same arguments without seeing those answers. What two of three
+agree on is asked of the tool. After CodeT (Chen et al. 2022, arXiv:2207.10397): agreement between independent
+samples is what makes a generated test worth believing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from alita_tui.spine.errors import BudgetExceeded, ModelError
+from alita_tui.spine.ports import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.gates.probes import agree, fits, same
+
+_MOST = 12
+_FEWEST = 3
+"""Agreed cases below which nothing can be said."""
+_ENTRY: dict[str, Json] = {
+    "expect": {"description": "what run returns; object keys that the contract leaves open are left out"},
+    "raises": {"type": "boolean", "description": "true when run has to refuse the arguments"},
+}
+SUBMIT_CASES = ToolSpec(
+    name="submit_cases",
+    description=f"Hand in at most {_MOST} cases.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "cases": {
+                "type": "array",
+                "maxItems": _MOST,
+                "items": {
+                    "type": "object",
+                    "properties": {"arguments": {"type": "object"}, **_ENTRY},
+                    "required": ["arguments"],
+                },
+            }
+        },
+        "required": ["cases"],
+    },
+)
+SUBMIT_ANSWERS = ToolSpec(
+    name="submit_answers",
+    description="Hand in one answer for each arguments object, in their order.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "answers": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        **_ENTRY,
+                        "open": {"type": "boolean", "description": "true when the contract does not tell"},
+                    },
+                },
+            }
+        },
+        "required": ["answers"],
+    },
+)
+
+
+class Expected(Value, frozen=True):
+    """What a sample says of some arguments."""
+
+    arguments: Json
+    expect: Json = None
+    raises: bool = False
+
+
+class Hidden:
+    """Cases from a separate model call, agreed on by two of three samples, asked of the tool."""
+
+    name: GateName = "hidden"
+
+    def __init__(self, bench: Workbench, asker: Asker) -> None:
+        self._bench = bench
+        self._asker = asker
+        self._system = files("alita_tui.toolsmith.prompts").joinpath("reviewer.md").read_text("utf-8")
+        self._known: tuple[str, tuple[Expected, ...], str] = ("", (), "")
+
+    async def check(self, case: Case) -> GateResult:
+        """See `Gate.check`."""
+        about = _contract(case.draft)
+        if self._known[0] != about:  # a repair that keeps the contract is held to the same cases
+            try:
+                cases, model = await self._agreed(about, case.draft)
+            except ModelError as error:
+                raise CouldNotRun(f"no separate call wrote tests: {error.message}") from error
+            except BudgetExceeded as error:
+                raise CouldNotRun(
+                    f"the budget has no room for tests by a separate call: {error.message}"
+                ) from error
+            self._known = (about, cases, model)
+        _, cases, model = self._known
+        if len(cases) < _FEWEST:
+            raise CouldNotRun(f"two of three samples agreed on {len(cases)} cases only; {_FEWEST} are needed")
+        answers = await self._bench.work("outputs", case, pieces=[one.arguments for one in cases])
+        rows = [_row(one, answer) for one, answer in zip(cases, answers, strict=False)]
+        good = sum(row.tone == "good" for row in rows)
+        wrong = any(row.tone == "bad" for row in rows)
+        said = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
+        if len(rows) < len(cases):
+            raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases")
+        return failed(self.name, said, rows) if wrong else passed(self.name, said, rows)
+
+    async def _agreed(self, about: str, draft: ToolDraft) -> tuple[tuple[Expected, ...], str]:
+        """The cases that two of three samples agree on, and the model that wrote them."""
+        found, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES)
+        first = [
+            Expected(arguments=one["arguments"], expect=one.get("expect"), raises=one.get("raises") is True)
+            for one in _entries(found, "cases")[:_MOST]
+            if isinstance(one.get("arguments"), dict)
+            and ("expect" in one or one.get("raises") is True)
+            and (one.get("raises") is True or fits(one["arguments"], draft.input_schema))
+        ]
+        if len(first) < _FEWEST:
+            raise CouldNotRun("the separate call wrote no usable cases")
+        asked = "\n".join(f"{n}. {shown(one.arguments, 2000)}" for n, one in enumerate(first, 1))
+        others = []
+        for sample in (2, 3):
+            text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{asked}"
+            answers, _ = await self._ask(text, SUBMIT_ANSWERS)
+            others.append(_entries(answers, "answers"))
+        kept = (_settle(one, [said[n] for said in others if n < len(said)]) for n, one in enumerate(first))
+        return tuple(one for one in kept if one is not None), model
+
+    async def _ask(self, text: str, spec: ToolSpec) -> tuple[Json, str]:
+        reply = await self._asker.ask(
+            ModelRequest(
+                role="reviewer",
+                system=self._system,
+                messages=(Message(role="user", text=text),),
+                tools=(spec,),
+                must_call=spec.name,
+                max_tokens=6000,
+            )
+        )
+        found = next((one for one in reply.requests if one.name == spec.name and not one.problem), None)
+        if found is None:
+            raise CouldNotRun("the separate call handed nothing in")
+        return found.arguments, reply.model
+
+
+def _contract(draft: ToolDraft) -> str:
+    return (
+        f"CONTRACT of the tool {draft.name}\nPurpose: {draft.description}\n"
+        f"Arguments of run: {msgspec.json.encode(draft.input_schema).decode()}\n"
+        f"Returns: {msgspec.json.encode(draft.output_schema).decode()}"
+    )
+
+
+def _entries(found: Json, name: str) -> list[dict[str, Any]]:
+    listed = found.get(name) if isinstance(found, dict) else None
+    return [one if isinstance(one, dict) else {} for one in listed] if isinstance(listed, list) else []
+
+
+def _settle(one: Expected, others: Sequence[dict[str, Any]]) -> Expected | None:
+    """The case with what two of three say of it; None where no two agree."""
+    said = [one] + [
+        Expected(arguments=one.arguments, expect=other.get("expect"), raises=other.get("raises") is True)
+        for other in others
+        if other.get("open") is not True and ("expect" in other or other.get("raises") is True)
+    ]
+    for n, left in enumerate(said):
+        for right in said[n + 1 :]:
+            if left.raises and right.raises:
+                return left
+            if not left.raises and not right.raises:
+                common = agree(left.expect, right.expect)
+                if common is not None:
+                    return msgspec.structs.replace(left, expect=common[0])
+    return None
+
+
+def _row(one: Expected, answer: dict[str, Any]) -> GateRow:
+    label = f"run({shown(one.arguments, 80)})"
+    wanted = "an error" if one.raises else shown(one.expect)
+    returned = "result" in answer
+    got = shown(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
+    if one.raises and returned:  # the contract lets a tool tell of bad input in its result as well
+        return GateRow(label=label, text=f"→ {got}, where an error was expected", tone="warn")
+    hung = answer.get("error") in ("timeout", "ended")
+    right = not hung if one.raises else returned and same(one.expect, answer["result"])
+    text = f"→ {wanted}" if right else f"→ {got}, where {wanted} was agreed on"
+    return GateRow(label=label, text=text, tone="good" if right else "bad")

@@ -1,0 +1,81 @@
+"""Does a value of the task stand in the code? Then the tool answers one question instead of a kind of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from alita_tui.spine.values import GateName, GateResult, GateRow
+from alita_tui.toolsmith.gates.case import Case, failed, passed
+
+_COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
+                     366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
+                     0.5, 1.5, 2.5, 273.15, 9.81, 3.14})  # fmt: skip
+"""Numbers that stand in code for reasons of their own."""
+_QUOTED = re.compile(r"[\"“«`]([^\"”»`]{3,})[\"”»`]|(?:(?<=\s)|^)'([^']{3,})'(?=[\s.,;:!?)]|$)")
+_TELLING = re.compile(
+    r"[\w.+%-]+@[\w.-]+\w|https?://[^\s\"'<>)]+|[\w-]*\d[\w-]*(?:[./:_-][\w-]+)+|\w+\.[a-z]\w{1,4}\b"
+)
+"""Addresses, links, dates and numbers with parts, file names."""
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d_,]*(?:\.\d+)?(?![\w.]*\d)")
+
+
+class Literals:
+    """Constants of the task inside the code."""
+
+    name: GateName = "literals"
+
+    async def check(self, case: Case) -> GateResult:
+        """See `Gate.check`."""
+        texts, numbers = task_values(case.task)
+        if not texts and not numbers:
+            return passed(self.name, "the task names no value that could leak")
+        rows = [
+            GateRow(label=f"line {line}", text=f"{value} comes from the task", tone="bad")
+            for line, value in leaks(case.draft.code, texts, numbers)
+        ]
+        count = len(texts) + len(numbers)
+        if rows:
+            said = "a value of the task stands in the code; it has to be a parameter"
+            return failed(self.name, said, rows[:20])
+        return passed(self.name, f"none of the {count} values of the task stands in the code")
+
+
+def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
+    """The values that a task names: quoted or telling texts, and numbers that are not everywhere."""
+    texts = {one for pair in _QUOTED.findall(task) for one in pair if one}
+    texts |= {found.strip(".,;:!?") for found in _TELLING.findall(task)}
+    bare = task
+    for one in sorted(texts, key=len, reverse=True):
+        bare = bare.replace(one, " ")
+    numbers = set()
+    for found in _NUMBER.findall(bare):
+        value = float(found.replace(",", "").replace("_", ""))
+        # One digit more or less says little; such numbers stand in any code.
+        if abs(value) not in _COMMON and (abs(value) >= 21 or value != int(value)):
+            numbers.add(value)
+    return frozenset(one.lower() for one in texts if len(one) >= 4), frozenset(numbers)
+
+
+def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
+    """Where constants of the code, docstrings aside, hold one of the values: line and value."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Constant) or id(node) in said:
+            continue
+        value = node.value
+        if isinstance(value, str):
+            low = value.lower()
+            found += [(node.lineno, f"“{one}”") for one in sorted(texts) if one in low]
+        elif (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and abs(value) in {*map(abs, numbers)}
+        ):
+            found.append((node.lineno, str(value)))
+    return sorted(set(found))

@@ -1,0 +1,135 @@
+"""Small wrong versions of a draft's code: an operator or a constant flipped. Pure.
+
+A test suite that is worth something notices most of them (DeMillo, Lipton, Sayward 1978).
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from alita_tui.toolsmith.contract import is_main_guard
+from alita_tui.toolsmith.reading import FUNCTIONS
+
+# An inequality becomes its opposite: at its boundary alone it often means the same, as in clamping.
+_FLIPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub,
+    ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
+    ast.Pow: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+_SIGNS = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.In: "in",
+    ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
+    ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.And: "and", ast.Or: "or",
+}  # fmt: skip
+
+
+class Mutant(NamedTuple):
+    """One wrong version."""
+
+    line: int
+    change: str
+    """For example `< became >=`."""
+    code: str
+
+
+def mutants(code: str, most: int) -> list[Mutant]:
+    """At most so many, spread over the code, the same for the same code. Empty where it is no Python."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    tree.body = [node for node in tree.body if not is_main_guard(node)]
+    places = list(_places(tree))
+    step = max(1.0, len(places) / most)
+    chosen = [places[int(n * step)] for n in range(min(most, len(places)))]
+    return [_changed(tree, number) for number in chosen]
+
+
+def _places(tree: ast.Module) -> Iterator[int]:
+    """Numbers, in the order of `ast.walk`, of the nodes that can be flipped, by line."""
+    passed_over = _passed_over(tree)
+    found = [
+        (getattr(node, "lineno", 0), number)
+        for number, node in enumerate(ast.walk(tree))
+        if id(node) not in passed_over and _flippable(node)
+    ]
+    return (number for _, number in sorted(found))
+
+
+def _passed_over(tree: ast.Module) -> set[int]:
+    """Annotations, error messages and text for people: flipping them changes nothing that a test should see."""
+    skip: set[int] = set()
+    for node in ast.walk(tree):
+        parts: list[ast.AST | None] = []
+        if isinstance(node, FUNCTIONS):
+            parts = [node.returns, *node.decorator_list]
+        elif isinstance(node, ast.arg | ast.AnnAssign):
+            parts = [node.annotation]
+        elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert):
+            parts = [node]
+        for part in parts:
+            skip.update(id(inner) for inner in ast.walk(part) if part is not None)  # type: ignore[arg-type]
+    return skip
+
+
+def _flippable(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=ops):
+            return type(ops[0]) in _FLIPS
+        case ast.BinOp(op=op, left=left):
+            text = isinstance(left, ast.Constant | ast.JoinedStr) and not _number(left)
+            return type(op) in _FLIPS and not text
+        case ast.AugAssign(op=op):
+            return type(op) in _FLIPS
+        case ast.BoolOp():
+            return True
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Constant(value=value):
+            return isinstance(value, bool | int | float)
+        case ast.Return(value=value):
+            return value is not None and not (isinstance(value, ast.Constant) and value.value is None)
+        case _:
+            return False
+
+
+def _number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+def _changed(tree: ast.Module, number: int) -> Mutant:
+    copied = copy.deepcopy(tree)
+    node = next(one for n, one in enumerate(ast.walk(copied)) if n == number)
+    line = getattr(node, "lineno", 0)
+    said = ""
+    match node:
+        case ast.Compare():
+            said, node.ops[0] = _flip(node.ops[0])
+        case ast.BinOp() | ast.AugAssign():
+            said, node.op = _flip(node.op)
+        case ast.BoolOp():
+            said, node.op = _flip(node.op)
+        case ast.UnaryOp():
+            said, node.op, node.operand = "not was dropped", ast.Not(), _not(node.operand)
+        case ast.Constant(value=bool() as value):
+            said, node.value = f"{value} became {not value}", not value
+        case ast.Constant(value=int() | float() as value):
+            said, node.value = f"{value} became {value + 1}", value + 1
+        case ast.Return():
+            said, node.value = "returns None", ast.Constant(value=None)
+        case _:
+            pass
+    return Mutant(line, said, ast.unparse(ast.fix_missing_locations(copied)))
+
+
+def _not(node: ast.expr) -> ast.expr:
+    return ast.UnaryOp(op=ast.Not(), operand=node)
+
+
+def _flip(op: ast.AST) -> tuple[str, Any]:
+    other = _FLIPS[type(op)]()
+    return f"{_SIGNS[type(op)]} became {_SIGNS[type(other)]}", other

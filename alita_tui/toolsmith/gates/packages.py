@@ -1,0 +1,148 @@
+"""Requirements before anything of them is fetched: look-alikes, brand-new, yanked and vulnerable ones stop here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+
+from alita_tui.spine.ports import PackageFacts, PackageIndex
+from alita_tui.spine.values import GateName, GateResult, GateRow, LockedPackage
+from alita_tui.toolsmith.contract import requirement_name
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, failed, passed
+
+_YOUNG_DAYS = 30
+"""A project that first appeared this recently has been looked at by nobody."""
+_GROWN_DAYS = 730
+"""A look-alike that is older than this has made a name of its own."""
+_SWAPS = str.maketrans("0135", "oles")
+_AT_ONCE = 8
+
+
+class Requirements:
+    """Requirements that nobody should install unseen."""
+
+    name: GateName = "requirements"
+
+    def __init__(self, index: PackageIndex, now: Callable[[], datetime]) -> None:
+        self._index = index
+        self._now = now
+
+    async def check(self, case: Case) -> GateResult:
+        """See `Gate.check`."""
+        packages = case.lock.packages
+        named = {name for one in case.draft.requirements if (name := requirement_name(one))}
+        if not packages and not named:
+            return passed(self.name, "none: the standard library alone")
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(one: LockedPackage) -> PackageFacts | None:
+            async with limit:
+                return await self._index.package(one.name, one.version)
+
+        known = await asyncio.gather(*(ask(one) for one in packages))
+        rows: list[GateRow] = []
+        bad: list[str] = []
+        for one, facts in zip(packages, known, strict=True):
+            faults, notes = self._judge(one, facts)
+            bad += [f"{one.name}: {fault}" for fault in faults]
+            text = "; ".join([*faults, *notes])
+            rows.append(
+                GateRow(label=f"{one.name} {one.version}", text=text, tone="bad" if faults else "good")
+            )
+        if bad:
+            return failed(self.name, "; ".join(bad), rows)
+        dark = [
+            one.name
+            for one, facts in zip(packages, known, strict=True)
+            if facts is None and (one.direct or one.name not in popular())
+        ]
+        if dark:
+            raise CouldNotRun(
+                f"the index told nothing of {', '.join(dark[:5])}: age and faults are not known"
+            )
+        return passed(
+            self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows
+        )
+
+    def _judge(self, one: LockedPackage, facts: PackageFacts | None) -> tuple[list[str], list[str]]:
+        since = (facts.first_upload if facts else "") or one.uploaded
+        days = self._days(since)
+        like = look_alike(one.name)
+        faults, notes = [], []
+        if like and (days is None or days < _GROWN_DAYS):
+            age = "of unknown age" if days is None else f"{days} days old"
+            faults.append(f"it looks like {like}, which is meant more often, and is {age}")
+        elif like:
+            notes.append(f"looks like {like}, but has its own history")
+        young = days is not None and days < _YOUNG_DAYS
+        if young and facts and facts.first_upload:
+            faults.append(f"the project first appeared {days} days ago")
+        elif young and one.name not in popular():
+            notes.append(f"this version is {days} days old; when the project began is not known")
+        elif days is not None:
+            notes.append(f"there since {since[:10]}")
+        if facts and facts.yanked:
+            faults.append(f"version {one.version} was withdrawn by its authors")
+        if facts and facts.vulnerabilities:
+            faults.append(f"version {one.version} has known faults: {', '.join(facts.vulnerabilities[:3])}")
+        if facts is None:
+            notes.append("the index told nothing more")
+        elif facts.vulnerabilities is None:
+            notes.append("known faults of this version are not told")
+        return faults, notes
+
+    def _days(self, uploaded: str) -> int | None:
+        try:
+            when = datetime.fromisoformat(uploaded)
+        except ValueError:
+            return None
+        now = self._now()
+        return max(0, (now - (when if when.tzinfo else when.replace(tzinfo=now.tzinfo))).days)
+
+
+def look_alike(name: str) -> str:
+    """The much used package that a name could be taken for; empty for one of them, or for none."""
+    known = popular()
+    if name in known:
+        return ""
+    plain = _plain(name)
+    for one in known:
+        other = _plain(one)
+        if plain == other:
+            return one
+        most = 1 if len(other) < 9 else 2
+        if len(other) >= 4 and abs(len(plain) - len(other)) <= most and distance(plain, other, most) <= most:
+            return one
+    return ""
+
+
+@cache
+def popular() -> tuple[str, ...]:
+    """Names (PEP 503) of the most used packages of the index, by name."""
+    return tuple(files("alita_tui.toolsmith").joinpath("popular.txt").read_text("utf-8").split())
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").removeprefix("python").translate(_SWAPS)
+
+
+def distance(a: str, b: str, most: int) -> int:
+    """Edits between two words, a swap of neighbours counting as one; more than `most` is just that.
+
+    Optimal string alignment (Damerau 1964).
+    """
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        older, before, row = before, row, [i]
+        for j, y in enumerate(b, 1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                least = min(least, older[j - 2] + 1)
+            row.append(least)
+        if min(row) > most and (not before or min(before) > most):
+            return most + 1
+    return row[-1]

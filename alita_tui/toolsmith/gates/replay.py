@@ -1,0 +1,48 @@
+"""Before a version replaces another: the calls that the old one answered are made again with the new one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from alita_tui.spine.ports import PastCall
+from alita_tui.spine.values import GateName, GateResult, GateRow
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.gates.probes import equal
+
+
+class Replayed:
+    """Recorded calls of the version before, run again: what would come out otherwise."""
+
+    name: GateName = "replay"
+
+    def __init__(self, bench: Workbench, calls: Callable[[str], tuple[PastCall, ...]]) -> None:
+        """`calls` gives recorded calls of a tool, the newest first; it may block."""
+        self._bench = bench
+        self._calls = calls
+
+    async def check(self, case: Case) -> GateResult:
+        """See `Gate.check`."""
+        if case.parent is None:
+            return passed(self.name, "it replaces nothing")
+        calls = await asyncio.to_thread(self._calls, case.draft.name)
+        if not calls:
+            return passed(self.name, "the version before was never called")
+        answers = await self._bench.work("outputs", case, pieces=[one.arguments for one in calls])
+        rows, changed = [], 0
+        for call, answer in zip(calls, answers, strict=False):
+            label = f"run({shown(call.arguments, 80)})"
+            if "result" in answer and equal(call.result, answer["result"]):
+                rows.append(GateRow(label=label, text=f"→ {shown(call.result)}, as before", tone="good"))
+                continue
+            changed += 1
+            now = (
+                shown(answer["result"])
+                if "result" in answer
+                else f"{answer.get('error')}: {answer.get('text', '')}"
+            )
+            rows.append(GateRow(label=label, text=f"→ {now}, before {shown(call.result)}", tone="warn"))
+        if len(answers) < len(calls):
+            raise CouldNotRun(f"there was time for {len(answers)} of {len(calls)} recorded calls")
+        said = f"{changed} of {len(calls)} recorded calls come out otherwise"
+        return failed(self.name, said, rows) if changed else passed(self.name, said, rows)

@@ -1,0 +1,262 @@
+"""Gates that read only, and how all of them are looked after."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports import PackageFacts
+from alita_tui.spine.values import GateName, GateResult, Lock, LockedPackage, ToolDraft
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate, failed, passed
+from alita_tui.toolsmith.gates.check import look, look_all
+from alita_tui.toolsmith.gates.declared import uses
+from alita_tui.toolsmith.gates.literals import Literals, leaks, task_values
+from alita_tui.toolsmith.gates.mutants import mutants
+from alita_tui.toolsmith.gates.packages import Requirements, distance, look_alike
+from alita_tui.toolsmith.gates.probes import agree, calls_in, equal, fits, made, misfit, same
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+OBJECT = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 2}}, "required": ["x"]}
+
+
+def draft(
+    code: str = "def run(x: int) -> int:\n    return x\n", tests: str = "", **more: object
+) -> ToolDraft:
+    made: dict[str, object] = {"name": "a_tool", "description": "It does.", "code": code, "tests": tests}
+    made |= {"input_schema": OBJECT, "output_schema": {"type": "integer"}, **more}
+    return ToolDraft(**made)  # type: ignore[arg-type]
+
+
+# --- looking ------------------------------------------------------------------------------
+
+
+class Looks:
+    """A gate that does what it was told to."""
+
+    def __init__(self, does: object = None, *, waits: asyncio.Event | None = None) -> None:
+        self.name: GateName = "literals"
+        self.does = does
+        self.waits = waits
+        self.ended = False
+
+    async def check(self, case: Case) -> GateResult:
+        try:
+            if self.waits:
+                await self.waits.wait()
+        finally:
+            self.ended = True
+        if isinstance(self.does, Exception):
+            raise self.does
+        return self.does if isinstance(self.does, GateResult) else passed("literals", "fine")
+
+
+CASE = Case(build_id="b1", draft=draft())
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (CouldNotRun("no model answered"), "no model answered"),
+        (SandboxUnavailable("Podman is gone."), "the sandbox did not run it: Podman is gone."),
+    ],
+)
+async def test_what_could_not_look_says_so_and_does_not_pass(error: Exception, said: str) -> None:
+    found = await look(Looks(error), CASE)
+    assert (found.state, found.summary) == ("skipped", said)
+
+
+async def test_a_gate_that_takes_too_long_is_ended_and_does_not_pass() -> None:
+    slow = Looks(waits=asyncio.Event())
+    found = await look(slow, CASE, longest=0.01)
+    assert found.state == "skipped" and "not done" in found.summary and slow.ended
+
+
+async def test_gates_look_at_the_same_time_and_are_told_as_they_end() -> None:
+    first, told = asyncio.Event(), []
+    gates: list[Gate] = [Looks(waits=first), Looks(failed("mutation", "weak"))]
+
+    async def tell(found: GateResult) -> None:
+        told.append(found.state)
+        first.set()  # the first can end only once the second was told
+
+    found = await look_all(gates, CASE, tell)
+    assert told == ["failed", "passed"]
+    assert [one.state for one in found] == ["passed", "failed"]
+
+
+async def test_ending_the_look_ends_every_gate() -> None:
+    gates = [Looks(waits=asyncio.Event()), Looks(waits=asyncio.Event())]
+
+    async def tell(found: GateResult) -> None:
+        raise AssertionError(found)
+
+    looking = asyncio.create_task(look_all(gates, CASE, tell))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    assert all(gate.ended for gate in gates)
+
+
+# --- literals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "code", "leaked"),
+    [
+        ("Convert 4711 EUR", "def run(x):\n    return 4711\n", ["4711"]),
+        ("Convert 4,711 EUR", "RATE = {4711: 1}\n", ["4711"]),
+        ('Reverse "Quoth the raven"', "A = 'Quoth the Raven!'\n", ["“quoth the raven”"]),
+        ("Mail ada@example.org", "TO = 'ada@example.org'\n", ["“ada@example.org”"]),
+        ("Days since 2024-02-29?", "D = '2024-02-29'\n", ["“2024-02-29”"]),
+        ("Convert 4711 EUR", '"""Like 4711."""\ndef run(x):\n    return x * 100\n', []),
+        ("The first 10 primes", "A = 10\n", []),
+        ("Sort the list", "A = 'list'\n", []),
+    ],
+)
+def test_values_of_the_task_inside_the_code(task: str, code: str, leaked: list[str]) -> None:
+    assert [value for _, value in leaks(code, *task_values(task))] == leaked
+
+
+async def test_the_gate_names_line_and_value() -> None:
+    found = await Literals().check(Case(build_id="b", draft=draft("A = 1\nB = 4711\n"), task="Convert 4711"))
+    assert found.state == "failed"
+    assert (found.rows[0].label, found.rows[0].text) == ("line 2", "4711 comes from the task")
+
+
+# --- mutants ------------------------------------------------------------------------------
+
+
+def test_mutants_flip_operators_and_constants() -> None:
+    code = (
+        "def run(x: int) -> bool:\n    if x < 3 and not x == 1:\n        return x + 2 > 4\n    return False\n"
+    )
+    changes = {one.change for one in mutants(code, 50)}
+    assert {
+        "< became >=",
+        "3 became 4",
+        "and became or",
+        "not was dropped",
+        "== became !=",
+        "+ became -",
+    } <= changes
+    assert "False became True" in changes
+    for one in mutants(code, 50):
+        compile(one.code, "mutant", "exec")
+        assert one.code != code
+
+
+def test_text_for_people_and_annotations_are_left_alone() -> None:
+    code = 'def run(x: "int | 3") -> int:\n    """Docs 5."""\n    assert x, 7\n    raise ValueError(f"{x + 1} is more than {9}")\n'
+    assert mutants(code, 50) == []
+
+
+def test_mutants_are_few_spread_and_the_same_again() -> None:
+    code = "def run(x: int) -> int:\n" + "".join(f"    x = x + {n}\n" for n in range(100)) + "    return x\n"
+    chosen = mutants(code, 12)
+    assert len(chosen) == 12 and chosen == mutants(code, 12)
+    assert chosen[0].line < 10 and chosen[-1].line > 90
+
+
+@pytest.mark.parametrize("code", ["def run(:", "\x00", "(" * 5000])
+def test_what_is_no_python_has_no_mutants_and_no_uses(code: str) -> None:
+    assert mutants(code, 5) == []
+    assert not any(uses(draft(code)).values())
+
+
+# --- probes -------------------------------------------------------------------------------
+
+
+def test_probes_fit_the_schema() -> None:
+    assert all(fits(one, OBJECT) for one in made(OBJECT))
+    calls = list(
+        calls_in(draft(tests="import a_tool\ndef test_a():\n    assert a_tool.run(x=5) == a_tool.run(9)\n"))
+    )
+    assert calls == [{"x": 5}, {"x": 9}]
+
+
+def test_a_schema_s_regular_expressions_never_run_here() -> None:
+    evil = {"type": "string", "pattern": "(a+)+$"}
+    assert fits("a" * 60 + "!", evil)
+    assert misfit(
+        {"pattern": 1}, {"type": "object", "properties": {"pattern": {"type": "string"}}}
+    ).startswith("$.pattern")
+
+
+def test_what_two_samples_agree_on() -> None:
+    assert agree({"a": 1, "b": 2}, {"a": 1.0, "c": 3}) == ({"a": 1},)
+    assert agree({"a": 1}, {"a": 2}) is None
+    assert agree([1, 2], [1]) is None
+    assert agree(True, 1) is None
+    assert agree(0.1 + 0.2, 0.3) is not None
+    assert same({"a": 1}, {"a": 1, "more": 2}) and not same({"a": 1}, {"b": 1})
+    assert equal([1, {"a": 0.3}], [1, {"a": 0.1 + 0.2}]) and not equal({"a": 1}, {"a": 1, "b": 2})
+
+
+# --- requirements -------------------------------------------------------------------------
+
+
+class Told:
+    """An index that knows these, by name."""
+
+    def __init__(self, **known: PackageFacts) -> None:
+        self.known = known
+
+    async def package(self, name: str, version: str) -> PackageFacts | None:
+        return self.known.get(name.replace("-", "_"))
+
+
+def needing(name: str, *, uploaded: str = "2020-01-01T00:00:00Z") -> Case:
+    package = LockedPackage(name=name, version="1.0", hashes=("sha256:0",), uploaded=uploaded, direct=True)
+    lock = Lock(requirements=(name,), packages=(package,), python="3.12", platform="x")
+    return Case(build_id="b", draft=draft(requirements=(name,)), lock=lock)
+
+
+OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z", vulnerabilities=())
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "state", "said"),
+    [
+        ("requests", OLD, "passed", "1 packages"),
+        ("some-quiet-thing", OLD, "passed", "1 packages"),
+        ("reqeusts", PackageFacts(first_upload="2026-05-01T00:00:00Z", vulnerabilities=()), "failed", "looks like requests"),
+        ("some-quiet-thing", PackageFacts(first_upload="2026-11-11T00:00:00Z"), "failed", "first appeared 10 days ago"),
+        ("requests", PackageFacts(first_upload="2015-01-01T00:00:00Z", yanked=True), "failed", "was withdrawn"),
+        ("requests", PackageFacts(first_upload="2015-01-01T00:00:00Z", vulnerabilities=("PYSEC-2018-28",)), "failed", "PYSEC-2018-28"),
+    ],
+)  # fmt: skip
+async def test_requirements(name: str, facts: PackageFacts, state: str, said: str) -> None:
+    found = await Requirements(Told(**{name.replace("-", "_"): facts}), lambda: NOW).check(needing(name))
+    assert found.state == state and said in found.summary
+
+
+async def test_an_index_that_tells_nothing_is_no_pass() -> None:
+    with pytest.raises(CouldNotRun, match="told nothing of requests"):
+        await Requirements(Told(), lambda: NOW).check(needing("requests"))
+
+
+async def test_no_requirements_need_no_index() -> None:
+    found = await Requirements(Told(), lambda: NOW).check(CASE)
+    assert found.state == "passed" and "standard library" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [("reqeusts", "requests"), ("numpi", "numpy"), ("python-pandas", "pandas"), ("beautifulsoup", "beautifulsoup4"),
+     ("djang0", "django"), ("requests", ""), ("py-hexagon-solver", "")],
+)  # fmt: skip
+def test_look_alikes(name: str, like: str) -> None:
+    assert look_alike(name) == like
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "apart"), [("kitten", "sitting", 3), ("abc", "acb", 1), ("", "ab", 2), ("same", "same", 0)]
+)
+def test_distance_counts_a_swap_once(a: str, b: str, apart: int) -> None:
+    assert distance(a, b, 5) == apart
+    assert (distance(a, b, 0) > 0) == (a != b)

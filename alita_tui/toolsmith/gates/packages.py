@@ -43,10 +43,10 @@ class Requirements:
                 return await self._index.package(one.name, one.version)
 
         known = await asyncio.gather(*(ask(one) for one in packages))
+        judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, known)))
         rows: list[GateRow] = []
         bad: list[str] = []
-        for one, facts in zip(packages, known, strict=True):
-            faults, notes = self._judge(one, facts)
+        for one, (faults, notes) in zip(packages, judged, strict=True):
             bad += [f"{one.name}: {fault}" for fault in faults]
             text = "; ".join([*faults, *notes])
             rows.append(

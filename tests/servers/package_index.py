@@ -1,0 +1,121 @@
+"""A package index on loopback: the simple API (PEP 691, 658, 700, 592) and PyPI's JSON API, with what was asked."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import zipfile
+from dataclasses import dataclass, field
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+LONG_AGO = "2019-03-01T00:00:00Z"
+
+
+@dataclass
+class Offer:
+    """One version of one project; its wheel holds one module."""
+
+    name: str
+    version: str = "1.0"
+    began: str = LONG_AGO
+    """When the project's first file came."""
+    yanked: bool = False
+    faults: tuple[str, ...] = ()
+    wheel: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        module = self.name.replace("-", "_")
+        info, made = f"{module}-{self.version}.dist-info", io.BytesIO()
+        with zipfile.ZipFile(made, "w") as wheel:
+            wheel.writestr(f"{module}.py", f"VERSION = {self.version!r}\n")
+            wheel.writestr(f"{info}/METADATA", self.metadata)
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+        self.wheel = made.getvalue()
+
+    @property
+    def metadata(self) -> str:
+        return f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}\n"
+
+    @property
+    def file(self) -> str:
+        return f"{self.name.replace('-', '_')}-{self.version}-py3-none-any.whl"
+
+
+class PackageIndex:
+    """Serves what it was offered and remembers every path that was asked for."""
+
+    def __init__(self, *offers: Offer) -> None:
+        self.offers = {one.name: one for one in offers}
+        self.asked: list[str] = []
+        index = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                index.asked.append(self.path)
+                kind, body = index.answer(self.path)
+                self.send_response(200 if body else 404)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_HEAD = do_GET
+
+            def log_message(self, format: str, *args: object) -> None:
+                return
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        self.host = f"127.0.0.1:{self._server.server_port}"
+        self.url = f"http://{self.host}"
+
+    @property
+    def fetched(self) -> list[str]:
+        """Wheels that were asked for."""
+        return [path for path in self.asked if path.endswith(".whl")]
+
+    def answer(self, path: str) -> tuple[str, bytes]:
+        kind, _, rest = path.strip("/").partition("/")
+        parts = rest.split("/")
+        offer = self.offers.get(parts[0])
+        if offer is None:
+            return "text/plain", b""
+        if kind == "pypi":
+            return "application/json", json.dumps(_project(offer)).encode()
+        if len(parts) == 1:
+            return "application/vnd.pypi.simple.v1+json", json.dumps(_simple(offer)).encode()
+        return "text/plain", offer.metadata.encode() if parts[-1].endswith(".metadata") else offer.wheel
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _simple(offer: Offer) -> dict[str, object]:
+    entry = {
+        "filename": offer.file,
+        "url": offer.file,
+        "hashes": {"sha256": sha256(offer.wheel).hexdigest()},
+        "size": len(offer.wheel),
+        "upload-time": offer.began,
+        "core-metadata": {"sha256": sha256(offer.metadata.encode()).hexdigest()},
+        "yanked": offer.yanked,
+    }
+    return {"meta": {"api-version": "1.1"}, "name": offer.name, "versions": [offer.version], "files": [entry]}
+
+
+def _project(offer: Offer) -> dict[str, object]:
+    release = [{"upload_time_iso_8601": offer.began, "yanked": offer.yanked}]
+    return {
+        "info": {"name": offer.name, "version": offer.version},
+        "releases": {offer.version: release},
+        "vulnerabilities": [{"id": one} for one in offer.faults],
+    }

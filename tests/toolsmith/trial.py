@@ -1,0 +1,145 @@
+"""A draft put to the proof as the product does it, with a reviewer that knows the contract but errs now and then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports import (
+    Limits,
+    ModelRequest,
+    PackageFacts,
+    PackageIndex,
+    Reply,
+    Sandbox,
+    ToolRequest,
+    ToolShelf,
+)
+from alita_tui.spine.values import GateResult, Json, ToolDraft
+from alita_tui.toolsmith.gates.case import Gate, Workbench
+from alita_tui.toolsmith.gates.declared import Declared
+from alita_tui.toolsmith.gates.examples import Examples
+from alita_tui.toolsmith.gates.hidden import Hidden
+from alita_tui.toolsmith.gates.literals import Literals
+from alita_tui.toolsmith.gates.mutation import Mutation
+from alita_tui.toolsmith.gates.neighbours import Neighbours
+from alita_tui.toolsmith.gates.packages import Requirements
+from alita_tui.toolsmith.gates.replay import Replayed
+from alita_tui.toolsmith.proving import Build, Prover
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+LIMITS = Limits(wall_seconds=3, cpu_seconds=3, memory_bytes=256 << 20)
+Known = tuple[tuple[dict[str, Json], Json, bool], ...]
+"""Arguments, what they give, and whether they are refused."""
+
+
+class Kept:
+    """Meets `Recorder` with nothing but memory."""
+
+    async def record(self, envelope: Envelope, *, barrier: bool) -> None:
+        return
+
+
+class Reviewer:
+    """Meets `Asker`: writes cases and answers, each sample with a slip of its own where it is told to slip."""
+
+    def __init__(self, known: Mapping[str, Known], *, slips: bool = False) -> None:
+        self.known = known
+        self.slips = slips
+        self.requests: list[ModelRequest] = []
+
+    @property
+    def unfinished(self) -> str:
+        return ""
+
+    async def enable(self, model: str) -> None:
+        return
+
+    async def ask(self, request: ModelRequest) -> Reply:
+        self.requests.append(request)
+        text, (spec,) = request.messages[0].text, request.tools
+        found = re.search(r"CONTRACT of the tool (\w+)", text)
+        known = self.known[found[1]] if found else ()
+        sample = int(again[1]) if (again := re.search(r"Sample (\d)", text)) else 1
+        entries = [
+            self._entry(spec.name, one, self.slips and n == sample % len(known))
+            for n, one in enumerate(known)
+        ]
+        arguments = {"cases" if spec.name == "submit_cases" else "answers": entries}
+        call = ToolRequest(call_id="c1", name=spec.name, arguments=arguments)
+        return Reply(model="demo:reviewer", requests=(call,))
+
+    def _entry(self, spec: str, one: tuple[Any, Json, bool], slip: bool) -> dict[str, Json]:
+        arguments, expect, raises = one
+        said: dict[str, Json] = (
+            {"raises": True} if raises and not slip else {"expect": "a slip" if slip else expect}
+        )
+        return {"arguments": arguments, **said} if spec == "submit_cases" else said
+
+
+class NoIndex:
+    """Meets `PackageIndex` and knows nothing."""
+
+    async def package(self, name: str, version: str) -> PackageFacts | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a draft. Trusted means: nothing was held against it, and every gate could look."""
+
+    problem: str
+    gates: tuple[GateResult, ...]
+
+    @property
+    def trusted(self) -> bool:
+        return not self.problem and all(one.state == "passed" for one in self.gates)
+
+    @property
+    def reason(self) -> str:
+        """What spoke against it first."""
+        against = [f"{one.gate} {one.state}: {one.summary}" for one in self.gates if one.state != "passed"]
+        return self.problem or "; ".join(against)
+
+
+class Trial:
+    """Everything that a draft goes through before a person is asked."""
+
+    def __init__(
+        self, sandbox: Sandbox, shelf: ToolShelf, reviewer: Reviewer, index: PackageIndex | None = None
+    ) -> None:
+        self._sandbox = sandbox
+        bench = Workbench(sandbox, LIMITS)
+        self._before: tuple[Gate, ...] = (Requirements(index or NoIndex(), lambda: NOW),)
+        self._after: Callable[[], tuple[Gate, ...]] = lambda: (
+            Examples(bench),
+            Declared(bench),
+            Literals(),
+            Mutation(bench),
+            Hidden(bench, reviewer),
+            Neighbours(bench, shelf),
+            Replayed(bench, lambda _: ()),
+        )
+
+    async def judge(self, draft: ToolDraft, task: str, *, parent: ToolDraft | None = None) -> Verdict:
+        bus = Bus("trial", Kept(), lambda: NOW)
+        prover = Prover(
+            bus,
+            self._sandbox,
+            before=self._before,
+            after=self._after(),
+            limits=LIMITS,
+            progress=lambda *_: None,
+        )
+        build = Build(
+            build_id="b1", name=draft.name, version=1, task=task, goal=task, parent=parent, sources=()
+        )
+        proof = await prover.prove(build, 1, draft, by="demo:toolsmith")
+        found = [one.event.result for one in bus.history if isinstance(one.event, e.GateChecked)]
+        return Verdict(proof.problem, tuple(found))

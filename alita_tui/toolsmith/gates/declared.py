@@ -15,12 +15,13 @@ from alita_tui.toolsmith.reading import Notes
 from alita_tui.toolsmith.uses import note_uses
 
 Tone = Literal["good", "warn", "bad"]
-_KINDS = ("network", "writes", "reads", "processes", "environment")
+_KINDS = ("network", "writes", "reads", "processes", "environment", "code")
 _RULES = {
     "ast/network": "network",
     "ast/files": "writes",
     "ast/process": "processes",
     "ast/environment": "environment",
+    "ast/dynamic": "code",
 }
 _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
 _SCRATCH = "/tmp/"  # noqa: S108  # the sandbox's own, gone with it
@@ -117,7 +118,8 @@ def _strange(wants: Capabilities, kind: str, used: list[str], seen: list[str]) -
             hosts = [one for one in used if re.fullmatch(r".+:\d+", one)]
             if not wants.network:
                 return used + seen
-            return [one for one in hosts + seen if one not in wants.network]
+            known = {*wants.network, *(one.rpartition(":")[0] + ":" for one in wants.network)}
+            return [one for one in hosts + seen if one.removesuffix("None") not in known]
         case "writes":
             outside = [one for one in seen if not one.startswith(_SCRATCH)]
             # Where the tests made it write, the paths are known; else it may be anything.

@@ -161,9 +161,9 @@ def _observe(name: str, code: str, tests: str) -> Any:
             if not path.startswith(OWN):
                 note("writes" if flags & (os.O_WRONLY | os.O_RDWR) else "reads", path)
         elif event in ("socket.connect", "socket.sendto"):
-            note("network", given[1])
+            note("network", _place(given[1]))
         elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-            note("network", ":".join(str(one) for one in given[:2]))
+            note("network", _place(given))
         elif event in PROCESSES:
             note("processes", given[0] if given else event)
         elif event in CHANGES:
@@ -179,6 +179,10 @@ def _observe(name: str, code: str, tests: str) -> Any:
     except BaseException:
         passed = False
     return {"passed": passed, "seen": [list(one) for one in dict.fromkeys(map(tuple, seen))]}
+
+
+def _place(address: Any) -> str:
+    return ":".join(str(one) for one in address[:2]) if isinstance(address, tuple) else str(address)
 
 
 class Watched(MutableMapping[str, str]):

@@ -143,21 +143,30 @@ class Told(list[BrokerAnswered]):
         self.append(answered)
 
 
-Names = dict[str, list[tuple[str, ...]]]
-
-
 def broker(
-    told: Told, names: dict[str, Any] | None = None, allowed: tuple[str, ...] = (), **more: Any
+    told: Told,
+    names: dict[str, Any] | None = None,
+    allowed: tuple[str, ...] = (),
+    *,
+    asked: dict[str, int] | None = None,
+    both: dict[str, tuple[str, ...]] | None = None,
+    **more: Any,
 ) -> Broker:
-    """A broker whose names resolve as given: to an address, or to one after the other at each question."""
-    answers: Names = {
-        name: [(one,) for one in ((found,) if isinstance(found, str) else found)]
-        for name, found in (names or {}).items()
+    """A broker whose names resolve as given: to an address, or to one after the other at each question.
+
+    Names in `both` have several addresses; how often each name was asked for is counted in `asked`.
+    """
+    answers = {
+        name: [found] if isinstance(found, str) else list(found) for name, found in (names or {}).items()
     }
+    counts = {} if asked is None else asked
 
     async def resolve(host: str, port: int) -> tuple[str, ...]:
+        counts[host] = counts.get(host, 0) + 1
+        if both and host in both:
+            return both[host]
         if host not in answers:
             raise OSError("no such name")
-        return answers[host].pop(0) if len(answers[host]) > 1 else answers[host][0]
+        return (answers[host].pop(0) if len(answers[host]) > 1 else answers[host][0],)
 
     return Broker(Guard(allowed, resolve, setting="sandbox.allowed_private"), told, trust=trusting(), **more)

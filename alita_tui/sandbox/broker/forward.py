@@ -138,7 +138,8 @@ async def forward(
         except h11.LocalProtocolError as error:
             raise Refused(400, f"the request is no valid HTTP: {error}") from error
         except (h11.RemoteProtocolError, OSError, EOFError) as error:
-            raise Refused(502, f"{grant.where} broke off: {error}", failed=True) from error
+            problem = str(error) if entry.received else "it hung up without an answer"
+            raise Refused(502, f"{grant.where} broke off: {problem}", failed=True) from error
 
 
 async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry, desk: Desk) -> None:

@@ -89,8 +89,13 @@ class Talk:
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Headers without those that belong to one connection only."""
+    """Headers without those that belong to one connection only.
+
+    Of two lengths the one by pieces counts, and the other is dropped (RFC 9112, 6.1): told both, two
+    programs could see two different messages.
+    """
     kept = list(headers)
+    by_pieces = any(name.lower() == b"transfer-encoding" for name, _ in kept)
     named = {
         token.strip().lower()
         for name, value in kept
@@ -100,5 +105,8 @@ def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     return [
         (name, value)
         for name, value in kept
-        if (low := name.lower()) not in _OWN and low not in named and not low.startswith(b"proxy-")
+        if (low := name.lower()) not in _OWN
+        and low not in named
+        and not low.startswith(b"proxy-")
+        and not (by_pieces and low == b"content-length")
     ]

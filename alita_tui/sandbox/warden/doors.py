@@ -18,7 +18,9 @@ from alita_tui.sandbox.warden.line import Line
 WINDOW = 1 << 17
 PIECE = 1 << 15
 MOST = 16
-"""Connections at a time; more of them wait to be accepted."""
+"""Connections at a time."""
+BACKLOG = 128
+"""Connections that wait to be accepted; past that the kernel has them try again a second later."""
 
 
 class Connection:
@@ -53,7 +55,7 @@ class Doors:
             return b"{}"
         self._listener = socket.socket()
         self._listener.bind(("127.0.0.1", 0))
-        self._listener.listen(MOST)
+        self._listener.listen(BACKLOG)
         self._listener.setblocking(False)
         port = str(self._listener.getsockname()[1])
         return json.dumps(json.loads(asked)).replace("{port}", port).encode()

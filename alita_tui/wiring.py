@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from alita_tui.toolsmith.gates.case import Gate
     from alita_tui.web.client import WebRoom
 
-_SESSIONS_LOOKED_AT = 30
-_CALLS_REPLAYED = 20
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
 
@@ -521,7 +519,8 @@ class Live:
         self._models = models
         self.session_id = file.session_id
         history = file.envelopes()
-        self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor)
+        retry = None if parks else RETRY_SECONDS  # where nobody looks on, waiting helps nobody
+        self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
         self.source = LiveSource(history, self.bus.subscribe())
         self._checked: SandboxStatus | None = None
         self._served = asyncio.Event()
@@ -575,6 +574,8 @@ class Live:
 
     def send(self, command: Command) -> None:
         """See `CommandSink.send`."""
+        if isinstance(command, CloseSession):
+            self.bus.leave()
         self.engine.send(command)
 
     async def run(self, *, until_idle: bool = False) -> None:
@@ -642,6 +643,7 @@ class Live:
 
     async def _close(self) -> None:
         """Let everything go, each part even where another fails."""
+        self.bus.leave()
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)
             parts.push_async_callback(self._models.aclose)
@@ -674,7 +676,8 @@ class Live:
             scrolled_to_end=command.scrolled_to_end,
             via=command.via,
         )
-        self._house.desk.taken(request.approval_id)
+        with suppress(StoreError):  # what is left of it goes when the session is taken up
+            self._house.desk.taken(request.approval_id)
 
     def _settle_again(self) -> None:
         """What a crash kept from following a verdict."""

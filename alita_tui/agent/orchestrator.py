@@ -204,6 +204,8 @@ class Orchestrator:
         if work is not None and not work.done():
             work.cancel()
             await asyncio.wait((work,))
+            if not work.cancelled():
+                work.exception()  # that it could not be saved is said when the session is closed
 
     # --- tasks ----------------------------------------------------------------------------
 
@@ -268,9 +270,9 @@ class Orchestrator:
         if self._shelf.give_back():
             await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
         if ended.outcome in ("failed", "stuck", "step_limit") and (recipe := self._followed(task_id)):
-            await asyncio.to_thread(self._memory.recipe_failed, recipe)
+            await self._bus.kept(self._memory.recipe_failed, recipe)
         for item in await asyncio.to_thread(self._learn, task_id):
-            await asyncio.to_thread(self._memory.write, item)
+            await self._bus.kept(self._memory.write, item)
             await self._bus.emit(e.MemoryWritten(item=item), span=task_id)
 
     def _followed(self, task_id: str) -> str:
@@ -497,7 +499,7 @@ class Orchestrator:
             source_session=self._bus.session_id,
             source_seq=self._bus.last_seq,
         )
-        await asyncio.to_thread(self._memory.write, item)
+        await self._bus.kept(self._memory.write, item)
         await self._bus.emit(e.MemoryWritten(item=item))
 
     def _research(self) -> tuple[tuple[NearMiss, ...], tuple[Source, ...]]:
@@ -574,7 +576,7 @@ class Orchestrator:
             )
         task = self._standing.view.task
         query = task.text if task else ""
-        await asyncio.to_thread(self._shelf.record_run, action.name, record.version, ok=ok, query=query)
+        await self._bus.kept(self._shelf.record_run, action.name, record.version, ok=ok, query=query)
 
     async def _check_shelf(self, digest: str) -> None:
         """A tool that another session registered meanwhile enters this session's record first."""

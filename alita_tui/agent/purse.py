@@ -195,7 +195,7 @@ class Purse:
         """Something done with the book, in a thread, to its end even where the call is cancelled."""
         if self._book is None:
             return None
-        return await _uncut(asyncio.to_thread(action, self._book))
+        return await _uncut(self._bus.kept(action, self._book))
 
 
 def _dearest(model: Model, worst: Usage) -> float | None:

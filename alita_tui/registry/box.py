@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import msgspec
 
-from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.errors import RegistryError, StoreError
 from alita_tui.spine.values import Capabilities, Json, Lock, ToolDraft, ToolRecord
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -35,7 +36,7 @@ class Box:
         return sorted(int(path.name[1:]) for path in found if path.name[1:].isdecimal())
 
     def claim(self, name: str) -> int:
-        """Take the next free version number: of two processes each gets its own. Raises RegistryError."""
+        """Take the next free version number: of two processes each gets its own. Raises StoreError."""
         version = max(self.versions(name), default=0)
         try:
             self.place(name, 1).parent.mkdir(parents=True, exist_ok=True)
@@ -47,10 +48,10 @@ class Box:
                 except FileExistsError:
                     continue
         except OSError as error:
-            raise _failed("written", self.place(name, version), error) from error
+            raise StoreError(f"{self.place(name, version)} could not be made: {error.strerror}.") from error
 
     def write(self, record: ToolRecord) -> None:
-        """Write the files of a version whose number was claimed, durably. Raises RegistryError."""
+        """Write the files of a version whose number was claimed, durably. Raises RegistryError, StoreError."""
         draft, place = record.draft, self.place(record.draft.name, record.version)
         try:
             _write(place / f"{draft.name}.py", draft.code.encode())
@@ -62,7 +63,11 @@ class Box:
         except UnicodeEncodeError as error:
             raise RegistryError(f"{draft.name} holds characters that no file can hold: {error}.") from error
         except OSError as error:
-            raise _failed("written", place, error) from error
+            raise StoreError(f"{place} could not be written: {error.strerror}.") from error
+
+    def give_back(self, name: str, version: int) -> None:
+        """Let a claimed number go again, with what was written of it."""
+        shutil.rmtree(self.place(name, version), ignore_errors=True)
 
     def read(self, name: str, version: int) -> tuple[ToolDraft, Lock]:
         """The tool and its locked requirements in its files now. Raises RegistryError when unreadable."""

@@ -16,7 +16,7 @@ import msgspec
 from alita_tui.registry.bans import Bans
 from alita_tui.registry.box import Box
 from alita_tui.registry.search import ToolIndex
-from alita_tui.spine.errors import DigestMismatch, RegistryError
+from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
 from alita_tui.spine.ports import Clock, Documents, SearchResult
 from alita_tui.spine.ranking import words
 from alita_tui.spine.text import one_line
@@ -158,8 +158,12 @@ class Shelf:
             sources=sources,
             created_at=self._clock().isoformat(),
         )
-        self._box.write(record)
-        self._keep(record)
+        try:
+            self._box.write(record)
+            self._keep(record)
+        except StoreError:
+            self._box.give_back(draft.name, record.version)
+            raise
         return record
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:

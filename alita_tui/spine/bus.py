@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
-from typing import TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import BARRIERS, ModelDelta, OutputChunk, SessionEvent, Transient
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.events import (
+    BARRIERS,
+    ModelDelta,
+    OutputChunk,
+    SavingStalled,
+    SessionEvent,
+    Transient,
+)
 from alita_tui.spine.ports import Clock, Recorder
 from alita_tui.spine.redaction import Redactor
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _MERGE_LIMIT = 16_384
 """Characters up to which neighbouring transient pieces are merged for a slow reader."""
@@ -62,13 +72,17 @@ class Bus:
         *,
         history: Iterable[Envelope] = (),
         redactor: Redactor | None = None,
+        retry: float | None = None,
     ) -> None:
+        """`retry`: seconds after which what could not be saved is tried again; None: it is an error at once."""
         self.session_id = session_id
         self.history = list(history)
         """Every durable envelope of the session, in order."""
         self._recorder = recorder
         self._clock = clock
         self._redactor = redactor or Redactor()
+        self._retry = retry
+        self._leaving = asyncio.Event()
         self._seq = self.history[-1].seq or 0 if self.history else 0
         self._readers: list[Subscription] = []
         self._order = asyncio.Lock()
@@ -105,7 +119,11 @@ class Bus:
         return self._redactor.value(value)
 
     async def emit(self, event: SessionEvent, *, span: str = "") -> Envelope:
-        """Record a durable event without its secrets, then tell readers. Raises StoreError when it cannot be saved."""
+        """Record a durable event without its secrets, then tell readers.
+
+        Where it cannot be saved, whoever emits it waits, so that nothing is done that is on no record.
+        Raises StoreError where waiting makes no sense.
+        """
         assert not isinstance(event, Transient)
         async with self._order:
             envelope = Envelope(
@@ -116,14 +134,43 @@ class Bus:
                 span=span,
                 event=self.redacted(event),
             )
-            recording = asyncio.ensure_future(self._record(envelope))
-            try:
-                await asyncio.shield(recording)
-            except asyncio.CancelledError:
-                # What is being recorded is finished first: no event is left untold, no number given twice.
-                await asyncio.wait((recording,))
-                raise
+            await self._patiently(lambda: self._record_whole(envelope))
             return envelope
+
+    async def kept(self, action: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Do something in a thread that saves, as patiently as `emit`. Raises what it raises."""
+        return await self._patiently(lambda: asyncio.to_thread(action, *arguments, **options))
+
+    def leave(self) -> None:
+        """The session is being left: from now on nobody waits until something can be saved."""
+        self._leaving.set()
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        stalled = False
+        while True:
+            try:
+                done = await attempt()
+            except StoreError as error:
+                if self._retry is None or self._leaving.is_set():
+                    raise
+                self.hint(SavingStalled(text=error.message, hint=error.hint))
+                stalled = True
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._leaving.wait(), self._retry)
+            else:
+                if stalled:
+                    self.hint(SavingStalled())
+                return done
+
+    async def _record_whole(self, envelope: Envelope) -> None:
+        recording = asyncio.ensure_future(self._record(envelope))
+        try:
+            await asyncio.shield(recording)
+        except asyncio.CancelledError:
+            # What is being recorded is finished first: no event is left untold, no number given twice.
+            await asyncio.wait((recording,))
+            recording.exception()
+            raise
 
     async def _record(self, envelope: Envelope) -> None:
         await self._recorder.record(envelope, barrier=isinstance(envelope.event, BARRIERS))

@@ -582,6 +582,13 @@ class Progressed(Transient, frozen=True):
     detail: str = ""
 
 
+class SavingStalled(Transient, frozen=True):
+    """Nothing can be saved at present, and the run waits until it can; without a text it can again."""
+
+    text: str = ""
+    hint: str = ""
+
+
 class ToolReturned(Fact, frozen=True):
     """A registered tool ran and gave a result."""
 
@@ -667,6 +674,7 @@ SessionEvent = (
     | BrokerAnswered
     | OutputChunk
     | Progressed
+    | SavingStalled
     | ToolReturned
     | ToolFailed
     | MemoryRecalled

@@ -87,7 +87,7 @@ class Gate:
 
     async def _first(self, request: e.ApprovalRequested, own: Decision) -> Decision:
         """The verdict that stands: this one, unless another shell left one before it."""
-        left = await asyncio.to_thread(self._desk.claim, own.command, own.by)
+        left = await self._bus.kept(self._desk.claim, own.command, own.by)
         command = msgspec.convert(left.command, ResolveApproval)
         if command == own.command or command.digest != request.digest:
             return own
@@ -133,5 +133,5 @@ class Gate:
             ),
             span=request.build_id,
         )
-        await asyncio.to_thread(self._settled, request, decision)
+        await self._bus.kept(self._settled, request, decision)
         return decision

@@ -6,7 +6,6 @@ without a verdict on its digest, and nothing runs outside the sandbox.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from importlib.resources import files
 from typing import NamedTuple
@@ -265,7 +264,7 @@ class Smith:
             reason=why,
             by=by,
         )
-        await asyncio.to_thread(self._shelf.ban, ban)
+        await self._bus.kept(self._shelf.ban, ban)
         said = ", ".join((*(word for word in ("name", "digest") if word in what), *ban.capabilities))
         return BuildOutcome(result="rejected", reason=f"banned ({said}){f': {why}' if why else ''}")
 
@@ -293,7 +292,7 @@ class Smith:
                 digest=digest,
                 grants=terms.grants,
             )
-        return await asyncio.to_thread(
+        return await self._bus.kept(
             self._shelf.register,
             draft,
             lock,

@@ -47,7 +47,7 @@ def fold_all(envelopes: Iterable[Envelope], view: SessionView | None = None) -> 
 def fold(view: SessionView, envelope: Envelope) -> SessionView:
     """The view after one more envelope."""
     event = envelope.event
-    if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed):
+    if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled):
         return replace(view, live=_grow(view.live, event))
     if envelope.seq is None or envelope.seq <= view.seq:
         return view
@@ -64,7 +64,7 @@ def fold(view: SessionView, envelope: Envelope) -> SessionView:
     return _apply(view, envelope)
 
 
-def _grow(live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed) -> Live:
+def _grow(live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled) -> Live:
     match event:
         case e.ModelDelta(role=role, channel=channel, text=text):
             grown = SafeText((getattr(live, channel) + neutralise(text))[-_LIVE_LIMIT:])
@@ -83,12 +83,16 @@ def _grow(live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed) -> Liv
             return replace(
                 live, work=one_line(work), work_detail=one_line(detail), work_done=done, work_total=total
             )
+        case e.SavingStalled(text=text, hint=hint):
+            return replace(live, unsaved=one_line(f"{text} {hint}", 400))
         case _:
             assert_never(event)
 
 
 def _settle(live: Live, event: e.SessionEvent) -> Live:
     """Drop what a durable event supersedes."""
+    if live.unsaved:
+        live = replace(live, unsaved=SafeText(""))  # it has just been recorded
     match event:
         case e.ModelReplied() | e.ModelFailed() | e.Interrupted():
             return replace(live, role="", thinking=SafeText(""), text=SafeText(""), arguments=SafeText(""))
@@ -190,7 +194,14 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return view
         case e.ProviderFailedOver() | e.BudgetRaised():
             return view
-        case e.BrokerAnswered() | e.UnknownEvent() | e.ModelDelta() | e.OutputChunk() | e.Progressed():
+        case (
+            e.BrokerAnswered()
+            | e.UnknownEvent()
+            | e.ModelDelta()
+            | e.OutputChunk()
+            | e.Progressed()
+            | e.SavingStalled()
+        ):
             return view
         case _:
             assert_never(event)

@@ -239,6 +239,8 @@ class Live(msgspec.Struct, frozen=True, gc=False):
     work_detail: SafeText = SafeText("")
     work_done: float = 0.0
     work_total: float = 0.0
+    unsaved: SafeText = SafeText("")
+    """Why nothing can be saved at present, and what to do about it."""
 
 
 class SessionView(msgspec.Struct, frozen=True, eq=False):

@@ -132,12 +132,14 @@ class Lab:
         rules: list[Rule],
         parks: bool = False,
         secrets: tuple[tuple[str, str], ...] = (),
+        retry: float | None = None,
         **policy: Any,
     ) -> None:
         self.folder = folder
         self.rules = rules
         self.parks = parks
         self.policy = policy
+        self.retry = retry
         self.budget = Budget()
         self.gates: tuple[Gate, ...] = ()
         self.in_text = False
@@ -163,7 +165,12 @@ class Lab:
         new_id = lambda: f"id{begun}x{next(self._ids)}"  # noqa: E731
         begun = len(self.file.envelopes())  # ids are unique in a session, whoever goes on with it
         self.bus = Bus(
-            self.file.session_id, self.file, now, history=self.file.envelopes(), redactor=self.redactor
+            self.file.session_id,
+            self.file,
+            now,
+            history=self.file.envelopes(),
+            redactor=self.redactor,
+            retry=self.retry,
         )
         model = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
         model = TextToolsModel(model, "auto") if self.in_text else model

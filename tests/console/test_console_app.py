@@ -7,6 +7,7 @@ import os
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 import streams
 from test_console_screens import Catalog, Sink, Source, drawn
@@ -331,3 +332,36 @@ async def test_steering_is_sent_as_it_was_written() -> None:
         await drawn(pilot, 4)
         await pilot.press(*"use [b]two[/b]", "ctrl+j", *"dice", "enter")
         assert sink.commands == [Steer(text="use [b]two[/b]\ndice")]
+
+
+class Growing:
+    """A stream to which one adds."""
+
+    def __init__(self, envelopes: list[Envelope]) -> None:
+        self._begun = envelopes
+        self.news: asyncio.Queue[e.SessionEvent] = asyncio.Queue()
+
+    async def __aiter__(self):
+        for envelope in self._begun:
+            yield envelope
+        while True:
+            event = await self.news.get()
+            yield msgspec.structs.replace(self._begun[-1], seq=None, event=event)
+
+
+async def test_a_banner_stays_while_nothing_can_be_saved_and_goes_when_it_can() -> None:
+    source = Growing(running())
+    options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
+    app = AlitaApp(source, Sink(), catalog=House(), options=options)
+    stalled = e.SavingStalled(text="/data/s.json could not be saved: full.", hint="[b]Free some[/b] space.")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await drawn(pilot, 4)
+        banner = app.main.query_one("#unsaved")
+        assert not banner.display
+        for hint, shown in ((stalled, True), (stalled, True), (e.SavingStalled(), False)):
+            source.news.put_nowait(hint)
+            async with asyncio.timeout(10):
+                while banner.display is not shown or not source.news.empty():
+                    await pilot.pause(0.01)
+            assert ("[b]Free some[/b] space." in str(banner.render())) is shown
+            assert ("NOT SAVED" in str(app.main.query_one("#status").render())) is shown

@@ -96,6 +96,7 @@ class SessionScreen(Screen[None]):
                 yield Plain(id="fresh")
                 yield Input(placeholder="Find in the trace", id="find", classes="line-input")
             yield Side(id="side")
+        yield Plain(id="unsaved")
         yield Plain(id="banner")
         yield Plain(id="question")
         yield Queued(id="queued")
@@ -184,12 +185,17 @@ class SessionScreen(Screen[None]):
             plan.update("\n".join(f"{n}. {step}" for n, step in enumerate(view.plan, 1)))
 
     def _asides(self, view: SessionView) -> None:
-        """Banner, question and what the composer asks for."""
+        """Banners, question and what the composer asks for."""
         for offer in self.query(Suggestions):
             offer.display = not len(view.trace)
         if self._player is not None:
             return
-        for where, text in (("#banner", words.banner(view, self._keys)), ("#question", words.question(view))):
+        lines = {
+            "#unsaved": words.unsaved(view),
+            "#banner": words.banner(view, self._keys),
+            "#question": words.question(view),
+        }
+        for where, text in lines.items():
             line = self.query_one(where, Plain)
             line.display = bool(text)
             line.update(text)

@@ -49,6 +49,15 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
     return f"◈ {named} and {len(waiting) - 1} more wait for your verdict — {key} to review"
 
 
+def unsaved(view: SessionView) -> str:
+    """Why nothing is being saved; empty while everything is."""
+    if not view.live.unsaved:
+        return ""
+    return (
+        f"▲ Not being saved. {view.live.unsaved} The run waits, and goes on by itself once it can be saved."
+    )
+
+
 def question(view: SessionView) -> str:
     """What the agent asks; empty while it asks nothing."""
     return f"? {view.question.text}" if view.question is not None else ""

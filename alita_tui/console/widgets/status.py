@@ -117,7 +117,9 @@ class StatusLine(Plain):
             parts.append((6, f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
         if view.sandbox is not None and view.sandbox.available:
             parts.append((7, "sandbox ready", "$alita-muted"))
-        if view.seq and not self._replay:
-            # Whatever a reader hears was recorded before (see `Bus.emit`); a failing store ends the session.
+        if view.live.unsaved:
+            parts.append((1, " NOT SAVED ", "bold reverse $alita-bad"))
+        elif view.seq and not self._replay:
+            # Whatever a reader hears was recorded before (see `Bus.emit`).
             parts.append((8, f"{view.seq} events saved", "$alita-muted"))
         return parts

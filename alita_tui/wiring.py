@@ -64,6 +64,11 @@ if TYPE_CHECKING:
     from alita_tui.toolsmith.gates.case import Gate
     from alita_tui.web.client import WebRoom
 
+_SESSIONS_LOOKED_AT = 30
+_CALLS_REPLAYED = 20
+RETRY_SECONDS = 1.0
+"""After which saving is tried again where it failed."""
+
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
 

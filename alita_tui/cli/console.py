@@ -10,8 +10,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from alita_tui.cli.keeper import HouseKeeper
+
 if TYPE_CHECKING:
-    from alita_tui.console.ports import ConsoleOptions, DayLine, SessionLine, SettingLine, Switch
+    from alita_tui.console.ports import ConsoleOptions, DayLine, SettingLine, Switch
     from alita_tui.console.screens.setup import SetupScreen
     from alita_tui.console.setup import SetupResult
     from alita_tui.spine.commands import Command
@@ -34,23 +36,24 @@ def open_console(home: Path | None = None, session: str | None = None, model: st
         if result is None:
             return
         house = House.open(home, {"model": model})
-    code, following = 0, session
-    again = True
-    while again:
-        code, switch = asyncio.run(_live(house, following))
-        again = switch is not None
-        following = switch.session_id or None if switch is not None else None
-    sys.exit(code)
+    _go_on(house, *asyncio.run(_live(house, session)))
 
 
-def open_replay(home: Path | None, session: str | None) -> None:
-    """Open the console on a recording: no engine, no sandbox, nowhere to send a command."""
+def open_replay(home: Path | None, session: str | None, at: int | None = None) -> None:
+    """Open the console on a recording, at an event: no engine, no sandbox, nowhere to send a command."""
     from alita_tui.wiring import House, need_terminal
 
     need_terminal()
     house = House.open(home, strict=False)
     house.paths.prepare()
-    sys.exit(asyncio.run(_replay(house, session)))
+    _go_on(house, *asyncio.run(_replay(house, session, at)))
+
+
+def _go_on(house: House, code: int, switch: Switch | None) -> None:
+    """Open what was asked for on leaving, until nothing is; ends the process."""
+    while switch is not None:
+        code, switch = asyncio.run(_live(house, switch.session_id or None))
+    sys.exit(code)
 
 
 def open_setup(home: Path | None) -> None:
@@ -108,31 +111,12 @@ class SessionUpkeep:
         await (await asyncio.shield(self._opened)).rebuild()
 
 
-class HouseCatalog:
+class HouseCatalog(HouseKeeper):
     """Meets the console's `Catalog` from the house's stores."""
 
     def __init__(self, house: House, painted: asyncio.Event | None = None) -> None:
-        self._house = house
+        super().__init__(house)
         self._painted = painted
-
-    async def sessions(self) -> tuple[SessionLine, ...]:
-        """See `Catalog.sessions`."""
-        from alita_tui.console.ports import SessionLine
-        from alita_tui.wiring import now
-
-        found = await asyncio.to_thread(self._house.sessions.list)
-        return tuple(
-            SessionLine(
-                session_id=one.session_id,
-                title=one.title,
-                started=one.started or now(),
-                events=one.events,
-                state="damaged" if one.discarded else "waiting" if one.pending else one.state,
-                cost_usd=one.cost_usd,
-                tools_built=one.tools_built,
-            )
-            for one in found
-        )
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:
         """See `Catalog.tool`."""
@@ -233,6 +217,7 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
     """One session on screen until it is left; its engine runs beside it on the same loop."""
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.terminal import guarded_screen
+    from alita_tui.replay.playback import LiveTape
     from alita_tui.wiring import close, live, open_file
 
     # A session that was asked for is opened first: what is wrong with it is said without a screen.
@@ -254,6 +239,7 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
         catalog=HouseCatalog(house, painted),
         options=_options(house),
         upkeep=SessionUpkeep(session_to_be.opened),
+        tape=LiveTape(),
     )
     engine.add_done_callback(lambda done: app.exit() if not done.cancelled() and done.exception() else None)
     with guarded_screen(house.paths.log):
@@ -267,7 +253,7 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
     return app.return_code or 0, switch
 
 
-async def _replay(house: House, session: str | None) -> int:
+async def _replay(house: House, session: str | None, at: int | None) -> tuple[int, Switch | None]:
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import Playback
@@ -276,10 +262,12 @@ async def _replay(house: House, session: str | None) -> int:
 
     envelopes = await asyncio.to_thread(recording, house, session)
     playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
+    if at is not None:
+        playback.seek_seq(at)
     app = AlitaApp(playback, None, catalog=HouseCatalog(house), options=_options(house), playback=playback)
     with guarded_screen(house.paths.log):
-        await app.run_async(mouse=house.loaded.settings.console.mouse)
-    return app.return_code or 0
+        switch = await app.run_async(mouse=house.loaded.settings.console.mouse)
+    return app.return_code or 0, switch
 
 
 async def _setup(house: House) -> SetupResult | None:

@@ -162,8 +162,14 @@ def import_session(
             typer.echo(f"event {breach.seq}: {breach.law}: {breach.text}", err=True)
 
 
-def replay(context: typer.Context, session: Which = None) -> None:
+def replay(
+    context: typer.Context,
+    session: Which = None,
+    at: Annotated[
+        int | None, typer.Option("--at", help="Begin after this event.", metavar="SEQ", min=0)
+    ] = None,
+) -> None:
     """Play a session back on the screen that showed it. Nothing runs."""
     from alita_tui.cli.console import open_replay
 
-    open_replay(context.obj, session)
+    open_replay(context.obj, session, at)

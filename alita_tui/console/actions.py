@@ -42,6 +42,7 @@ GROUPS = {
     "trace": "Trace",
     "library": "Library",
     "sessions": "Sessions",
+    "compare": "Two sessions",
     "tool": "Tool",
     "spend": "Money and models",
     "settings": "Settings",
@@ -62,7 +63,24 @@ ACTIONS: tuple[Action, ...] = (
         "Find any command by name",
         priority=True,
     ),
-    Action("app.sessions", "f5", "sessions", "Sessions", "Earlier sessions: open one", "session: open…"),
+    Action(
+        "app.sessions",
+        "f5",
+        "sessions",
+        "Sessions",
+        "All sessions: open, search, compare, tidy up",
+        "session: open, search, compare…",
+    ),
+    Action(
+        "app.rewind",
+        "ctrl+r",
+        "rewind",
+        "Go back",
+        "Go back in this session while it goes on",
+        "session: go back in time",
+        replay=False,
+        priority=True,
+    ),
     Action(
         "app.new_session",
         "ctrl+n",
@@ -199,9 +217,25 @@ ACTIONS: tuple[Action, ...] = (
     Action("pane.find_next", "n", "find_next(1)", "Next hit", "To the next hit"),
     Action("pane.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before"),
     Action("pane.help", "question_mark", "app.help", "Help", "Every key"),
+    Action(
+        "trace.explain", "question_mark", "explain", "Explain", "Why this row, what it changed, what it cost"
+    ),
+    Action(
+        "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False
+    ),
     # Sessions and tool
-    Action("sessions.find", "slash", "filter", "Filter", "Narrow the list"),
-    Action("sessions.back", "escape", "back", "Back", "Back to the session"),
+    Action("sessions.find", "slash", "find", "Search", "Search titles, tags and all that was said"),
+    Action("sessions.view", "v", "view", "Look", "Look at it as it was; nothing runs"),
+    Action("sessions.rename", "r", "rename", "Rename", "Give it another title"),
+    Action("sessions.tag", "t", "tag", "Tags", "Write its tags"),
+    Action("sessions.archive", "a", "archive", "Archive", "Out of the list, or back into it"),
+    Action("sessions.archived", "A,shift+a", "archived", "Archived", "Show the archived ones, too"),
+    Action("sessions.delete", "d", "delete", "Delete", "Delete it; u brings it back"),
+    Action("sessions.undo", "u", "undo", "Undo", "Take the last change back"),
+    Action("sessions.mark", "m,space", "mark", "Mark", "Mark it for comparing"),
+    Action("sessions.compare", "c", "compare", "Compare", "Side by side with the marked one, or its parent"),
+    Action("sessions.back", "escape", "back", "Back", "Back to the list, then to the session"),
+    Action("compare.back", "escape,q", "back", "Back", "Back to the sessions"),
     Action("spend.back", "escape,q", "back", "Back", "Back to the session"),
     Action("spend.enable", "e", "enable", "Ask again", "Ask the models again that are off", replay=False),
     Action("settings.find", "slash", "filter", "Filter", "Narrow the list"),
@@ -283,7 +317,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "replay.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before", live=False
     ),
-    Action("replay.quit", "q", "app.quit", "Quit", "Leave the replay", live=False),
+    Action("replay.quit", "q", "leave", "Leave", "Leave the replay", live=False),
     Action("replay.toggle", "space", "play", "Play / pause", "Play or pause", live=False),
     Action("replay.back", "left", "back", "Back", "One event back", live=False),
     Action("replay.forward", "right", "forward", "Forward", "One event on", live=False),
@@ -307,7 +341,54 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("replay.slower", "minus", "slower", "Slower", "Half the speed", live=False),
     Action("replay.faster", "plus,equals_sign", "faster", "Faster", "Twice the speed", live=False),
-    Action("replay.next_error", "e", "next_error", "Next error", "To the next error", live=False),
+    Action("replay.first", "home", "first", "Beginning", "To the beginning", live=False),
+    Action("replay.last", "end", "last", "End", "To the end; of a running session, back to it", live=False),
+    Action(
+        "replay.break",
+        "b",
+        "stop_at",
+        "Stop at",
+        "Stop playing at error, approval, tool=NAME or cost>X",
+        live=False,
+    ),
+    Action(
+        "replay.break_back",
+        "less_than_sign",
+        "move_break(-1)",
+        "Stop before",
+        "To where such a stop was before",
+        live=False,
+    ),
+    Action(
+        "replay.break_forward",
+        "greater_than_sign",
+        "move_break(1)",
+        "Next stop",
+        "To where the next such stop is",
+        live=False,
+    ),
+    Action("replay.bookmark", "m", "bookmark", "Bookmark", "Set a bookmark here, with a note", live=False),
+    Action("replay.unmark", "M,shift+m", "unmark", "No bookmark", "Take the bookmark away", live=False),
+    Action(
+        "replay.next_bookmark",
+        "apostrophe",
+        "next_bookmark",
+        "Next bookmark",
+        "To the next bookmark, around the end",
+        live=False,
+    ),
+    Action(
+        "replay.explain", "question_mark", "explain", "Explain", "Why, what changed, what it cost", live=False
+    ),
+    Action("replay.fork", "f", "fork", "Fork", "Begin a session that goes its own way from here", live=False),
+    Action(
+        "replay.export",
+        "e",
+        "export",
+        "Export",
+        "Write the session into a file without its secrets",
+        live=False,
+    ),
     *(
         Action(f"replay.seek_{n}", str(n), f"seek({n})", f"{n}0 %", f"To {n}0 % of the session", live=False)
         for n in range(10)
@@ -315,14 +396,14 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 
-def bindings(*owners: str) -> list[BindingType]:
-    """The bindings of some owners, as a widget's BINDINGS wants them."""
+def bindings(*owners: str, but: tuple[str, ...] = ()) -> list[BindingType]:
+    """The bindings of some owners, `but` some actions, as a widget's BINDINGS wants them."""
     return [
         Binding(
             one.key, one.run, one.label, tooltip=one.tooltip, id=one.id, show=False, priority=one.priority
         )
         for one in ACTIONS
-        if one.owner in owners
+        if one.owner in owners and one.id not in but
     ]
 
 

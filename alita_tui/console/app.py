@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.binding import BindingType
-from textual.widget import Widget
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
@@ -22,6 +21,7 @@ from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
 from alita_tui.console.screens.session import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
+from alita_tui.console.travel import Travelling
 from alita_tui.spine.commands import EnableModel
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import CommandSink, EventSource
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
     from textual.command import Provider
 
-    from alita_tui.console.player import Player
+    from alita_tui.console.player import Player, Tape
     from alita_tui.console.screens.approval import ApprovalScreen
     from alita_tui.console.screens.sandbox import SandboxScreen
     from alita_tui.console.screens.setup import SetupScreen
@@ -54,7 +54,7 @@ _OVER = ("spend", "settings", "setup", "sandbox")
 """Actions that open something over the session."""
 
 
-class AlitaApp(themes.Themed[Switch | None]):
+class AlitaApp(Travelling):
     """One session on screen, live or replayed."""
 
     TITLE = "alita"
@@ -72,16 +72,25 @@ class AlitaApp(themes.Themed[Switch | None]):
         options: ConsoleOptions,
         upkeep: Upkeep | None = None,
         playback: Player | None = None,
+        tape: Tape | None = None,
     ) -> None:
-        """Without a sink and without upkeep nothing can be done to anything: a recording plays."""
-        super().__init__()
-        self._stage = Stage(source, lambda view: self.post_message(Advanced(view)))
+        """Without a sink and without upkeep nothing can be done to anything: `playback` is what plays.
+
+        `tape` keeps a running session for going back in it.
+        """
+        keys, self._key_problems = read_keymap(options.keymap)
+        super().__init__(
+            catalog,
+            keys,
+            clock=options.clock,
+            motion=not options.reduced_motion,
+            playback=playback,
+            tape=tape,
+        )
+        self._stage = Stage(source, lambda view: self.post_message(Advanced(view)), tape=tape)
         self._sink = sink
-        self._catalog = catalog
         self._upkeep = upkeep
         self._options = options
-        self._player = _bar(playback)
-        self._keys, self._key_problems = read_keymap(options.keymap)
         self._pressed = 0.0
         self._rung: set[str] = set()
         loaded = themes.load(options.builtin_themes, options.user_themes)
@@ -96,7 +105,7 @@ class AlitaApp(themes.Themed[Switch | None]):
         self.theme = loaded.pick(options.theme, dark=options.dark)
         self.main = SessionScreen(
             keys=self._keys,
-            player=self._player,
+            player=_bar(playback),
             motion=not options.reduced_motion,
         )
 
@@ -123,6 +132,9 @@ class AlitaApp(themes.Themed[Switch | None]):
         """Begin to read the stream."""
         self.set_keymap(self._keys)
         on_ending(self._leave)
+        if self._playback is not None and self.main.bar is not None:
+            self._stage.jump(self._playback.view)
+            self._load_bookmarks(self.main.bar)
         self._read()
         self.call_after_refresh(self._preload)
         for problems in (self._theme_problems, self._key_problems):
@@ -209,20 +221,6 @@ class AlitaApp(themes.Themed[Switch | None]):
             self.notify("No build waits for a verdict.", markup=False, timeout=3)
 
     # --- around the session ---------------------------------------------------------------
-
-    @work(name="sessions", group="screen", exclusive=True, exit_on_error=False)
-    async def action_sessions(self) -> None:
-        """Choose another session."""
-        try:
-            lines = await self._catalog.sessions()
-        except AlitaError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
-        from alita_tui.console.screens.sessions import SessionsScreen
-
-        chosen = await self.push_screen_wait(SessionsScreen(lines, current=self.main.view.session_id))
-        if chosen is not None:
-            self.exit(chosen)
 
     @property
     def _sheet(self) -> SpendScreen | SandboxScreen | None:
@@ -401,7 +399,7 @@ class AlitaApp(themes.Themed[Switch | None]):
             self.notify("Press again to quit; the session is saved.", markup=False, timeout=2)
 
 
-def _bar(playback: Player | None) -> Widget | None:
+def _bar(playback: Player | None) -> ReplayBar | None:
     """The player's bar, in the composer's place, where a recording plays."""
     if playback is None:
         return None

@@ -1,10 +1,12 @@
-"""What the replay bar asks of a player."""
+"""What a replay asks of its player, and a rewound session of its tape."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Protocol
 
+from alita_tui.spine.envelope import Envelope
+from alita_tui.view.explain import Explanation
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import Mark
 
@@ -13,6 +15,44 @@ class Player(Protocol):
     """What plays a recording. Met by `replay`."""
 
     playing: bool
+    stopped: str
+    """The breakpoint that playing stopped at; empty when it did not."""
+
+    def __aiter__(self) -> AsyncIterator[Envelope]: ...
+
+    @property
+    def session_id(self) -> str:
+        """The session that is played."""
+
+    @property
+    def envelopes(self) -> Sequence[Envelope]:
+        """All its events."""
+
+    @property
+    def seq(self) -> int:
+        """The number of the event just before the position; 0 at the beginning."""
+
+    @property
+    def breakpoints(self) -> str:
+        """The conditions that playing stops at, as they were written."""
+
+    def position_of(self, seq: int) -> int:
+        """The position just after the event with a number."""
+
+    def explain(self, seq: int) -> Explanation:
+        """Why an event happened, what it changed and what it cost."""
+
+    def seek_seq(self, seq: int) -> None:
+        """Go to just after the event with a number."""
+
+    def stop_at(self, conditions: str) -> None:
+        """Stop where one of the conditions holds; none with an empty text. Raises UsageError."""
+
+    def move_break(self, direction: int) -> bool:
+        """Go to the next or previous event that a breakpoint holds for; False where there is none."""
+
+    def close(self) -> None:
+        """End the iteration."""
 
     @property
     def position(self) -> int:
@@ -31,7 +71,7 @@ class Player(Protocol):
         """The view that the next event follows on."""
 
     @property
-    def marks(self) -> tuple[Mark | None, ...]:
+    def marks(self) -> Sequence[Mark | None]:
         """The mark of each event."""
 
     @property
@@ -69,3 +109,13 @@ class Player(Protocol):
 
     def find(self, needle: str, direction: int) -> bool:
         """Go to the next or previous event with a text; False where there is none."""
+
+
+class Tape(Protocol):
+    """The running session, kept as it goes on. Met by `replay`."""
+
+    def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
+        """Take in an event, and the view after it."""
+
+    def player(self) -> Player:
+        """A player that stands at the end and whose total grows with the session."""

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from alita_tui.console.keeping import SessionKeeper
 from alita_tui.spine.inventory import Inventory
+from alita_tui.spine.ports import Clock
 from alita_tui.spine.values import ToolRecord
 
 if TYPE_CHECKING:
     from alita_tui.console.screens.setup import SetupScreen
-
-
-class SessionLine(msgspec.Struct, frozen=True):
-    """One session in the list."""
-
-    session_id: str
-    title: str
-    started: datetime
-    events: int
-    state: str
-    """`open`, `closed`, `waiting` for a verdict, or `damaged`."""
-    cost_usd: float = 0.0
-    tools_built: int = 0
 
 
 class DayLine(msgspec.Struct, frozen=True):
@@ -56,11 +45,8 @@ class Switch(msgspec.Struct, frozen=True):
     """Empty for a new session."""
 
 
-class Catalog(Protocol):
+class Catalog(SessionKeeper, Protocol):
     """What is kept outside of the open session. Every method may raise AlitaError."""
-
-    async def sessions(self) -> tuple[SessionLine, ...]:
-        """All sessions, newest first."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:
         """One version of a tool, whole; the newest runnable one by default."""
@@ -122,3 +108,5 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     """No spinner turns and no cursor blinks."""
     bell: bool = True
     """Ring when a build waits and the terminal is not in front."""
+    clock: Clock = lambda: datetime.now(UTC)
+    """For how long ago something was."""

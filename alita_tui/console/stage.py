@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
+from alita_tui.console.player import Tape
 from alita_tui.spine.ports import EventSource
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView
@@ -28,8 +29,12 @@ class Advanced(Message):
 class Stage:
     """Folds a source and tells of the newest view, at most `RATE` times a second."""
 
-    def __init__(self, source: EventSource, tell: Callable[[SessionView], object]) -> None:
+    def __init__(
+        self, source: EventSource, tell: Callable[[SessionView], object], *, tape: Tape | None = None
+    ) -> None:
+        """With a `tape`, what is read is kept for going back to."""
         self.view = SessionView()
+        self._tape = tape
         self.told = 0
         """How often the view was told."""
         self._source = source
@@ -43,6 +48,8 @@ class Stage:
             count = 0
             async for envelope in self._source:
                 view = fold(self.view, envelope)
+                if self._tape is not None and envelope.durable:
+                    self._tape.add(envelope, view)
                 if view is not self.view:
                     self.view = view
                     self._touch()

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Protocol
 
+from alita_tui.replay.breakpoints import Breakpoint, breakpoints, stopped_by
 from alita_tui.replay.recording import IDLE_CAP, Recording
 from alita_tui.spine.envelope import Envelope
+from alita_tui.view.explain import Explanation
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import Mark
 
@@ -63,6 +65,9 @@ class Playback:
         self._seeks = 0
         self._changed = asyncio.Event()
         self._closed = False
+        self._points: tuple[Breakpoint, ...] = ()
+        self.stopped = ""
+        """The breakpoint that playing stopped at, until something else is done."""
 
     # --- what the console shows ---------------------------------------------------------
 
@@ -87,7 +92,7 @@ class Playback:
         return self.recording.view_at(self._position)
 
     @property
-    def marks(self) -> tuple[Mark | None, ...]:
+    def marks(self) -> Sequence[Mark | None]:
         """The mark of each event."""
         return self.recording.marks
 
@@ -105,6 +110,34 @@ class Playback:
     def skipped(self) -> float:
         """Recorded seconds of idle time left out up to here."""
         return self.recording.skipped(self._position)
+
+    @property
+    def session_id(self) -> str:
+        """The session that is played."""
+        return self.recording.envelopes[0].session_id if self.total else ""
+
+    @property
+    def envelopes(self) -> Sequence[Envelope]:
+        """All its events."""
+        return self.recording.envelopes
+
+    @property
+    def seq(self) -> int:
+        """The number of the event just before the position; 0 at the beginning."""
+        return self.recording.envelopes[self._position - 1].seq or 0 if self._position else 0
+
+    @property
+    def breakpoints(self) -> str:
+        """The conditions that playing stops at, as they were written."""
+        return " ".join(point.text for point in self._points)
+
+    def position_of(self, seq: int) -> int:
+        """The position just after the event with a number."""
+        return self.recording.position_of(seq)
+
+    def explain(self, seq: int) -> Explanation:
+        """Why an event happened, what it changed and what it cost."""
+        return self.recording.explain(self.recording.position_of(seq))
 
     # --- controls -----------------------------------------------------------------------
 
@@ -152,6 +185,20 @@ class Playback:
         """Go to the next (1) or previous (-1) event with the text; False where there is none."""
         return self._go(self.recording.find_text(self._position, needle, direction))
 
+    def seek_seq(self, seq: int) -> None:
+        """Go to just after the event with a number."""
+        self.seek(self.recording.position_of(seq))
+
+    def stop_at(self, conditions: str) -> None:
+        """Stop where one of the conditions holds (see `breakpoints`); none with an empty text. Raises UsageError."""
+        self._points = breakpoints(conditions)
+
+    def move_break(self, direction: int) -> bool:
+        """Go to the next (1) or previous (-1) event that a breakpoint holds for; False where there is none."""
+        return self._go(
+            self.recording.find(self._position, lambda one: bool(stopped_by(self._points, one)), direction)
+        )
+
     def close(self) -> None:
         """End the iteration."""
         self._closed = True
@@ -164,6 +211,7 @@ class Playback:
         return True
 
     def _touch(self) -> None:
+        self.stopped = ""
         self._changed.set()
 
     # --- the source ---------------------------------------------------------------------
@@ -182,6 +230,8 @@ class Playback:
                 envelope = self.recording.envelopes[self._position]
                 self._position += 1
                 given += 1
+                if stopped := stopped_by(self._points, envelope):
+                    self.playing, self.stopped = False, stopped
                 yield envelope
                 if given % _SHARE == 0:
                     await asyncio.sleep(0)
@@ -201,3 +251,11 @@ class Playback:
             passed = (self._ticker.now() - before) * speed
             self._waited = min(self._waited + passed, gap + 0.1 * speed)
         return False
+
+
+class LiveTape(Recording):
+    """The running session as a recording that grows. Meets the console's `Tape`."""
+
+    def player(self) -> Playback:
+        """A player that stands at the end."""
+        return Playback(self, position=len(self))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from functools import cached_property
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
 
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.events import TaskSubmitted, UnknownEvent
+from alita_tui.view.explain import Explanation, explain
 from alita_tui.view.fold import fold
-from alita_tui.view.model import SessionView
+from alita_tui.view.model import Live, SessionView
 from alita_tui.view.queries import Mark, mark
 from alita_tui.view.trace import rows_for
 
@@ -19,15 +23,22 @@ IDLE_CAP = 2.0
 
 
 class Recording:
-    """The durable events of one session. A position `n` means: the first `n` events have happened."""
+    """The durable events of one session. A position `n` means: the first `n` events have happened.
 
-    def __init__(self, envelopes: Iterable[Envelope]) -> None:
-        self.envelopes = _in_order(envelopes)
-        self.marks: tuple[Mark | None, ...] = tuple(mark(envelope) for envelope in self.envelopes)
-        self.steps: tuple[int, ...] = _steps(self.envelopes)
-        """Positions just after a step of the agent, or a task, began."""
-        self._seconds = seconds_of(self.envelopes)
+    It may grow at its end while it is looked at: a running session is a recording as well.
+    """
+
+    def __init__(self, envelopes: Iterable[Envelope] = ()) -> None:
+        self._envelopes: list[Envelope] = []
+        self._marks: list[Mark | None] = []
+        self._steps: list[int] = []
+        self._seconds: list[float] = []
+        self._skipped: list[float] = [0.0]
+        self._texts: list[str] = []
         self._views: list[SessionView] = [SessionView()]
+        self._start: datetime | None = None
+        for envelope in envelopes:
+            self.add(envelope)
 
     @classmethod
     def prepared(cls, envelopes: Iterable[Envelope]) -> Recording:
@@ -35,6 +46,46 @@ class Recording:
         made = cls(envelopes)
         made.view_at(len(made))
         return made
+
+    def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
+        """Take in what the fold would: a durable event with a higher number than the one before.
+
+        `view` is the view after it, where the caller has it: then it need not be folded again.
+        """
+        last = self._envelopes[-1].seq or 0 if self._envelopes else 0
+        if not envelope.durable or envelope.seq is None or envelope.seq <= last:
+            return
+        before = self._envelopes[-1].step if self._envelopes else 0
+        self._envelopes.append(envelope)
+        self._marks.append(mark(envelope))
+        count = len(self._envelopes)
+        if isinstance(envelope.event, TaskSubmitted) or (envelope.step and envelope.step != before):
+            self._steps.append(count)
+        self._time(envelope)
+        if view is not None and count == len(self._views) * CHECKPOINT_EVERY:
+            self._views.append(replace(view, live=Live()))
+
+    def _time(self, envelope: Envelope) -> None:
+        before = self._seconds[-1] if self._seconds else 0.0
+        self._start, now = _seconds_after(envelope, self._start, before)
+        gap = now - before if self._seconds else 0.0
+        self._seconds.append(now)
+        self._skipped.append(self._skipped[-1] + max(0.0, gap - IDLE_CAP))
+
+    @property
+    def envelopes(self) -> Sequence[Envelope]:
+        """The events in order."""
+        return self._envelopes
+
+    @property
+    def marks(self) -> Sequence[Mark | None]:
+        """How each event is marked on the timeline."""
+        return self._marks
+
+    @property
+    def steps(self) -> Sequence[int]:
+        """Positions just after a step of the agent, or a task, began."""
+        return self._steps
 
     def __len__(self) -> int:
         return len(self.envelopes)
@@ -64,17 +115,24 @@ class Recording:
             return 0.0
         return self._seconds[position] - self._seconds[position - 1]
 
-    @cached_property
-    def _skipped(self) -> tuple[float, ...]:
-        total, sums = 0.0, [0.0]
-        for position in range(len(self)):
-            total += max(0.0, self.gap(position) - IDLE_CAP)
-            sums.append(total)
-        return tuple(sums)
-
     def skipped(self, position: int) -> float:
         """Recorded seconds of idle time that playing up to `position` leaves out."""
         return self._skipped[self.clamp(position)]
+
+    def find(self, position: int, fits: Callable[[Envelope], bool], direction: int) -> int | None:
+        """The position just after the nearest event that fits, forward (1) or back (-1) of the current one."""
+        wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
+        return next((index + 1 for index in wanted if fits(self._envelopes[index])), None)
+
+    def position_of(self, seq: int) -> int:
+        """The position just after the event with a number, or after the last one before it."""
+        return bisect_right(self._envelopes, seq, key=lambda one: one.seq or 0)
+
+    def explain(self, position: int) -> Explanation:
+        """Why the event just before a position happened, what it changed and what it cost."""
+        position = max(1, self.clamp(position))
+        before, after = self.view_at(position - 1), self.view_at(position)
+        return explain(self._envelopes, position - 1, before, after)
 
     def find_mark(self, position: int, kinds: Collection[Mark], direction: int) -> int | None:
         """The position just after the nearest event so marked, forward (1) or back (-1) of the current one."""
@@ -87,12 +145,12 @@ class Recording:
             return next((start for start in self.steps if start > position), None)
         return next((start for start in reversed(self.steps) if start < position), None)
 
-    @cached_property
-    def _texts(self) -> tuple[str, ...]:
-        return tuple(
-            "\n".join(f"{row.title}\n{row.detail}\n{row.meta}" for row in rows_for(envelope)).casefold()
-            for envelope in self.envelopes
-        )
+    def _text(self, index: int) -> str:
+        """What an event says in the trace, for searching; made when first needed."""
+        for envelope in self._envelopes[len(self._texts) : index + 1]:
+            rows = rows_for(envelope)
+            self._texts.append("\n".join(f"{row.title}\n{row.detail}\n{row.meta}" for row in rows).casefold())
+        return self._texts[index]
 
     def find_text(self, position: int, needle: str, direction: int) -> int | None:
         """The position just after the nearest event whose row in the trace has the text; case is ignored."""
@@ -100,39 +158,23 @@ class Recording:
         if not sought:
             return None
         wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
-        return next((index + 1 for index in wanted if sought in self._texts[index]), None)
-
-
-def _in_order(envelopes: Iterable[Envelope]) -> tuple[Envelope, ...]:
-    """What the fold would take: durable events, each with a higher number than the one before."""
-    kept: list[Envelope] = []
-    last = 0
-    for envelope in envelopes:
-        if envelope.durable and envelope.seq is not None and envelope.seq > last:
-            kept.append(envelope)
-            last = envelope.seq
-    return tuple(kept)
-
-
-def _steps(envelopes: tuple[Envelope, ...]) -> tuple[int, ...]:
-    starts: list[int] = []
-    step = 0
-    for position, envelope in enumerate(envelopes, 1):
-        if isinstance(envelope.event, TaskSubmitted) or (envelope.step and envelope.step != step):
-            starts.append(position)
-        step = envelope.step
-    return tuple(starts)
+        return next((index + 1 for index in wanted if sought in self._text(index)), None)
 
 
 def seconds_of(envelopes: Iterable[Envelope]) -> tuple[float, ...]:
     """Seconds since the first event, never falling: an unreadable record may carry no true time."""
     seconds: list[float] = []
-    start = None
+    start: datetime | None = None
     for envelope in envelopes:
-        before = seconds[-1] if seconds else 0.0
-        if isinstance(envelope.event, UnknownEvent):
-            seconds.append(before)
-            continue
-        start = start or envelope.at
-        seconds.append(max(before, (envelope.at - start).total_seconds()))
+        start, now = _seconds_after(envelope, start, seconds[-1] if seconds else 0.0)
+        seconds.append(now)
     return tuple(seconds)
+
+
+def _seconds_after(
+    envelope: Envelope, start: datetime | None, before: float
+) -> tuple[datetime | None, float]:
+    if isinstance(envelope.event, UnknownEvent):
+        return start, before
+    start = start or envelope.at
+    return start, max(before, (envelope.at - start).total_seconds())

@@ -234,6 +234,10 @@ class SessionShelf:
             envelopes = parent.envelopes()
         finally:
             parent.close()
+        return self.branch(envelopes, at)
+
+    def branch(self, envelopes: Iterable[Envelope], at: int | None = None) -> str:
+        """The same from the events themselves. Raises UsageError, StoreError."""
         made = self.new_id()
         return self.add(made, forked(envelopes, at, made, lambda: secrets.token_hex(5)))
 

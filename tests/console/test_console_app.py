@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import streams
+from keeping_lab import DICE
 from test_console_screens import Catalog, Sink, Source, drawn
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
@@ -53,6 +54,7 @@ class House(Catalog):
     """Remembers the theme that is kept."""
 
     def __init__(self, suggested: tuple[str, ...] = ()) -> None:
+        super().__init__()
         self.suggested = suggested
         self.kept: list[str] = []
         self.preloaded = asyncio.Event()
@@ -231,7 +233,7 @@ async def test_another_session_is_the_apps_result() -> None:
         await pilot.pause()
         await pilot.press("slash", *"two", "enter", "enter")
         await pilot.pause()
-    assert app.return_value == Switch("20261121-093000-ab1")
+    assert app.return_value == Switch(DICE)
     app = console(opened())
     async with app.run_test() as pilot:
         await drawn(pilot, 3)

@@ -8,18 +8,22 @@ import pytest
 import streams
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from alita_tui.console.keeping import BookmarkLine
 from alita_tui.console.themes import Themed, load
 from alita_tui.console.widgets.inked import text_of, width_of
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.replay_bar import ReplayBar, clock_time, spoken
-from alita_tui.console.widgets.timeline import GLYPHS, Timeline, cell_of, draw, position_of
-from alita_tui.replay.playback import SPEEDS, Playback
+from alita_tui.console.widgets.replay_bar import ReplayBar
+from alita_tui.console.widgets.replay_words import clock_time, spoken
+from alita_tui.console.widgets.timeline import FLAG, GLYPHS, Timeline, cell_of, draw, position_of
+from alita_tui.replay.playback import SPEEDS, LiveTape, Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
+from alita_tui.view.queries import mark
 
 THEMES = Path(__file__).parents[2] / "themes"
 WALK = [one for one in streams.walkthrough() if one.durable]
@@ -32,9 +36,11 @@ IDLE = [
 class Host(Themed):
     """A bar under nothing; keeps the views it is told to go on from."""
 
-    def __init__(self, playback: Playback, theme: str = "alita-dark") -> None:
+    def __init__(self, playback: Playback, theme: str = "alita-dark", *, rewound: bool = False) -> None:
         super().__init__()
-        self.bar = ReplayBar(playback)
+        self.bar = ReplayBar(playback, rewound=rewound)
+        self.marked: list[ReplayBar.Marked] = []
+        self.wanted: list[ReplayBar.Wanted] = []
         self.wanted_theme = theme
         self.views: list[SessionView] = []
 
@@ -51,6 +57,16 @@ class Host(Themed):
 
     def on_replay_bar_jumped(self, message: ReplayBar.Jumped) -> None:
         self.views.append(message.view)
+
+    def on_replay_bar_marked(self, message: ReplayBar.Marked) -> None:
+        self.marked.append(message)
+
+    @on(ReplayBar.ForkAsked)
+    @on(ReplayBar.ExplainAsked)
+    @on(ReplayBar.ExportAsked)
+    @on(ReplayBar.Left)
+    def _asked(self, message: ReplayBar.Wanted) -> None:
+        self.wanted.append(message)
 
     def line(self, selector: str) -> str:
         return str(self.bar.query_one(selector, Plain).content)
@@ -90,11 +106,13 @@ async def test_the_controls_move_the_player() -> None:
         here = playback.position
         await pilot.press("right_square_bracket", "left_square_bracket")
         assert playback.position == here
-        await pilot.press("e")
-        assert "No further error." in app.line("#keys")
-        assert playback.position == here
-        await pilot.press("right")
-        assert "No further error." not in app.line("#keys")
+        await pilot.press("end", "right_square_bracket")
+        assert "No further build, approval or error." in app.line("#keys")
+        assert playback.position == len(WALK)
+        await pilot.press("left")
+        assert "No further" not in app.line("#keys")
+        await pilot.press("home")
+        assert playback.position == 0
 
 
 async def test_play_and_pause() -> None:
@@ -146,6 +164,83 @@ async def test_search_goes_on_with_n() -> None:
         await pilot.press("enter")
         assert "“[no such] thing” has no further hit." in app.line("#keys")
         assert playback.position == first
+
+
+async def test_it_stops_where_it_was_told_to() -> None:
+    app, playback = host()
+    async with app.run_test(size=(160, 10)) as pilot:
+        await pilot.press("b", *"nonsense", "enter")
+        assert "'nonsense' is no breakpoint" in app.line("#keys")
+        await pilot.press("b", *"approval error", "enter")
+        assert "stops at approval error" in app.line("#state")
+        await pilot.press("greater_than_sign")
+        assert playback.marks[playback.position - 1] in ("approval", "error")
+        first = playback.position
+        await pilot.press("greater_than_sign", "less_than_sign")
+        assert playback.position == first
+        await pilot.press("less_than_sign")
+        assert "No earlier event" in app.line("#keys")
+        await pilot.press("b")
+        app.bar.query_one(Input).value = ""
+        await pilot.press("enter")
+        assert playback.breakpoints == "" and "stops at" not in app.line("#state")
+
+
+async def test_bookmarks_are_asked_for_shown_and_visited() -> None:
+    app, playback = host()
+    async with app.run_test(size=(160, 10)) as pilot:
+        await pilot.press("m")
+        assert "no event before" in app.line("#keys")
+        await pilot.press("5", "m", *"here [b]it[/b] began", "enter")
+        await pilot.pause()
+        asked = app.marked[-1]
+        assert (asked.seq, asked.note) == (playback.seq, "here [b]it[/b] began")
+        app.bar.show_bookmarks((BookmarkLine(3, "early"), BookmarkLine(asked.seq, asked.note)))
+        assert "⚑ here [b]it[/b] began" in app.line("#state")
+        line = draw(playback.marks, playback.position, 100, bookmarks=(3, playback.position))
+        assert text_of(line).count(FLAG) == 2
+        await pilot.press("apostrophe")
+        assert playback.position == 3
+        await pilot.press("apostrophe")
+        assert playback.seq == asked.seq
+        await pilot.press("M")
+        await pilot.pause()
+        assert (app.marked[-1].seq, app.marked[-1].note) == (asked.seq, None)
+        await pilot.press("left", "M")
+        assert "no bookmark here" in app.line("#keys")
+
+
+async def test_what_goes_beyond_the_player_is_asked_of_the_app() -> None:
+    app, playback = host()
+    async with app.run_test(size=(120, 10)) as pilot:
+        await pilot.press("5", "f", "question_mark", "q")
+        await pilot.press("e", "enter", "e")
+        app.bar.query_one(Input).value = "markdown"
+        await pilot.press("enter", "e")
+        app.bar.query_one(Input).value = "pdf"
+        await pilot.press("enter")
+        assert "It can be written as html, markdown, asciicast, jsonl." in app.line("#keys")
+        await pilot.pause()
+        kinds = [type(one).__name__ for one in app.wanted]
+        assert kinds == ["ForkAsked", "ExplainAsked", "Left", "ExportAsked", "ExportAsked"]
+        assert [one.form for one in app.wanted[3:]] == ["html", "markdown"]
+        assert all(one.player is playback for one in app.wanted)
+
+
+async def test_it_says_that_a_rewound_session_goes_on() -> None:
+    tape = LiveTape(WALK[:20])
+    app = Host(tape.player(), rewound=True)
+    async with app.run_test(size=(100, 10)) as pilot:
+        assert "REWOUND — it goes on" in app.line("#state")
+        await pilot.press("0")
+        for envelope in WALK[20:]:
+            tape.add(envelope)
+        await pilot.press("right")
+        assert f"event 1/{len(WALK)}" in app.line("#state")
+        assert app.bar.query_one(Timeline).marks == [mark(one) for one in WALK]
+        await pilot.press("end")
+        await pilot.pause()
+        assert type(app.wanted[-1]).__name__ == "Left"
 
 
 async def test_a_click_on_the_line_seeks() -> None:

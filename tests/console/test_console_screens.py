@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import timedelta
 
 import goldens
+import keeping_lab
 import msgspec
 import pytest
 import streams
+from keeping_lab import Keeper
 from textual.widgets import Input
 
 from alita_tui.config.catalogue import coerce, field, fields, meaning, written
@@ -17,9 +18,10 @@ from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
 from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.ports import ConsoleOptions, DayLine, SessionLine, SettingLine
+from alita_tui.console.ports import ConsoleOptions, DayLine, SettingLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.replay.playback import LiveTape
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, EnableModel, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
@@ -54,17 +56,8 @@ class Sink:
         self.commands.append(command)
 
 
-class Catalog:
+class Catalog(Keeper):
     """A few sessions and one tool."""
-
-    async def sessions(self) -> tuple[SessionLine, ...]:
-        return tuple(
-            SessionLine(f"2026112{n}-093000-ab{n}", title, streams.START - timedelta(days=n), 40 * n + 46, state, 0.03 * n, n % 2)
-            for n, (title, state) in enumerate(
-                [("Create a tool to validate email addresses.", "waiting"), ("Join [red]two[/red] lists", "closed"),
-                 ("日本語の住所を検証する", "stopped"), ("A" * 150, "damaged")]
-            )
-        )  # fmt: skip
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:
         return ToolRecord(
@@ -108,8 +101,14 @@ class Catalog:
 def console(
     envelopes: list[Envelope], theme: str = "alita-dark", sink: Sink | None = None, **more
 ) -> AlitaApp:
-    options = ConsoleOptions(builtin_themes=shipped("themes"), theme=theme, reduced_motion=True, **more)
-    return AlitaApp(Source(envelopes), sink or Sink(), catalog=Catalog(), options=options)
+    options = ConsoleOptions(
+        builtin_themes=shipped("themes"),
+        theme=theme,
+        reduced_motion=True,
+        clock=lambda: keeping_lab.NOW,
+        **more,
+    )
+    return AlitaApp(Source(envelopes), sink or Sink(), catalog=Catalog(), options=options, tape=LiveTape())
 
 
 async def drawn(pilot, seq: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -31,6 +31,9 @@ from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
 from alita_tui.console.widgets.trace import Trace
 from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Steer, SubmitTask
 from alita_tui.view.model import SessionView
+
+if TYPE_CHECKING:
+    from alita_tui.console.widgets.replay_bar import ReplayBar
 
 _NARROW, _WIDE, _TALL = 100, 180, 32
 _PANES = ("trace", "library", "sandbox")
@@ -70,12 +73,12 @@ class SessionScreen(Screen[None]):
         self,
         *,
         keys: Mapping[str, str],
-        player: Widget | None = None,
+        player: ReplayBar | None = None,
         motion: bool = True,
     ) -> None:
         super().__init__()
         self._keys = keys
-        self._player = player
+        self.bar = player
         self._motion = motion
         self._pane = "trace"
         self._plan_open = False
@@ -92,7 +95,7 @@ class SessionScreen(Screen[None]):
             with Vertical(id="trace-pane"):
                 yield Plain("Trace", classes="pane-title", id="title-trace")
                 yield Plain(id="plan")
-                yield Trace(id="trace", welcome=words.welcome(self._keys, replay=self._player is not None))
+                yield Trace(id="trace", welcome=words.welcome(self._keys, replay=self.bar is not None))
                 yield Plain(id="fresh")
                 yield Input(placeholder="Find in the trace", id="find", classes="line-input")
             yield Side(id="side")
@@ -100,13 +103,13 @@ class SessionScreen(Screen[None]):
         yield Plain(id="banner")
         yield Plain(id="question")
         yield Queued(id="queued")
-        if self._player is not None:
-            yield self._player
+        if self.bar is not None:
+            yield self.bar
         else:
             with Horizontal(id="foot"):
                 yield Plain("❯", id="prompt")
                 yield Composer(id="composer", blink=self._motion)
-        yield StatusLine(keys=self._keys, motion=self._motion, replay=self._player is not None, id="status")
+        yield StatusLine(keys=self._keys, motion=self._motion, replay=self.bar is not None, id="status")
 
     def on_mount(self) -> None:
         """The person can write at once."""
@@ -123,7 +126,7 @@ class SessionScreen(Screen[None]):
 
     def home_focus(self) -> None:
         """Where the keys go when nothing else was chosen."""
-        (self._player or self.query_one(Composer)).focus()
+        (self.bar or self.query_one(Composer)).focus()
 
     def focus_next(self, selector: str | type[QueryType] = "*") -> Widget | None:
         """From the composer to what is offered, where something is; else as always."""
@@ -168,9 +171,8 @@ class SessionScreen(Screen[None]):
             self.query_one(SandboxPane).advance(view)
             self.query_one(StatusLine).advance(view)
             self.query_one(Queued).advance(view)
-            advance = getattr(self._player, "advance", None)
-            if advance is not None:
-                advance(view)
+            if self.bar is not None:
+                self.bar.advance(view)
             self._titles(view)
             self._asides(view)
 
@@ -188,7 +190,7 @@ class SessionScreen(Screen[None]):
         """Banners, question and what the composer asks for."""
         for offer in self.query(Suggestions):
             offer.display = not len(view.trace)
-        if self._player is not None:
+        if self.bar is not None:
             return
         lines = {
             "#unsaved": words.unsaved(view),
@@ -296,7 +298,7 @@ class SessionScreen(Screen[None]):
                 self.query_one(Trace).find("")
                 self.home_focus()
                 return
-        if self._player is not None or not isinstance(self.focused, Composer):
+        if self.bar is not None or not isinstance(self.focused, Composer):
             self._pane = "trace"
             self._fit()
             self.home_focus()
@@ -305,12 +307,12 @@ class SessionScreen(Screen[None]):
 
     def action_interrupt(self) -> None:
         """Stop the running task."""
-        if self.view.busy and self._player is None:
+        if self.view.busy and self.bar is None:
             self.post_message(self.Asked(Interrupt()))
 
     def clear(self) -> bool:
         """Empty the composer; False when it was empty."""
-        if self._player is not None:
+        if self.bar is not None:
             return False
         composer = self.query_one(Composer)
         had = bool(composer.text)

@@ -1,25 +1,36 @@
-"""The list of sessions: filter, open, begin a new one."""
+"""All sessions: open one, look at it, search what was said in any, compare two, tidy up."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import ClassVar, NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from alita_tui.console.actions import bindings
-from alita_tui.console.ports import SessionLine, Switch
-from alita_tui.console.widgets.inked import cut
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.keeping import HitLine, SessionKeeper, SessionLine
+from alita_tui.console.ports import Switch
+from alita_tui.console.screens.session_rows import details, hit_row, session_row
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
 
-_STATES = {"open": "$alita-good", "waiting": "$alita-wait", "damaged": "$alita-bad"}
+_LEAST = 2
+"""Characters from which all that was said is searched."""
+
+
+class _Undo(NamedTuple):
+    said: str
+    run: Callable[[], Awaitable[None]]
 
 
 class SessionsScreen(ModalScreen[Switch | None]):
@@ -28,85 +39,343 @@ class SessionsScreen(ModalScreen[Switch | None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
     CSS = """
     SessionsScreen { align: center middle; background: $background 60%; }
-    #box {
-        width: 90%; max-width: 110; height: 80%; background: $surface; border: round $alita-line;
-        padding: 0 1;
+    #box { width: 96%; max-width: 170; height: 92%; background: $surface; border: round $alita-line; padding: 0 1; }
+    #box Plain { height: 1; color: $alita-muted; padding: 0 1; }
+    #box Input { border: none; background: $panel; height: 1; padding: 0 1; }
+    #box Input:focus { background: $alita-cursor; background-tint: transparent; }
+    #box #line { display: none; }
+    #box.-asking #line { display: block; }
+    #box #middle { height: 1fr; margin: 1 0 0 0; }
+    #box OptionList {
+        width: 1fr; height: 1fr; border: none; background: $surface; background-tint: transparent; padding: 0;
     }
-    #box Plain { color: $alita-muted; padding: 0 1; height: 1; }
-    #box Input { border: none; background: $panel; height: 1; margin: 0 0 1 0; padding: 0 1; }
-    #box OptionList { height: 1fr; border: none; background: $surface; background-tint: transparent; padding: 0; }
     #box OptionList:focus { background-tint: transparent; }
     #box OptionList > .option-list--option-highlighted {
         background: $alita-cursor; color: $foreground; text-style: none;
     }
+    #box OptionList > .option-list--option-disabled { color: $alita-muted; }
+    #box #detail { width: 46; border-left: solid $alita-line; display: none; }
+    #box #detail Plain { height: auto; color: $foreground; }
+    #box.-wide #detail { display: block; }
     """
 
-    def __init__(self, lines: tuple[SessionLine, ...], *, current: str = "") -> None:
+    class LookAsked(Message):
+        """A session is to be seen as it was, at an event or at its end."""
+
+        def __init__(self, session_id: str, seq: int | None) -> None:
+            super().__init__()
+            self.session_id = session_id
+            self.seq = seq
+
+    def __init__(
+        self,
+        lines: tuple[SessionLine, ...],
+        keeper: SessionKeeper,
+        keys: Mapping[str, str],
+        clock: Clock,
+        *,
+        current: str = "",
+    ) -> None:
         super().__init__()
         self._lines = lines
+        self._keeper = keeper
+        self._keys = keys
+        self._clock = clock
         self._current = current
+        self._hits: tuple[HitLine, ...] = ()
+        self._marked = ""
+        self._archived = False
+        self._undo: list[_Undo] = []
+        self._take: Callable[[str], None] | None = None
 
     def compose(self) -> ComposeResult:
-        """A filter over a list."""
+        """A search over the list, the one under the cursor in full, a line to write in, what can be done."""
         with Vertical(id="box"):
-            yield Plain(
-                Content.assemble(
-                    ("Sessions", "bold $accent"),
-                    f"  {len(self._lines)}   Enter opens · / filters · Esc goes back",
-                )
-            )
-            yield Input(placeholder="Filter by title", id="filter")
-            yield OptionList(id="list", markup=False)
+            yield Plain(id="head")
+            yield Input(placeholder="Search titles, tags and all that was said", id="find")
+            with Horizontal(id="middle"):
+                yield OptionList(id="list", markup=False)
+                with VerticalScroll(id="detail", can_focus=False):
+                    yield Plain(id="about")
+            yield Input(id="line")
+            yield Plain(id="said")
 
     def on_mount(self) -> None:
         """All of them, the newest first."""
-        self._fill("")
+        self._fill()
         self.query_one(OptionList).focus()
 
     def on_resize(self) -> None:
         """The width is another."""
-        self._fill(self.query_one(Input).value)
+        self.query_one("#box").set_class(self.size.width >= 110, "-wide")
+        self.call_after_refresh(self._fill)
 
-    def _fill(self, needle: str) -> None:
+    # --- drawing --------------------------------------------------------------------------
+
+    @property
+    def _wanted(self) -> str:
+        return self.query_one("#find", Input).value.strip()
+
+    def _fitting(self) -> list[SessionLine]:
+        words = self._wanted.casefold().split()
+        return [
+            line
+            for line in self._lines
+            if (self._archived or not line.archived or words)
+            and all(
+                word in f"{line.title} {line.session_id} #{' #'.join(line.tags)}".casefold() for word in words
+            )
+        ]
+
+    def _fill(self) -> None:
         listed = self.query_one(OptionList)
-        listed.clear_options()
+        before = self._option_id
         width = max(listed.size.width - 2, 30)
-        for line in self._lines:
-            if needle.casefold() in f"{line.title} {line.session_id}".casefold():
-                listed.add_option(Option(self._row(line, width), id=line.session_id))
-        if not listed.option_count:
-            listed.add_option(Option("No session fits." if self._lines else "No session yet.", disabled=True))
-        else:
-            listed.highlighted = 0
+        now, found = self._clock(), self._fitting()
+        options = [
+            Option(
+                session_row(
+                    line,
+                    width,
+                    now,
+                    here=line.session_id == self._current,
+                    marked=line.session_id == self._marked,
+                ),
+                id=f"session:{line.session_id}",
+            )
+            for line in found
+        ]
+        if self._hits:
+            titles = {line.session_id: line.title for line in self._lines}
+            more = (
+                f"{len(self._hits)} places where it was said" if len(self._hits) > 1 else "Where it was said"
+            )
+            options.append(Option(Content.assemble((f" {more}", "$accent")), disabled=True))
+            options += [
+                Option(hit_row(hit, titles.get(hit.session_id, hit.session_id), width), id=f"hit:{n}")
+                for n, hit in enumerate(self._hits)
+            ]
+        listed.clear_options()
+        nothing = "Nothing fits." if self._lines else "No session yet."
+        listed.add_options(options or [Option(nothing, disabled=True)])
+        ids = [option.id for option in options]
+        listed.highlighted = ids.index(before) if before in ids else (0 if options else None)
+        self._head(len(found))
+        self._about()
 
-    def _row(self, line: SessionLine, width: int) -> Content:
-        when = line.started.astimezone().strftime("%d %b %H:%M")
-        built = f"{line.tools_built}◆ " if line.tools_built else ""
-        right = f"{built}${line.cost_usd:.2f}  {line.state:>8}"
-        here = " (this one)" if line.session_id == self._current else ""
-        title = cut(one_line(line.title or "Untitled") + here, max(width - len(when) - len(right) - 4, 8))
-        gap = " " * max(width - len(when) - len(right) - Content(title).cell_length - 2, 1)
-        return Content.assemble(
-            (when, "$alita-muted"), "  ", title, gap, (right, _STATES.get(line.state, "$alita-muted"))
+    def _head(self, shown: int) -> None:
+        hidden = sum(line.archived for line in self._lines) if not self._archived and not self._wanted else 0
+        also = f", {hidden} archived" if hidden else ""
+        self.query_one("#head", Plain).update(
+            Content.assemble(("Sessions", "bold $accent"), f"  {shown}{also}   Enter opens · Esc goes back")
         )
+        if not self.query_one("#said", Plain).has_class("-told"):
+            self._hint()
 
-    @on(Input.Changed, "#filter")
-    def _filtered(self, event: Input.Changed) -> None:
-        self._fill(event.value)
+    def _hint(self) -> None:
+        names = ("find", "view", "compare", "mark", "rename", "tag", "archive", "delete", "undo", "archived")
+        words = (f"{key_of(f'sessions.{name}', self._keys)} {name}" for name in names)
+        self.query_one("#said", Plain).update(" · ".join(words))
 
-    @on(Input.Submitted, "#filter")
+    @property
+    def _option_id(self) -> str | None:
+        listed = self.query_one(OptionList)
+        if listed.highlighted is None or listed.highlighted >= listed.option_count:
+            return None
+        return listed.get_option_at_index(listed.highlighted).id
+
+    @property
+    def _hit(self) -> HitLine | None:
+        chosen = self._option_id or ""
+        return self._hits[int(chosen[4:])] if chosen.startswith("hit:") else None
+
+    @property
+    def _line(self) -> SessionLine | None:
+        chosen = self._option_id or ""
+        hit = self._hit
+        wanted = hit.session_id if hit is not None else chosen.removeprefix("session:")
+        return next((line for line in self._lines if line.session_id == wanted), None)
+
+    @on(OptionList.OptionHighlighted)
+    def _about(self) -> None:
+        line = self._line
+        self.query_one("#about", Plain).update(details(line, 42) if line is not None else "")
+
+    def _say(self, text: str) -> None:
+        said = self.query_one("#said", Plain)
+        said.update(one_line(text, 300))
+        said.add_class("-told")
+
+    # --- searching ------------------------------------------------------------------------
+
+    @on(Input.Changed, "#find")
+    def _changed(self, event: Input.Changed) -> None:
+        self._hits = ()
+        self._fill()
+        if len(event.value.strip()) >= _LEAST:
+            self._search(event.value.strip())
+
+    @work(name="search", group="search", exclusive=True, exit_on_error=False)
+    async def _search(self, text: str) -> None:
+        try:
+            hits = await self._keeper.search(text)
+        except AlitaError as error:
+            self._say(str(error))
+            return
+        if text == self._wanted:
+            self._hits = hits
+            self._fill()
+
+    @on(Input.Submitted, "#find")
     def _to_list(self) -> None:
         self.query_one(OptionList).focus()
 
-    @on(OptionList.OptionSelected)
-    def _open(self, event: OptionList.OptionSelected) -> None:
-        chosen = event.option_id or ""
-        self.dismiss(None if not chosen or chosen == self._current else Switch(chosen))
+    def action_find(self) -> None:
+        """Narrow the list, and search what was said."""
+        self.query_one("#find", Input).focus()
 
-    def action_filter(self) -> None:
-        """Narrow the list."""
-        self.query_one(Input).focus()
+    # --- opening --------------------------------------------------------------------------
+
+    @on(OptionList.OptionSelected)
+    def _open(self) -> None:
+        hit, line = self._hit, self._line
+        if hit is not None:
+            self.post_message(self.LookAsked(hit.session_id, hit.seq))
+        elif line is not None:
+            self.dismiss(None if line.session_id == self._current else Switch(line.session_id))
+
+    def action_view(self) -> None:
+        """See it as it was."""
+        if (line := self._line) is not None:
+            self.post_message(self.LookAsked(line.session_id, self._hit.seq if self._hit else None))
+
+    def action_mark(self) -> None:
+        """Mark it for comparing, or take the mark away."""
+        if (line := self._line) is not None:
+            self._marked = "" if self._marked == line.session_id else line.session_id
+            self._fill()
+
+    @work(name="compare", group="compare", exclusive=True, exit_on_error=False)
+    async def action_compare(self) -> None:
+        """Side by side with the marked one, else with its parent, else with the one that is open."""
+        line = self._line
+        if line is None:
+            return
+        other = self._marked or line.parent or self._current
+        if not other or other == line.session_id:
+            self._say(
+                f"Compare it with which? {key_of('sessions.mark', self._keys)} marks another one first."
+            )
+            return
+        try:
+            found = await self._keeper.compare(other, line.session_id)
+        except AlitaError as error:
+            self._say(str(error))
+            return
+        from alita_tui.console.screens.compare import CompareScreen
+
+        self.app.push_screen(CompareScreen(found))
+
+    # --- tidying up -----------------------------------------------------------------------
+
+    def _ask(self, placeholder: str, value: str, take: Callable[[str], None]) -> None:
+        line = self.query_one("#line", Input)
+        line.placeholder, line.value, self._take = placeholder, value, take
+        self.query_one("#box").add_class("-asking")
+        line.focus()
+
+    @on(Input.Submitted, "#line")
+    def _answered(self, event: Input.Submitted) -> None:
+        take, self._take = self._take, None
+        self._close_line()
+        if take is not None:
+            take(event.value.strip())
+
+    def _close_line(self) -> None:
+        self.query_one("#box").remove_class("-asking")
+        self.query_one(OptionList).focus()
+
+    @work(name="tidy", group="tidy", exit_on_error=False)
+    async def _do(self, said: str, change: Callable[[], Awaitable[None]], undo: _Undo | None) -> None:
+        try:
+            await change()
+            self._lines = await self._keeper.sessions()
+        except AlitaError as error:
+            self._say(str(error))
+            return
+        if undo is not None:
+            self._undo.append(undo)
+        self._say(
+            said + (f"  {key_of('sessions.undo', self._keys)} takes it back." if undo is not None else "")
+        )
+        self._fill()
+
+    def action_rename(self) -> None:
+        """Another title."""
+        if (line := self._line) is None:
+            return
+        keeper, name = self._keeper, line.session_id
+
+        def take(title: str) -> None:
+            before = "" if line.title == line.own_title else line.title
+            undo = _Undo("The title is as it was.", lambda: keeper.rename(name, before))
+            said = f"Renamed to {title!r}." if title else "It has its own title."
+            self._do(said, lambda: keeper.rename(name, title), undo)
+
+        self._ask("A title; empty for its own", line.title, take)
+
+    def action_tag(self) -> None:
+        """Other tags."""
+        if (line := self._line) is None:
+            return
+        keeper, name = self._keeper, line.session_id
+
+        def take(text: str) -> None:
+            tags = tuple(text.replace(",", " ").split())
+            undo = _Undo("The tags are as they were.", lambda: keeper.tag(name, line.tags))
+            self._do("Tagged." if tags else "No tags.", lambda: keeper.tag(name, tags), undo)
+
+        self._ask("Tags, with blanks between them", " ".join(line.tags), take)
+
+    def action_archive(self) -> None:
+        """Out of the list, or back into it."""
+        if (line := self._line) is None:
+            return
+        keeper, name, now = self._keeper, line.session_id, not line.archived
+        undo = _Undo("Back as it was.", lambda: keeper.archive(name, not now))
+        self._do("Archived." if now else "In the list again.", lambda: keeper.archive(name, now), undo)
+
+    def action_archived(self) -> None:
+        """Show the archived ones, or not."""
+        self._archived = not self._archived
+        self._fill()
+
+    def action_delete(self) -> None:
+        """Delete it."""
+        if (line := self._line) is None:
+            return
+        if line.session_id == self._current:
+            self._say("This session is open; open another one first.")
+            return
+        keeper, name = self._keeper, line.session_id
+        undo = _Undo("It is back.", lambda: keeper.restore(name))
+        self._do("Deleted.", lambda: keeper.delete(name), undo)
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+        if not self._undo:
+            self._say("There is nothing to take back.")
+            return
+        last = self._undo.pop()
+        self._do(last.said, last.run, None)
 
     def action_back(self) -> None:
-        """Back to the session."""
-        self.dismiss(None)
+        """From the line or the search to the list, from the list to the session."""
+        if self.query_one("#box").has_class("-asking"):
+            self._take = None
+            self._close_line()
+        elif self.query_one("#find", Input).has_focus or self._wanted:
+            self.query_one("#find", Input).value = ""
+            self.query_one(OptionList).focus()
+        else:
+            self.dismiss(None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from rich.style import Style
@@ -25,6 +25,8 @@ GLYPHS: dict[Mark, str] = {
     "thought": "·",
 }
 """What a mark looks like; where several fall into one cell, the first of these is shown."""
+FLAG = "⚑"
+"""A bookmark."""
 _RAIL = "─━"
 _DENSE = 3
 """Marks in one cell from which the rail beside its glyph is drawn heavy."""
@@ -40,21 +42,41 @@ def position_of(cell: int, total: int, width: int) -> int:
     return min(total, -(-cell * total // max(width, 1)) + 1) if total else 0
 
 
-def draw(marks: Sequence[Mark | None], position: int, width: int) -> Line:
-    """The line: rail, glyphs in their kind's ink, heavy where much happened, the playhead."""
-    total = len(marks)
-    held: list[list[Mark]] = [[] for _ in range(width)]
+def gather(marks: Sequence[Mark | None], width: int) -> list[tuple[Mark | None, int]]:
+    """For each cell the mark that matters most, and how many there are."""
+    total, rank = len(marks), {kind: place for place, kind in enumerate(GLYPHS)}
+    cells: list[tuple[Mark | None, int]] = [(None, 0)] * width
     for index, mark in enumerate(marks):
         if mark:
-            held[cell_of(index + 1, total, width)].append(mark)
+            cell = cell_of(index + 1, total, width)
+            best, count = cells[cell]
+            cells[cell] = (mark if best is None or rank[mark] < rank[best] else best, count + 1)
+    return cells
+
+
+def draw(
+    marks: Sequence[Mark | None],
+    position: int,
+    width: int,
+    *,
+    bookmarks: Collection[int] = (),
+    cells: Sequence[tuple[Mark | None, int]] | None = None,
+) -> Line:
+    """The line: rail, glyphs in their kind's ink, heavy where much happened, flags, the playhead.
+
+    `bookmarks` are positions; `cells` is `gather(marks, width)`, where the caller has it.
+    """
+    total = len(marks)
     head = cell_of(position, total, width)
+    flags = {cell_of(place, total, width) for place in bookmarks}
     line: list[tuple[str, str]] = []
-    for cell, inside in enumerate(held):
-        best = next((kind for kind in GLYPHS if kind in inside), None)
+    for cell, (best, count) in enumerate(cells if cells is not None else gather(marks, width)):
         text = GLYPHS[best] if best else _RAIL[0]
         played = cell <= head and position > 0
-        if best is None or (best == "thought" and len(inside) >= _DENSE):
-            text, ink = _RAIL[len(inside) >= _DENSE], "played" if played else "rail"
+        if cell in flags and best != "error":
+            text, ink = FLAG, "flag"
+        elif best is None or (best == "thought" and count >= _DENSE):
+            text, ink = _RAIL[count >= _DENSE], "played" if played else "rail"
         else:
             ink = best if played else f"{best}-ahead"
         line.append((text, f"{ink}-head" if cell == head else ink))
@@ -70,6 +92,7 @@ class Timeline(Widget):
         "timeline--played",
         "timeline--ahead",
         "timeline--head",
+        "timeline--flag",
         *(f"timeline--{kind}" for kind in GLYPHS),
     }
     DEFAULT_CSS = """
@@ -80,6 +103,7 @@ class Timeline(Widget):
         .timeline--played { color: $alita-muted; }
         .timeline--ahead { text-style: none; }
         .timeline--head { background: $alita-approval; color: $background; text-style: bold; }
+        .timeline--flag { color: $alita-wait; text-style: bold; }
         .timeline--error { color: $alita-bad; text-style: bold; }
         .timeline--approval { color: $alita-approval; text-style: bold; }
         .timeline--build { color: $alita-build; text-style: bold; }
@@ -99,13 +123,19 @@ class Timeline(Widget):
 
     def __init__(self, marks: Sequence[Mark | None] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.marks = tuple(marks)
+        self.marks = marks
+        """May grow at its end."""
         self.position = 0
+        self.bookmarks: tuple[int, ...] = ()
+        """Positions with a flag."""
+        self._cells: list[tuple[Mark | None, int]] = []
+        self._gathered = (-1, -1)
 
-    def advance(self, position: int) -> None:
-        """Move the playhead."""
-        if position != self.position:
-            self.position = position
+    def advance(self, position: int, bookmarks: tuple[int, ...] = ()) -> None:
+        """Move the playhead, and the flags."""
+        now = (position, bookmarks, len(self.marks))
+        if now != (self.position, self.bookmarks, self._gathered[0]):
+            self.position, self.bookmarks = position, bookmarks
             self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -114,17 +144,19 @@ class Timeline(Widget):
 
     def render_line(self, y: int) -> Strip:
         """See `draw`."""
-        base = self.rich_style
-        return to_strip(
-            draw(self.marks, self.position, self.size.width), self._styles(), base, self.size.width
-        )
+        base, width = self.rich_style, self.size.width
+        if self._gathered != (len(self.marks), width):
+            self._gathered = (len(self.marks), width)
+            self._cells = gather(self.marks, width)
+        line = draw(self.marks, self.position, width, bookmarks=self.bookmarks, cells=self._cells)
+        return to_strip(line, self._styles(), base, width)
 
     def _styles(self) -> dict[str, Style]:
         def of(name: str) -> Style:
             return self.get_component_rich_style(f"timeline--{name}", partial=True)
 
         head, ahead = of("head"), Style(bold=False)
-        styles = {"rail": of("rail"), "played": of("played")}
+        styles = {"rail": of("rail"), "played": of("played"), "flag": of("flag")}
         for kind in GLYPHS:
             styles[kind] = of(kind)
             styles[f"{kind}-ahead"] = of(kind) + ahead

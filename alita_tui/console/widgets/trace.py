@@ -29,7 +29,7 @@ from alita_tui.view.model import SessionView
 class Trace(ScrollView, can_focus=True):
     """One row per event that says something; rows only ever join at the end."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", but=("pane.help",))
     DEFAULT_CSS = """
     Trace {
         background: $background; color: $foreground;
@@ -58,6 +58,16 @@ class Trace(ScrollView, can_focus=True):
 
     class FindAsked(Message):
         """The person wants to search."""
+
+    class ExplainAsked(Message):
+        """A row is to be explained."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
+
+    class RewindAsked(ExplainAsked):
+        """Everything is to be shown as it was at a row."""
 
     def __init__(self, *, id: str | None = None, welcome: tuple[str, ...] = ()) -> None:
         super().__init__(id=id)
@@ -272,6 +282,16 @@ class Trace(ScrollView, can_focus=True):
         if 0 <= self.cursor < len(self._laid.rows):
             row = self._laid.rows[self.cursor]
             self.post_message(self.Yanked(str(row.detail or row.title)))
+
+    def action_explain(self) -> None:
+        """See `ExplainAsked`."""
+        if 0 <= self.cursor < len(self._laid.rows):
+            self.post_message(self.ExplainAsked(self._laid.rows[self.cursor].seq))
+
+    def action_rewind(self) -> None:
+        """See `RewindAsked`."""
+        if 0 <= self.cursor < len(self._laid.rows):
+            self.post_message(self.RewindAsked(self._laid.rows[self.cursor].seq))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text that was selected with the mouse."""

@@ -1,0 +1,58 @@
+"""Why an event happened, what it changed, what it cost."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
+from alita_tui.view.explain import Explanation
+
+
+class ExplainScreen(ModalScreen[None]):
+    """One small sheet; Esc closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark", "dismiss", "Close")]
+    CSS = """
+    ExplainScreen { align: center middle; background: $background 60%; }
+    #box {
+        width: 86%; max-width: 96; height: auto; max-height: 80%; background: $surface;
+        border: round $alita-line; padding: 0 1;
+    }
+    #box Plain { height: auto; max-height: 3; padding: 0 1; }
+    #box Sheet { background: $surface; height: auto; max-height: 100%; margin-top: 1; }
+    """
+
+    def __init__(self, explained: Explanation) -> None:
+        super().__init__()
+        self._explained = explained
+
+    def compose(self) -> ComposeResult:
+        """What it is about, then the three answers."""
+        told = self._explained
+        with Vertical(id="box"):
+            yield Plain(
+                Content.assemble(
+                    ("Event ", "$alita-muted"), (str(told.seq), "bold $accent"), "  ", told.title
+                )
+            )
+            yield Sheet(rows(told), id="sheet")
+
+    def on_mount(self) -> None:
+        """Scroll with the keys at once."""
+        self.query_one(Sheet).focus()
+
+
+def rows(told: Explanation) -> list[Row]:
+    """The whole sheet."""
+    found: list[Row] = []
+    for title, lines in (("Why", told.why), ("What it changed", told.changed), ("What it cost", told.cost)):
+        if lines:
+            found += [*heading(title), *(Row(((line, ""),), (("  ", ""),)) for line in lines), BLANK]
+    return found[:-1]

@@ -1,0 +1,66 @@
+"""Where a replay stops by itself: `error`, `approval`, `build`, `answer`, `tool=NAME`, `cost>X`, in any number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, get_args
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import one_line
+from alita_tui.view.queries import Mark, mark
+
+_TOOL = re.compile(r"tool=(\S+)")
+_COST = re.compile(r"cost>\$?(\d+(?:\.\d*)?|\.\d+)")
+HINT = "Write error, approval, build, answer, tool=NAME or cost>0.10; several with blanks between them."
+
+
+class Breakpoint(NamedTuple):
+    """One condition."""
+
+    text: str
+    """As it was written."""
+    holds: Callable[[Envelope], bool]
+    """Whether an event meets it."""
+
+
+def breakpoints(text: str) -> tuple[Breakpoint, ...]:
+    """The conditions in a text; empty for none. Raises UsageError for what is none."""
+    return tuple(Breakpoint(part, _condition(part)) for part in text.replace(",", " ").split())
+
+
+def stopped_by(points: tuple[Breakpoint, ...], envelope: Envelope) -> str:
+    """The text of the first condition that an event meets; empty for none."""
+    return next((point.text for point in points if point.holds(envelope)), "")
+
+
+def _condition(part: str) -> Callable[[Envelope], bool]:
+    kinds: tuple[Mark, ...] = get_args(Mark)
+    if part in kinds:
+        return lambda envelope: mark(envelope) == part
+    if found := _TOOL.fullmatch(part):
+        name = found[1]
+        return lambda envelope: _touches(envelope.event, name)
+    if found := _COST.fullmatch(part):
+        usd = float(found[1])
+        return lambda envelope: _crosses(envelope.event, usd)
+    raise UsageError(f"{one_line(part, 40)!r} is no breakpoint.", hint=HINT)
+
+
+def _touches(event: e.SessionEvent, name: str) -> bool:
+    match event:
+        case e.ToolCalled() | e.BuildStarted() | e.ApprovalRequested():
+            return event.name == name
+        case e.ToolRegistered(card=card):
+            return card.name == name
+        case _:
+            return False
+
+
+def _crosses(event: e.SessionEvent, usd: float) -> bool:
+    """True for the one call that took the session's spend above the sum."""
+    if not isinstance(event, e.BudgetSpent):
+        return False
+    return event.total_usd - (event.cost_usd or 0.0) <= usd < event.total_usd

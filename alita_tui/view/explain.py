@@ -1,0 +1,280 @@
+"""Why an event happened, what it changed, what it cost: read off the events before it, claimed by nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import UnionType
+
+import msgspec
+
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import SafeText, one_line
+from alita_tui.spine.values import RunReport
+from alita_tui.view.model import BuildView, SessionView
+from alita_tui.view.trace import rows_for
+
+_LINE = 400
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """An event explained, line by line. All of it neutralised."""
+
+    seq: int
+    title: SafeText
+    """What the trace says of it, else its kind."""
+    why: tuple[SafeText, ...]
+    """From the nearest cause to the task."""
+    changed: tuple[SafeText, ...]
+    """Of the state on screen."""
+    cost: tuple[SafeText, ...]
+
+
+def explain(
+    envelopes: Sequence[Envelope], index: int, before: SessionView, after: SessionView
+) -> Explanation:
+    """The event at `index`, between the views before and after it."""
+    this = envelopes[index]
+    rows = rows_for(this)
+    kind = this.event.__struct_config__.tag
+    return Explanation(
+        seq=this.seq or 0,
+        title=rows[0].title if rows else one_line(str(kind).replace("_", " ").capitalize()),
+        why=_lines(_why(envelopes, index, after)),
+        changed=_lines(_changed(before, after)) or (SafeText("Nothing but what is recorded."),),
+        cost=_lines(_cost(envelopes, index, after)),
+    )
+
+
+def _lines(texts: Iterator[str]) -> tuple[SafeText, ...]:
+    return tuple(dict.fromkeys(one_line(text, _LINE) for text in texts if text))
+
+
+# --- why -----------------------------------------------------------------------------------
+
+
+def _why(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:
+    yield from _nearest(envelopes, index, view)
+    action = _action_of(envelopes, index)
+    if action is not None and action != index:
+        yield _said(envelopes[action], "The model chose: ")
+    if action is not None:
+        thought = _last(envelopes, action, e.ModelReplied)
+        if thought is not None and thought != index and envelopes[thought].step == envelopes[action].step:
+            yield _said(envelopes[thought], "It thought: ")
+    task = _last(envelopes, index, e.TaskSubmitted)
+    if task is not None and task != index:
+        plan = _last(envelopes, index, e.PlanProposed)
+        if plan is not None and plan > task and plan != index:
+            yield _said(envelopes[plan], "The plan: ")
+        yield _said(envelopes[task], "The task: ")
+
+
+def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:  # noqa: C901
+    """What this kind of event follows from."""
+    event = envelopes[index].event
+    match event:
+        case e.TaskSubmitted() | e.Steered() | e.QuestionAnswered() | e.Interrupted():
+            yield "You did it."
+        case e.SessionOpened(parent=str(parent)):
+            yield f"It was forked from {parent}."
+        case (
+            e.SessionOpened()
+            | e.SessionResumed()
+            | e.SessionClosed()
+            | e.LibraryLoaded()
+            | e.SandboxChecked()
+        ):
+            yield "A session begins, goes on and ends with what is there."
+        case e.BuildDrafted(attempt=attempt, author=author) if attempt > 1 or author == "person":
+            last = _last(envelopes, index - 1, e.BuildReviewed | e.BuildTested | e.RequirementsLocked)
+            yield "You edited it." if author == "person" else "The draft before did not pass."
+            if last is not None and author != "person":
+                yield _said(envelopes[last])
+        case e.ApprovalRequested(build_id=build_id):
+            build = _build(view, build_id)
+            yield "Nothing runs that you did not approve, and this build passed its checks."
+            if build is not None and build.current is not None:
+                cases = build.current.reports[-1].cases if build.current.reports else ()
+                good = sum(case.passed for case in cases)
+                yield f"{good} of {len(cases)} self-tests passed in {len(build.current.reports)} runs."
+        case e.ApprovalResolved(by=by, via=via, seen_ms=seen, scrolled_to_end=whole):
+            yield f"Decided by {by or 'the engine'} ({via})."
+            if seen:
+                yield f"It was on screen for {seen / 1000:.0f} s" + (", to its end." if whole else ".")
+        case e.ToolRegistered(approval_id=approval_id):
+            yield f"It was approved ({approval_id})."
+        case e.ToolCalled(digest=digest):
+            yield _allowed(envelopes, index, digest)
+        case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):
+            called = _where(
+                envelopes, index, lambda one: isinstance(one, e.ToolCalled) and one.call_id == call_id
+            )
+            if called is not None:
+                yield _said(envelopes[called], "It ends the call: ")
+        case e.BudgetSpent(call_id=call_id) | e.ModelFailed(call_id=call_id):
+            asked = _where(envelopes, index, lambda one: getattr(one, "call_id", "") == call_id)
+            if asked is not None:
+                yield f"It ends the model call {call_id}."
+        case e.MemoryRecalled(items=items):
+            yield from (f"{item.text} — matched: {item.why}" for item in items)
+        case e.TaskFinished(reason=reason):
+            yield reason
+        case e.ProviderFailedOver(reason=reason) | e.ProviderChanged(reason=reason):
+            yield reason
+        case _:
+            return
+
+
+def _allowed(envelopes: Sequence[Envelope], index: int, digest: str) -> str:
+    def registered(event: e.SessionEvent) -> bool:
+        return isinstance(event, e.ToolRegistered) and event.card.digest == digest
+
+    found = _where(envelopes, index, registered)
+    if found is None:
+        return f"It may run: it was in the library before, as {digest[:12]}."
+    event = envelopes[found].event
+    assert isinstance(event, e.ToolRegistered)
+    return f"It may run: {digest[:12]} was approved in this session ({event.approval_id}, event {found + 1})."
+
+
+def _action_of(envelopes: Sequence[Envelope], index: int) -> int | None:
+    """The action that an event belongs to: by its id, else the newest of the same step."""
+    event, step = envelopes[index].event, envelopes[index].step
+    if not step or isinstance(event, e.ModelReplied | e.TaskSubmitted):
+        return None
+    wanted = getattr(event, "action_id", "")
+    for place in range(index, -1, -1):
+        other = envelopes[place].event
+        if isinstance(other, e.ActionChosen) and (other.action_id == wanted if wanted else True):
+            return place if wanted or envelopes[place].step == step else None
+        if isinstance(other, e.TaskSubmitted):
+            return None
+    return None
+
+
+# --- what it changed -------------------------------------------------------------------------
+
+
+def _changed(before: SessionView, after: SessionView) -> Iterator[str]:
+    if after.phase != before.phase:
+        yield f"The agent: {before.phase} → {after.phase}."
+    if len(after.tasks) > len(before.tasks):
+        yield "A task began."
+    if after.task is not None and before.task is not None and after.task.outcome != before.task.outcome:
+        yield f"The task: {after.task.outcome or 'runs'}."
+    if after.plan != before.plan:
+        yield f"The plan has {len(after.plan)} steps." if after.plan else "The plan is put away."
+    old = {card.name: card for card in before.library}
+    for card in after.library:
+        was = old.get(card.name)
+        if was is None or was.version != card.version:
+            yield f"Library: {card.name} v{card.version} joined."
+        elif was != card:
+            failed = f", {card.failures} failed" if card.failures else ""
+            yield f"Library: {card.name} has run {_count(card.runs, 'time')}{failed}."
+    states = {build.build_id: build.state for build in before.builds}
+    for build in list(reversed(list(after.builds)))[:3]:
+        if states.get(build.build_id) != build.state:
+            since = states.get(build.build_id)
+            yield f"Build {build.name}: {f'{since} → ' if since else ''}{build.state}."
+    yield from _things(before, after)
+
+
+def _things(before: SessionView, after: SessionView) -> Iterator[str]:
+    yield from (f"Running: {name}." for call, name in after.calls if (call, name) not in before.calls)
+    yield from (
+        f"No longer running: {name}." for call, name in before.calls if (call, name) not in after.calls
+    )
+    if after.question != before.question:
+        yield "A question waits for you." if after.question else "The question is answered."
+    if after.runs != before.runs and after.runs:
+        yield f"Sandbox: {after.runs[-1].title}, {after.runs[-1].status}."
+    if after.sandbox != before.sandbox and after.sandbox:
+        yield f"Sandbox: {'ready' if after.sandbox.available else 'not there'}."
+    if after.spend.total_usd != before.spend.total_usd:
+        yield f"Spend: ${before.spend.total_usd:.4f} → ${after.spend.total_usd:.4f}."
+    if after.providers != before.providers:
+        yield from (
+            f"Model {one.model}: {one.state}." for one in after.providers if one not in before.providers
+        )
+    if len(after.trace) > len(before.trace):
+        yield f"The trace: {_count(len(after.trace) - len(before.trace), 'row')} more."
+
+
+# --- what it cost ----------------------------------------------------------------------------
+
+
+def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:
+    this = envelopes[index]
+    event = this.event
+    if index:
+        waited = (this.at - envelopes[index - 1].at).total_seconds()
+        yield f"{waited:.1f} s since the event before." if waited >= 0.05 else ""
+    if isinstance(event, e.ModelReplied):
+        usage = event.usage
+        yield f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {event.duration_ms / 1000:.1f} s."
+        yield _paid(envelopes, index, event)
+    report = getattr(event, "report", None)
+    reports = getattr(event, "reports", ())
+    for one in (report, *reports):
+        if isinstance(one, RunReport):
+            memory = f", {one.peak_memory_bytes / 2**20:.0f} MB at most" if one.peak_memory_bytes else ""
+            yield f"Sandbox: {one.duration_ms:.0f} ms{memory}."
+    if isinstance(event, e.BudgetSpent):
+        known = "no known price" if event.cost_usd is None else f"${event.cost_usd:.4f}"
+        yield f"{known}, {event.tokens:,} tokens, {event.model}."
+    if this.step:
+        yield _step_cost(envelopes, index)
+    spend = view.spend
+    yield f"The session so far: ${spend.total_usd:.4f}, {_count(spend.calls, 'model call')}."
+
+
+def _paid(envelopes: Sequence[Envelope], index: int, reply: e.ModelReplied) -> str:
+    if reply.cached:
+        return "Nothing: the very same was asked before."
+    for one in envelopes[index : index + 8]:
+        if isinstance(one.event, e.BudgetSpent) and one.event.call_id == reply.call_id:
+            cost = one.event.cost_usd
+            return "No known price." if cost is None else f"${cost:.4f}."
+    return ""
+
+
+def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
+    """What the whole step took, of which this event is a part."""
+    step = envelopes[index].step
+    first = last = index
+    while first and envelopes[first - 1].step == step:
+        first -= 1
+    while last + 1 < len(envelopes) and envelopes[last + 1].step == step:
+        last += 1
+    part = envelopes[first : last + 1]
+    usd = sum(one.event.cost_usd or 0.0 for one in part if isinstance(one.event, e.BudgetSpent))
+    calls = sum(isinstance(one.event, e.ModelReplied) for one in part)
+    seconds = (part[-1].at - part[0].at).total_seconds()
+    return f"Step {step} as a whole: ${usd:.4f}, {_count(calls, 'model call')}, {seconds:.1f} s."
+
+
+# --- looking back ----------------------------------------------------------------------------
+
+
+def _last(envelopes: Sequence[Envelope], index: int, kind: type | UnionType) -> int | None:
+    """The place of the newest event of a kind, at or before `index`."""
+    return _where(envelopes, index, lambda event: isinstance(event, kind))
+
+
+def _where(envelopes: Sequence[Envelope], index: int, fits: Callable[[e.SessionEvent], bool]) -> int | None:
+    return next((place for place in range(index, -1, -1) if fits(envelopes[place].event)), None)
+
+
+def _said(envelope: Envelope, lead: str = "") -> str:
+    rows = rows_for(envelope)
+    return f"{lead}{rows[0].title}" if rows else ""
+
+
+def _build(view: SessionView, build_id: str) -> BuildView | None:
+    return next((one for one in reversed(list(view.builds)) if one.build_id == build_id), None)
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

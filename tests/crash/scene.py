@@ -17,7 +17,7 @@ from alita_tui.config.paths import locate
 from alita_tui.llm.router import Router
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
-from alita_tui.spine.ports import Candidate, Job, Message, ModelRequest, Reply
+from alita_tui.spine.ports import Ability, Candidate, Job, Message, ModelRequest, Reply
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
 from alita_tui.wiring import House, Live, live
 
@@ -47,6 +47,7 @@ class Decider:
 
     name = "test:decider"
     recorded = False
+    abilities: frozenset[Ability] = frozenset({"tools"})
 
     def __init__(self, asks: bool) -> None:
         self.asks = asks

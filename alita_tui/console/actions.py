@@ -4,35 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 from textual.binding import Binding, BindingType
 
-
-class Action(msgspec.Struct, frozen=True):
-    """Something a person can do, and the key that does it."""
-
-    id: str
-    """`owner.name`; the owner is the screen or widget that has the binding."""
-    key: str
-    """Textual key names, separated by commas."""
-    run: str
-    """The owner's action, with its parameters."""
-    label: str
-    tooltip: str
-    palette: str = ""
-    """Name in the command palette, as `group: verb`; empty for keys that make sense in place only."""
-    live: bool = True
-    """Offered while an engine listens."""
-    replay: bool = True
-    """Offered while a recording plays."""
-    priority: bool = False
-    """Works whatever has the focus."""
-
-    @property
-    def owner(self) -> str:
-        """The first part of the id."""
-        return self.id.partition(".")[0]
-
+from alita_tui.console.action import Action
+from alita_tui.console.travel_actions import REPLAY, SESSIONS
 
 GROUPS = {
     "app": "Everywhere",
@@ -224,18 +199,7 @@ ACTIONS: tuple[Action, ...] = (
         "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False
     ),
     # Sessions and tool
-    Action("sessions.find", "slash", "find", "Search", "Search titles, tags and all that was said"),
-    Action("sessions.view", "v", "view", "Look", "Look at it as it was; nothing runs"),
-    Action("sessions.rename", "r", "rename", "Rename", "Give it another title"),
-    Action("sessions.tag", "t", "tag", "Tags", "Write its tags"),
-    Action("sessions.archive", "a", "archive", "Archive", "Out of the list, or back into it"),
-    Action("sessions.archived", "A,shift+a", "archived", "Archived", "Show the archived ones, too"),
-    Action("sessions.delete", "d", "delete", "Delete", "Delete it; u brings it back"),
-    Action("sessions.undo", "u", "undo", "Undo", "Take the last change back"),
-    Action("sessions.mark", "m,space", "mark", "Mark", "Mark it for comparing"),
-    Action("sessions.compare", "c", "compare", "Compare", "Side by side with the marked one, or its parent"),
-    Action("sessions.back", "escape", "back", "Back", "Back to the list, then to the session"),
-    Action("compare.back", "escape,q", "back", "Back", "Back to the sessions"),
+    *SESSIONS,
     Action("spend.back", "escape,q", "back", "Back", "Back to the session"),
     Action("spend.enable", "e", "enable", "Ask again", "Ask the models again that are off", replay=False),
     Action("settings.find", "slash", "filter", "Filter", "Narrow the list"),
@@ -311,88 +275,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "approval.tab_on", "right_square_bracket", "tab(1)", "Next part", "Why, code, tests, sandbox, risk"
     ),
-    # Replay
-    Action("replay.find", "slash", "find", "Find", "Search what was said and done", live=False),
-    Action("replay.find_next", "n", "find_next(1)", "Next hit", "To the next hit", live=False),
-    Action(
-        "replay.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before", live=False
-    ),
-    Action("replay.quit", "q", "leave", "Leave", "Leave the replay", live=False),
-    Action("replay.toggle", "space", "play", "Play / pause", "Play or pause", live=False),
-    Action("replay.back", "left", "back", "Back", "One event back", live=False),
-    Action("replay.forward", "right", "forward", "Forward", "One event on", live=False),
-    Action("replay.step_back", "shift+left", "step_back", "Step back", "One step back", live=False),
-    Action("replay.step_forward", "shift+right", "step_forward", "Step on", "One step on", live=False),
-    Action(
-        "replay.mark_back",
-        "left_square_bracket",
-        "mark_back",
-        "Mark before",
-        "To the mark before",
-        live=False,
-    ),
-    Action(
-        "replay.mark_forward",
-        "right_square_bracket",
-        "mark_forward",
-        "Next mark",
-        "To the next mark",
-        live=False,
-    ),
-    Action("replay.slower", "minus", "slower", "Slower", "Half the speed", live=False),
-    Action("replay.faster", "plus,equals_sign", "faster", "Faster", "Twice the speed", live=False),
-    Action("replay.first", "home", "first", "Beginning", "To the beginning", live=False),
-    Action("replay.last", "end", "last", "End", "To the end; of a running session, back to it", live=False),
-    Action(
-        "replay.break",
-        "b",
-        "stop_at",
-        "Stop at",
-        "Stop playing at error, approval, tool=NAME or cost>X",
-        live=False,
-    ),
-    Action(
-        "replay.break_back",
-        "less_than_sign",
-        "move_break(-1)",
-        "Stop before",
-        "To where such a stop was before",
-        live=False,
-    ),
-    Action(
-        "replay.break_forward",
-        "greater_than_sign",
-        "move_break(1)",
-        "Next stop",
-        "To where the next such stop is",
-        live=False,
-    ),
-    Action("replay.bookmark", "m", "bookmark", "Bookmark", "Set a bookmark here, with a note", live=False),
-    Action("replay.unmark", "M,shift+m", "unmark", "No bookmark", "Take the bookmark away", live=False),
-    Action(
-        "replay.next_bookmark",
-        "apostrophe",
-        "next_bookmark",
-        "Next bookmark",
-        "To the next bookmark, around the end",
-        live=False,
-    ),
-    Action(
-        "replay.explain", "question_mark", "explain", "Explain", "Why, what changed, what it cost", live=False
-    ),
-    Action("replay.fork", "f", "fork", "Fork", "Begin a session that goes its own way from here", live=False),
-    Action(
-        "replay.export",
-        "e",
-        "export",
-        "Export",
-        "Write the session into a file without its secrets",
-        live=False,
-    ),
-    *(
-        Action(f"replay.seek_{n}", str(n), f"seek({n})", f"{n}0 %", f"To {n}0 % of the session", live=False)
-        for n in range(10)
-    ),
+    *REPLAY,
 )
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from textual.keys import Keys
 
-from alita_tui.console.actions import ACTIONS, Action
+from alita_tui.console.action import Action
+from alita_tui.console.actions import ACTIONS
 
 _MODIFIERS = frozenset(("ctrl", "shift", "alt", "meta", "super", "hyper"))
 _NAMED = frozenset(key.value for key in Keys)

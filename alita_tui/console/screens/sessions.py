@@ -174,8 +174,11 @@ class SessionsScreen(ModalScreen[Switch | None]):
 
     def _hint(self) -> None:
         names = ("find", "view", "compare", "mark", "rename", "tag", "archive", "delete", "undo", "archived")
-        words = (f"{key_of(f'sessions.{name}', self._keys)} {name}" for name in names)
-        self.query_one("#said", Plain).update(" · ".join(words))
+        words = [f"{key_of(f'sessions.{name}', self._keys)} {name}" for name in names]
+        said = self.query_one("#said", Plain)
+        while len(" · ".join(words)) > max(said.size.width - 2, 20):
+            words.pop()
+        said.update(" · ".join(words))
 
     @property
     def _option_id(self) -> str | None:

@@ -46,6 +46,7 @@ class Decider:
     """Meets `Model`: looks for a tool, has it built, runs it, asks once, answers."""
 
     name = "test:decider"
+    abilities = frozenset({"tools"})
     recorded = False
     abilities: frozenset[Ability] = frozenset({"tools"})
 

@@ -595,7 +595,12 @@ class Live:
         if self.bus.history:
             restored = self._file.restored
             await asyncio.to_thread(self._settle_again)
-            await self.bus.emit(e.SessionResumed(restored=restored.events, note=restored.note))
+            strange = sum(
+                isinstance(one.event, e.UnknownEvent) and one.event.raw != "" for one in self.bus.history
+            )
+            unread = f"{strange} of them cannot be read by this version" if strange else ""
+            note = "; ".join(filter(None, (unread, restored.note)))
+            await self.bus.emit(e.SessionResumed(restored=restored.events, note=note))
         else:
             opened = e.SessionOpened(
                 model=self._models.name, recorded=self._models.recorded, version=__version__

@@ -28,6 +28,8 @@ SCHEMA_VERSION = 1
 ABOUT = "store"
 """Table with the one document that says what the file is."""
 
+TORN = "the last record was cut off before it was complete"
+
 Tables = dict[str, dict[str, Json]]
 Operation = tuple[str, str, str, Json]
 """`(put | del | gen, table, document id, document)`."""
@@ -231,10 +233,10 @@ def _follow(snapshot: Snapshot, path: Path, raw: bytes) -> None:
         else:
             apply(snapshot.tables, done)
     if bad:
-        snapshot.problems.append(f"{bad} damaged record(s) in the journal of {path.name} were left out")
+        snapshot.problems.append(f"the journal of {path.name} was damaged")
         snapshot.damaged.append(journal_of(path))
     if end < len(raw) and start == 0:
-        snapshot.problems.append("the last record was cut off before it was complete")
+        snapshot.problems.append(TORN)
         bad += 1
     snapshot.discarded += bad
     snapshot.end = max(end, start)

@@ -23,7 +23,7 @@ from alita_tui.store import disk, reading
 from alita_tui.store.forking import forked
 from alita_tui.store.lock import is_open
 from alita_tui.store.log import LogStorage
-from alita_tui.store.reading import Restored
+from alita_tui.store.reading import TORN, Restored
 from alita_tui.store.summaries import SessionSummary, summarise
 from alita_tui.store.trash import Trash
 
@@ -39,7 +39,8 @@ class SessionFile:
     Meets `Recorder`. Opening and closing block; both belong in a thread.
     """
 
-    def __init__(self, log: LogStorage[Envelope], path: Path) -> None:
+    def __init__(self, log: LogStorage[Envelope], path: Path, *, begun: bool = False) -> None:
+        """`begun`: it is known to have had events, if only one."""
         self.path = path
         self._log = log
         meta = log.tables.get("meta", {}).get("1")
@@ -48,13 +49,15 @@ class SessionFile:
         if self._begun:
             self.session_id = self._begun[0].session_id
         self.session_id = self.session_id or path.stem
-        missing = log.last - log.count
-        found = log.restored
-        self.restored = Restored(
-            events=log.count,
-            discarded=max(found.discarded, missing),
-            note=found.note or (f"{missing} record(s) are missing" if missing else ""),
-        )
+        missing, found = log.last - log.count, log.restored
+        lost = max(found.discarded, missing)
+        told = f"{'' if missing else 'at least '}{lost} record{'s' if lost > 1 else ''} could not be restored"
+        notes = [
+            told if lost and found.note != TORN else "",
+            found.note,
+            "its journal is missing" if begun and not log.count else "",
+        ]
+        self.restored = Restored(events=log.count, discarded=lost, note="; ".join(filter(None, notes)))
         """What opening gave back, and what it could not."""
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="session-writer")
 
@@ -78,10 +81,15 @@ class SessionFile:
         """
         if not _exists(path):
             raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
-        if not readonly and not _ours(path):
+        try:
+            ours = readonly or _ours(path)
+        except OSError as error:
+            raise disk.store_error("opened", path, error) from error
+        if not ours:
             raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
+        alone = not reading.journal_of(path).exists()
         log = LogStorage(path, "events", _envelope, mode="readonly" if readonly else "exclusive")
-        return cls(log, path)
+        return cls(log, path, begun=alone)
 
     @property
     def last_seq(self) -> int:

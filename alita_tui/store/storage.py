@@ -51,6 +51,8 @@ class JournalStorage(Storage):
         self._now = Snapshot()
         self.restored = self._now.restored
         """What opening gave back."""
+        self._signature = 0
+        """Bytes of the journal's first line while there is no other."""
         self._doubtful = False  # True when what is on disk may be less than what is in memory
         if mode == "exclusive":
             self._fd = self._lock()
@@ -59,6 +61,9 @@ class JournalStorage(Storage):
         except BaseException:
             self._unlock()
             raise
+        if mode == "exclusive" and self._now.end == 0:
+            with suppress(OSError):  # it only tells others who has the file
+                self._sign()
 
     # --- what TinyDB asks for
 
@@ -85,7 +90,7 @@ class JournalStorage(Storage):
             return
         with self.writing():
             try:
-                if self._now.end or self._now.json_at[2] == 0 or self._doubtful:
+                if self._now.end > self._signature or self._now.json_at[2] == 0 or self._doubtful:
                     self.checkpoint()
                 if self.mode == "exclusive":
                     with suppress(OSError):
@@ -136,7 +141,7 @@ class JournalStorage(Storage):
             done = list(operations)
             data = b"".join(map(line, done))
             if self._now.end == 0:
-                data = line(("gen", str(self._now.generation), str(os.getpid()), None)) + data
+                data = self._first_line() + data
             try:
                 disk.write_all(self._fd, data, self._now.end)
                 if barrier:
@@ -145,6 +150,7 @@ class JournalStorage(Storage):
                 self._cut()
                 raise disk.store_error("saved", self.path, error) from error
             self._now.end += len(data)
+            self._signature = 0
             self._keep(done, data, barrier)
             if self._now.end > max(self._fold_at, self._now.json_at[2]):
                 self._fold()
@@ -175,6 +181,16 @@ class JournalStorage(Storage):
         self.restored = self._now.restored
         if self.mode == "exclusive":
             self._repair()
+
+    def _first_line(self) -> bytes:
+        """Which checkpoint the journal builds upon, and who writes it."""
+        return line(("gen", str(self._now.generation), str(os.getpid()), None))
+
+    def _sign(self) -> None:
+        assert self._fd is not None
+        data = self._first_line()
+        disk.write_all(self._fd, data, 0)
+        self._now.end = self._now.size = self._signature = len(data)
 
     def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
         """Take in what is in the journal now as `data`."""

@@ -63,9 +63,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ActionChosen(action=action, arguments=arguments):
             return row("action", _action(action, arguments), _json(arguments))
         case e.SessionResumed(restored=restored, note=note):
-            return row(
-                "session", f"Restored {_count(restored, 'event')}", note, tone="warn" if note else "muted"
-            )
+            told = f"Restored {_count(restored, 'event')}"
+            return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
         case e.TaskSubmitted(text=text):
             return row("task", text, text)
         case e.PlanProposed(steps=steps, recipe=recipe):

@@ -5,7 +5,7 @@ Wire format: https://platform.openai.com/docs/api-reference/chat-streaming
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ class OpenAIModel(RemoteModel):
         # gateway; sent to another server they would tell it what it must not know.
         client.organization = client.project = None
         client._custom_headers = {}
+        decoder = client._make_sse_decoder
+        client._make_sse_decoder = lambda: _Dispatched(decoder())
         return client
 
     async def _stream(self, request: ModelRequest, draft: ReplyDraft) -> AsyncGenerator[Delta, None]:
@@ -40,6 +42,18 @@ class OpenAIModel(RemoteModel):
                 draft.events += 1
                 for delta in reading.take(chunk):
                     yield delta
+
+
+class _Dispatched:
+    """Leaves out events without data: by the standard they are none (HTML, 9.2.6), which the SDK passes over."""
+
+    def __init__(self, decoder: Any) -> None:
+        self._decoder = decoder
+
+    async def aiter_bytes(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[Any]:
+        async for event in self._decoder.aiter_bytes(pieces):
+            if event.data:
+                yield event
 
 
 class _Reading:

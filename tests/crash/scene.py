@@ -17,7 +17,8 @@ from alita_tui.config.paths import locate
 from alita_tui.llm.router import Router
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
-from alita_tui.spine.ports import Ability, Candidate, Job, Message, ModelRequest, Reply
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports import Candidate, Job, Message, ModelRequest, Reply
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
 from alita_tui.wiring import House, Live, live
 
@@ -48,7 +49,6 @@ class Decider:
     name = "test:decider"
     abilities = frozenset({"tools"})
     recorded = False
-    abilities: frozenset[Ability] = frozenset({"tools"})
 
     def __init__(self, asks: bool) -> None:
         self.asks = asks
@@ -63,11 +63,16 @@ class Decider:
         return
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Reply]:
-        name, arguments = (
-            ("submit_tool", DRAFT) if request.role == "toolsmith" else _next(request.messages, self.asks)
-        )
-        call = ToolRequest(call_id=f"c{len(request.messages)}", name=name, arguments=arguments)
         usage = Usage(input_tokens=1000, output_tokens=100)
+        match request.role:
+            case "orchestrator":
+                name, arguments = _next(request.messages, self.asks)
+            case "toolsmith":
+                name, arguments = "submit_tool", DRAFT
+            case _:
+                yield Reply(model=self.name, text="Nothing to say.", stop="end_turn", usage=usage)
+                return
+        call = ToolRequest(call_id=f"c{len(request.messages)}", name=name, arguments=arguments)
         yield Reply(model=self.name, text=f"next: {name}", requests=(call,), stop="tool_use", usage=usage)
 
 
@@ -121,6 +126,8 @@ class StandIn:
     async def run(self, job: Job, on_output: Any, progress: Any) -> RunReport:
         if job.what == "test":
             return PASSED
+        if not job.digest:
+            raise SandboxUnavailable("Only what is approved runs here.")  # a gate says that it could not look
         self._diary.note("ran", job.run_id, job.arguments["x"])
         on_output("stdout", "doubling\n")
         return RunReport(status="ok", exit_code=0, result=2 * job.arguments["x"])

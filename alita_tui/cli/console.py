@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.inventory import Inventory
     from alita_tui.spine.values import ToolRecord
+    from alita_tui.view.habits import Habits
     from alita_tui.wiring import House, Live
 
 
@@ -128,6 +129,13 @@ class HouseCatalog(HouseKeeper):
 
         found = await asyncio.to_thread(lambda: self._house.spend_book("").days())
         return tuple(DayLine(day=day, usd=spent.usd, tokens=spent.tokens) for day, spent in found.items())
+
+    async def habits(self) -> Habits:
+        """See `Catalog.habits`."""
+        from alita_tui.view.habits import Look, habits
+
+        entries = await asyncio.to_thread(self._house.audit.entries)
+        return habits([Look(one.seen_ms, one.scrolled_to_end) for one in entries if one.via == "console"])
 
     async def prices(self) -> str:
         """See `Catalog.prices`."""

@@ -148,7 +148,7 @@ class ConsoleSettings(Value, frozen=True):
     mouse: bool = True
     """Whether the mouse is used; without it the terminal selects text itself."""
     bell: bool = True
-    """Whether an approval rings the bell while the terminal is in the background."""
+    """Whether a build that waits rings, notifies and sets the title while the terminal is in the background."""
     reduced_motion: bool = False
     """No spinners and no animations."""
 

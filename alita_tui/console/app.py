@@ -16,6 +16,7 @@ from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.attention import Attention
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
 from alita_tui.console.screens.session import SessionScreen
@@ -92,7 +93,7 @@ class AlitaApp(Travelling):
         self._upkeep = upkeep
         self._options = options
         self._pressed = 0.0
-        self._rung: set[str] = set()
+        self._attention = Attention(self._write)
         loaded = themes.load(options.builtin_themes, options.user_themes)
         self._theme_problems = [str(problem) for problem in loaded.problems]
         self._theme_names = tuple(theme.name for theme in loaded.themes)
@@ -131,6 +132,7 @@ class AlitaApp(Travelling):
     def on_mount(self) -> None:
         """Begin to read the stream."""
         self.set_keymap(self._keys)
+        self.watch(self, "app_focus", self._terminal_focus, init=False)
         on_ending(self._leave)
         if self._playback is not None and self.main.bar is not None:
             self._stage.jump(self._playback.view)
@@ -142,8 +144,17 @@ class AlitaApp(Travelling):
                 self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
 
     def on_unmount(self) -> None:
-        """Give the signals back."""
+        """Give the signals and the terminal's title back."""
+        self._attention.seen()
         release()
+
+    def _terminal_focus(self, focused: bool) -> None:
+        if focused:
+            self._attention.seen()
+
+    def _write(self, text: str) -> None:
+        if self._driver is not None:
+            self._driver.write(text)
 
     def _leave(self, code: int) -> None:
         self.exit(return_code=code)
@@ -173,11 +184,11 @@ class AlitaApp(Travelling):
             self._review.advance(message.view)
         elif self._sheet is not None:
             self._sheet.advance(message.view)
-        for build in pending(message.view):
-            if build.approval_id not in self._rung and not self.replaying:
-                self._rung.add(build.approval_id)
-                if self._options.bell and not self.app_focus:
-                    self.bell()
+        if not self.replaying:
+            away = self._options.bell and not self.app_focus
+            for build in pending(message.view):
+                said = f"{build.name} v{build.version} waits for your verdict"
+                self._attention.call(build.approval_id, said, away=away)
 
     def on_replay_bar_jumped(self, message: ReplayBar.Jumped) -> None:
         """The player went to another place."""
@@ -217,8 +228,19 @@ class AlitaApp(Travelling):
             return
         if pending(self.main.view):
             self.push_screen(ApprovalScreen(self.main.view))
+            self._look_back()
         else:
             self.notify("No build waits for a verdict.", markup=False, timeout=3)
+
+    @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
+    async def _look_back(self) -> None:
+        """Tell the person how the last verdicts were given."""
+        try:
+            habits = await self._catalog.habits()
+        except AlitaError:
+            return  # what cannot be read is said where it matters
+        if self._review is not None:
+            self._review.remind(habits)
 
     # --- around the session ---------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from alita_tui.console.keeping import SessionKeeper
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.values import ToolRecord
+from alita_tui.view.habits import Habits
 
 if TYPE_CHECKING:
     from alita_tui.console.screens.setup import SetupScreen
@@ -69,6 +70,9 @@ class Catalog(SessionKeeper, Protocol):
     async def wizard(self) -> SetupScreen:
         """The wizard for provider, model and key; it keeps what is chosen."""
 
+    async def habits(self) -> Habits:
+        """How the newest verdicts on this machine were given."""
+
     async def suggestions(self) -> tuple[str, ...]:
         """Tasks to offer in an empty session."""
 
@@ -107,6 +111,6 @@ class ConsoleOptions(msgspec.Struct, frozen=True):
     reduced_motion: bool = False
     """No spinner turns and no cursor blinks."""
     bell: bool = True
-    """Ring when a build waits and the terminal is not in front."""
+    """Call the person when a build waits and the terminal is not in front."""
     clock: Clock = lambda: datetime.now(UTC)
     """For how long ago something was."""

@@ -85,6 +85,11 @@ class Desk:
         verdict = Verdict(command=msgspec.to_builtins(whole), by=by, at=self._clock().isoformat())
         if not self._put(build.approval_id, verdict):
             raise UsageError(_decided_before(build, self.verdict(build.approval_id)))
+        # It may have been decided and its note taken since it was found to wait.
+        first = self._resolved(self._shelf.find(build.session_id), build.approval_id)
+        if first is not None and (first.by, first.verdict) != (by, command.verdict):
+            self.taken(build.approval_id)
+            raise UsageError(_was(first))
         return msgspec.structs.replace(build, verdict=command.verdict)
 
     def claim(self, command: ResolveApproval, by: str) -> Verdict:
@@ -150,17 +155,21 @@ class Desk:
     def _past(self, wanted: str) -> str:
         """Who decided on a build that does not wait any more; empty when there is no such build."""
         for summary in self._shelf.list() if wanted else ():
-            session = SessionFile.open(Path(summary.path), readonly=True)
-            try:
-                for envelope in session.envelopes():
-                    event = envelope.event
-                    if isinstance(event, ApprovalResolved) and wanted in (event.approval_id, event.build_id):
-                        return (
-                            f"{event.approval_id} was {event.verdict} by {event.by or 'the engine'} before."
-                        )
-            finally:
-                session.close()
+            if (found := self._resolved(Path(summary.path), wanted)) is not None:
+                return _was(found)
         return ""
+
+    def _resolved(self, path: Path, wanted: str) -> ApprovalResolved | None:
+        """The verdict that a session has on record for an approval or a build."""
+        session = SessionFile.open(path, readonly=True)
+        try:
+            for envelope in session.envelopes():
+                event = envelope.event
+                if isinstance(event, ApprovalResolved) and wanted in (event.approval_id, event.build_id):
+                    return event
+        finally:
+            session.close()
+        return None
 
     def _put(self, approval_id: str, verdict: Verdict) -> bool:
         """Write a verdict; False where there is one already."""
@@ -182,6 +191,10 @@ class Desk:
             return False
         except OSError as error:
             raise disk.store_error("saved", path, error) from error
+
+
+def _was(verdict: ApprovalResolved) -> str:
+    return f"{verdict.approval_id} was {verdict.verdict} by {verdict.by or 'the engine'} before."
 
 
 def _decided_before(build: ParkedBuild, first: Verdict | None) -> str:

@@ -28,6 +28,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
+from alita_tui.view.habits import Habits
 
 
 async def shown(pilot, widget: type[Widget]) -> None:
@@ -61,6 +62,9 @@ class House(Catalog):
 
     async def save_theme(self, name: str) -> None:
         self.kept.append(name)
+
+    async def habits(self) -> Habits:
+        return Habits()
 
     async def suggestions(self) -> tuple[str, ...]:
         return self.suggested

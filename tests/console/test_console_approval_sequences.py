@@ -105,7 +105,7 @@ class Bare(ApprovalScreen):
 
     @property
     def panes(self) -> Any:
-        code = SimpleNamespace(unread=self.lines, read=not self.lines)
+        code = SimpleNamespace(unread=self.lines, read=not self.lines, lines=27)
         nothing = lambda *_: None  # noqa: E731
         return SimpleNamespace(code=code, present=nothing, focus_sheet=nothing, withhold=nothing)
 

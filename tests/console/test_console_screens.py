@@ -26,6 +26,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, EnableModel, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.values import RunReport, ToolRecord, Usage
+from alita_tui.view.habits import Habits
 from alita_tui.view.queries import pending
 
 CHANGED: list[tuple[str, str]] = []
@@ -70,6 +71,9 @@ class Catalog(Keeper):
 
     async def days(self) -> tuple[DayLine, ...]:
         return tuple(DayLine(f"2026-11-{n:02}", 0.4 * (n % 5) + 0.02, 9000 * n) for n in range(12, 21))
+
+    async def habits(self) -> Habits:
+        return Habits(verdicts=20, median_seconds=2.1, read_share=0.35)
 
     async def prices(self) -> str:
         return "prices: genai-prices 1.0, newest change 2026-11-09"

@@ -24,6 +24,7 @@ from alita_tui.console.widgets.build_head import BuildHead
 from alita_tui.console.widgets.build_panes import BuildPanes, bases_of
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.console.widgets.verdict import DECIDING, Choice, VerdictBar
+from alita_tui.view.habits import Habits
 from alita_tui.view.model import BuildView, SessionView
 from alita_tui.view.queries import pending
 
@@ -61,6 +62,7 @@ class ApprovalScreen(DecidingScreen):
         self._view = view
         self._wanted = approval_id
         self._now = now
+        self._habits = Habits()
 
     def compose(self) -> ComposeResult:
         """Head, evidence and code, verdict."""
@@ -71,6 +73,7 @@ class ApprovalScreen(DecidingScreen):
 
     def on_mount(self) -> None:
         """Show the build; from here on a person can see it."""
+        self.panes.remind(self._habits)
         self.on_resize()
         first = next(iter(self.queue), None)
         self._present(next((one for one in self.queue if one.approval_id == self._wanted), first))
@@ -128,6 +131,12 @@ class ApprovalScreen(DecidingScreen):
             self.bar.say_about(self._review, unread, keys.get("approve", ""), self._clock())
         else:
             self.bar.say(*settled(self._view, self._review.build))
+
+    def remind(self, habits: Habits) -> None:
+        """Show how the person has been deciding."""
+        self._habits = habits
+        if self.is_mounted:
+            self.panes.remind(habits)
 
     def _present(self, build: BuildView | None) -> None:
         attempt = presented(build) if build else None

@@ -15,6 +15,7 @@ from alita_tui.console.widgets.build_panes import BuildPanes
 from alita_tui.console.widgets.verdict import DIGEST, NAME, VERDICTS, Button, VerdictBar
 from alita_tui.spine.commands import ResolveApproval, Verdict
 from alita_tui.spine.values import Lasting, ToolDraft
+from alita_tui.view.habits import too_fast
 from alita_tui.view.model import BuildView
 
 _BANNED = {NAME: "name", DIGEST: "digest"}
@@ -201,4 +202,13 @@ class DecidingScreen(GuardedScreen):
         self._decided.add(review.build.approval_id)
         command = review.command(verdict, self._clock(), read=self.panes.code.read, **said)
         self.app.post_message(self.Decided(command))
+        lines = self.panes.code.lines
+        if verdict == "approved" and too_fast(lines, command.seen_ms):
+            seconds = command.seen_ms / 1000
+            self.notify(
+                f"{lines} lines in {seconds:.1f} s: that is faster than one can read. What you need not read, "
+                "a rule of the policy can decide.",
+                severity="warning",
+                markup=False,
+            )
         self.go_on()

@@ -12,6 +12,7 @@ from alita_tui.console.widgets.build_head import PartTabs, Tab
 from alita_tui.console.widgets.code import Base, CodeView
 from alita_tui.console.widgets.evidence import PARTS, Evidence, Part
 from alita_tui.spine.values import SandboxStatus
+from alita_tui.view.habits import Habits
 from alita_tui.view.model import Attempt, BuildView
 
 BESIDE = 130
@@ -107,6 +108,12 @@ class BuildPanes(Container):
         """The diff below each other, or side by side."""
         self.code.toggle_split()
         self._name_code()
+
+    def remind(self, habits: Habits) -> None:
+        """Show how the person has been deciding."""
+        self.evidence.habits = habits
+        self._draw_evidence()
+        self.show_tab(self._tab)
 
     def withhold(self, items: frozenset[str]) -> None:
         """Show what an approval without these capabilities means."""

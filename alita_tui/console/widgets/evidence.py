@@ -17,6 +17,7 @@ from alita_tui.console.widgets.testlog import tests
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
+from alita_tui.view.habits import Habits
 from alita_tui.view.model import Attempt, BuildView
 
 Part = Literal[
@@ -194,6 +195,13 @@ def grant(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) ->
     return rows
 
 
+def you(habits: Habits) -> list[Row]:
+    """How the person has been deciding, where there is enough to say so."""
+    if not habits.said:
+        return []
+    return [BLANK, *heading("You"), fact("so far", ((habits.said, "warn" if habits.hasty else "muted"),))]
+
+
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
@@ -205,6 +213,8 @@ class Evidence(Sheet):
         super().__init__(id=id)
         self.whole_log = False
         """Whether the whole test log is shown."""
+        self.habits = Habits()
+        """How the person has been deciding."""
         self.withheld: frozenset[str] = frozenset()
         """What is not to be granted, in words of `Capabilities.items`."""
         self.serious = False
@@ -224,7 +234,7 @@ class Evidence(Sheet):
             "review": lambda: review(attempt),
             "tests": lambda: tests(attempt, log=self.whole_log),
             "sandbox": lambda: sandbox(attempt, status),
-            "grant": lambda: grant(build, attempt, self.withheld),
+            "grant": lambda: [*grant(build, attempt, self.withheld), *you(self.habits)],
         }
         self.serious = serious(build, attempt, self.withheld)
         rows: list[Row] = []

@@ -1,0 +1,42 @@
+"""Calls a person whose terminal is not in front: bell, desktop notification, the window's title.
+
+OSC 9 (iTerm2, Windows Terminal, kitty and others) and OSC 777 (urxvt, foot, VTE) are passed over by a
+terminal that does not know them; the title is put on xterm's stack (XTWINOPS 22 and 23) and taken off again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from alita_tui.spine.text import one_line
+
+_BELL = "\a"
+_PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
+
+
+class Attention:
+    """Writes to a terminal; says a thing once."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._called: set[str] = set()
+        self._titled = False
+
+    def call(self, key: str, text: str, *, away: bool) -> None:
+        """Tell of something, once for a key. Nothing is written where the person is looking anyway."""
+        if key in self._called:
+            return
+        self._called.add(key)
+        if not away:
+            return
+        # A semicolon would end a field of OSC 777; controls are taken out by `one_line`.
+        said = one_line(text, 120).replace(";", ",")
+        title = f"{'' if self._titled else _PUSH_TITLE}\x1b]2;● {said}{_BELL}"
+        self._write(f"{_BELL}\x1b]9;alita: {said}{_BELL}\x1b]777;notify;alita;{said}{_BELL}{title}")
+        self._titled = True
+
+    def seen(self) -> None:
+        """The person is back: the title is what it was."""
+        if self._titled:
+            self._titled = False
+            self._write(_POP_TITLE)

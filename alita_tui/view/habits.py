@@ -1,0 +1,63 @@
+"""How a person has been deciding, from what the audit log has of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+import msgspec
+
+_NEWEST = 20
+_SECONDS_A_LINE = 0.25
+"""A line of code read faster than this was looked at, not read: skimming is about four lines a second."""
+
+
+class Look(msgspec.Struct, frozen=True):
+    """One verdict given on screen."""
+
+    seen_ms: float
+    read: bool
+    """Whether the end of the code was on screen."""
+
+
+class Habits(msgspec.Struct, frozen=True):
+    """The newest verdicts together."""
+
+    verdicts: int = 0
+    median_seconds: float = 0.0
+    read_share: float = 0.0
+    """Of those, how many were read to the end; 0 to 1."""
+
+    @property
+    def said(self) -> str:
+        """In one line; empty where there is nothing to say yet."""
+        if self.verdicts < 3:
+            return ""
+        took = (
+            f"{self.median_seconds:.1f} s"
+            if self.median_seconds < 60
+            else f"{self.median_seconds / 60:.0f} min"
+        )
+        return f"last {self.verdicts} verdicts: median {took}, {self.read_share:.0%} read to the end"
+
+    @property
+    def hasty(self) -> bool:
+        """True where verdicts come faster, or with less read, than anyone can judge by."""
+        return self.verdicts >= 3 and (self.median_seconds < 3 or self.read_share < 0.5)
+
+
+def habits(looks: Sequence[Look]) -> Habits:
+    """What the newest verdicts, given oldest first, have in common."""
+    newest = looks[-_NEWEST:]
+    if not newest:
+        return Habits()
+    return Habits(
+        verdicts=len(newest),
+        median_seconds=median(one.seen_ms for one in newest) / 1000,
+        read_share=sum(one.read for one in newest) / len(newest),
+    )
+
+
+def too_fast(lines: int, seen_ms: float) -> bool:
+    """Whether nobody reads so many lines of code in that time."""
+    return seen_ms / 1000 < lines * _SECONDS_A_LINE

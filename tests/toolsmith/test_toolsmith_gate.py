@@ -1,0 +1,138 @@
+"""Where a build waits: one verdict counts, whichever shell it came from, and the other is told."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+import streams
+
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.errors import UsageError
+from alita_tui.store.desk import Desk
+from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.toolsmith.gate import Decision, Gate
+
+SESSION = "20261120-093000-aaaa"
+
+
+class Room:
+    """A session that asks, and the desk that all shells share."""
+
+    def __init__(self, folder: Path) -> None:
+        self.shelf = SessionShelf(folder / "sessions")
+        self.desk = Desk(folder / "desk", self.shelf)
+        self.file = SessionFile.create(self.shelf.path(SESSION), SESSION)
+        self.settled: list[Decision] = []
+
+    async def open(self) -> e.ApprovalRequested:
+        """Everything up to the request, which the gate itself puts on record."""
+        *before, asked = streams.waiting()
+        for one in before:
+            if one.durable:
+                await self.file.record(msgspec.structs.replace(one, session_id=SESSION), barrier=False)
+        self.bus = Bus(SESSION, self.file, lambda: datetime.now(UTC), history=self.file.envelopes())
+        self.gate = Gate(self.bus, self.desk, me="me", parks=False, settled=self._settle)
+        assert isinstance(asked.event, e.ApprovalRequested)
+        return asked.event
+
+    def _settle(self, request: e.ApprovalRequested, decision: Decision) -> None:
+        self.settled.append(decision)
+        self.desk.taken(request.approval_id)
+
+    def said(self, kind: type) -> list[e.SessionEvent]:
+        return [one.event for one in self.bus.history if isinstance(one.event, kind)]
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    return Room(tmp_path)
+
+
+def verdict(asked: e.ApprovalRequested, what: str, via: str = "console") -> ResolveApproval:
+    return msgspec.convert(
+        {
+            "approval_id": asked.approval_id,
+            "digest": asked.digest,
+            "verdict": what,
+            "reason": "r",
+            "via": via,
+        },
+        ResolveApproval,
+    )
+
+
+async def waiting(room: Room, asked: e.ApprovalRequested) -> asyncio.Task[Decision]:
+    """The gate waits, its request on record."""
+    news = room.bus.subscribe()
+    asking = asyncio.create_task(room.gate.ask(asked))
+    async for envelope in news:
+        if isinstance(envelope.event, e.ApprovalRequested):
+            break
+    news.close()
+    return asking
+
+
+async def test_another_shell_that_was_first_stands_and_the_console_is_told(room: Room) -> None:
+    asked = await room.open()
+    asking = await waiting(room, asked)
+    room.desk.leave(asked.approval_id, verdict(asked, "rejected", "cli"), "ada")
+    assert room.gate.resolve(verdict(asked, "approved")) == "", "nobody had looked at the desk yet"
+    decision = await asking
+    assert (decision.by, decision.command.verdict) == ("ada", "rejected")
+    (told,) = room.said(e.NoticeRaised)
+    assert isinstance(told, e.NoticeRaised)
+    assert "rejected by ada in another shell first" in told.text
+    assert "your verdict (approved) changed nothing" in told.text
+    assert [one.command.verdict for one in room.settled] == ["rejected"]
+
+
+async def test_the_console_that_was_first_stands_and_the_other_shell_is_told(room: Room) -> None:
+    asked = await room.open()
+    asking = await waiting(room, asked)
+    room.gate.resolve(verdict(asked, "approved"))
+    assert (await asking).by == "me"
+    with pytest.raises(UsageError, match="was approved by me before"):
+        room.desk.leave(asked.approval_id, verdict(asked, "rejected", "cli"), "ada")
+    assert not room.said(e.NoticeRaised)
+    assert room.desk.verdict(asked.approval_id) is None
+
+
+async def test_a_doubled_or_late_verdict_changes_nothing_and_says_so(room: Room) -> None:
+    asked = await room.open()
+    asking = await waiting(room, asked)
+    assert room.gate.resolve(verdict(asked, "approved")) == ""
+    assert "decided already" in room.gate.resolve(verdict(asked, "rejected"))
+    await asking
+    assert "no longer waits" in room.gate.resolve(verdict(asked, "rejected"))
+    assert [one.verdict for one in room.said(e.ApprovalResolved) if isinstance(one, e.ApprovalResolved)] == [
+        "approved"
+    ]
+    assert len(room.settled) == 1
+
+
+async def test_verdicts_of_many_shells_at_once_leave_one(room: Room) -> None:
+    asked = await room.open()
+    asking = await waiting(room, asked)
+    refused = 0
+
+    async def leave(number: int) -> None:
+        nonlocal refused
+        try:
+            what = "approved" if number % 2 else "rejected"
+            await asyncio.to_thread(
+                room.desk.leave, asked.approval_id, verdict(asked, what, "cli"), f"shell {number}"
+            )
+        except UsageError:
+            refused += 1
+
+    await asyncio.gather(*(leave(number) for number in range(8)))
+    decision = await asking
+    assert refused == 7
+    assert decision.by.startswith("shell ")
+    assert len(room.said(e.ApprovalResolved)) == 1

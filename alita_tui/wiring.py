@@ -670,22 +670,16 @@ class Live:
     async def _brokered(self, answered: e.BrokerAnswered) -> None:
         await self.bus.emit(answered, span=answered.call_id)
 
-    def _settled(self, request: e.ApprovalRequested, decision: Decision) -> None:
+    def _settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
         """A verdict is on record in the session: enter it in the audit, clear the desk."""
-        command = decision.command
-        self._house.audit.append(
-            who=decision.by,
-            verdict=command.verdict,
-            digest=request.digest,
-            name=request.name,
-            version=request.version,
-            session_id=self.session_id,
-            approval_id=request.approval_id,
-            reason=command.reason,
-            seen_ms=command.seen_ms,
-            scrolled_to_end=command.scrolled_to_end,
-            via=command.via,
-        )
+        from alita_tui.view.queries import build_of
+        from alita_tui.view.seen import evidence
+
+        ours = [one for one in self.bus.history if getattr(one.event, "build_id", "") == request.build_id]
+        verdicts = (one.event for one in reversed(ours) if isinstance(one.event, e.ApprovalResolved))
+        verdict = next(one for one in verdicts if one.approval_id == request.approval_id)
+        made = build_of(ours, request.build_id)
+        self._house.audit.enter(self.session_id, request, verdict, evidence(made) if made else ())
         with suppress(StoreError):  # what is left of it goes when the session is taken up
             self._house.desk.taken(request.approval_id)
 

@@ -52,7 +52,7 @@ def root(
 
 def _commands() -> None:
     """Hang the commands on the tree; each module imports what it needs when it is called."""
-    from alita_tui.cli import builds, machine, models, sandbox, sessions, shelf, tasks, tools
+    from alita_tui.cli import audit, builds, machine, models, sandbox, sessions, shelf, tasks, tools
 
     app.command("run")(tasks.run)
     app.command("resume")(tasks.resume)
@@ -61,6 +61,7 @@ def _commands() -> None:
     app.command("doctor")(machine.doctor)
     app.command("setup")(machine.setup)
     app.add_typer(builds.app, name="builds")
+    app.add_typer(audit.app, name="audit")
     app.add_typer(tools.app, name="tools")
     for tends in (
         shelf.search,

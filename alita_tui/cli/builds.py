@@ -200,13 +200,13 @@ def ban(
 
 def _folded(desk: Desk, build: str) -> BuildView:
     """All that is known of a build that waits."""
-    import msgspec
+    from alita_tui.view.queries import build_of
 
-    from alita_tui.view.fold import fold_all
-
-    _, envelopes = desk.show(build)
-    view = fold_all(msgspec.structs.replace(one, seq=n) for n, one in enumerate(envelopes, 1))
-    return view.builds[-1]
+    parked, envelopes = desk.show(build)
+    made = build_of(envelopes, parked.build_id)
+    if made is None or not made.attempts:
+        raise UsageError(f"The record of {parked.name} v{parked.version} is damaged.")
+    return made
 
 
 def _narrowed(made: BuildView, without: list[str] | None) -> Capabilities | None:

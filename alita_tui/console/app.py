@@ -16,9 +16,9 @@ from textual.worker import Worker, WorkerState
 
 from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.attention import Attention
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
+from alita_tui.console.reviewing import Reviewing
 from alita_tui.console.screens.session import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
@@ -27,14 +27,12 @@ from alita_tui.spine.commands import EnableModel
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import CommandSink, EventSource
 from alita_tui.spine.text import one_line
-from alita_tui.view.queries import pending
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
     from textual.command import Provider
 
     from alita_tui.console.player import Player, Tape
-    from alita_tui.console.screens.approval import ApprovalScreen
     from alita_tui.console.screens.sandbox import SandboxScreen
     from alita_tui.console.screens.setup import SetupScreen
     from alita_tui.console.screens.spend import SpendScreen
@@ -55,7 +53,7 @@ _OVER = ("spend", "settings", "setup", "sandbox")
 """Actions that open something over the session."""
 
 
-class AlitaApp(Travelling):
+class AlitaApp(Reviewing, Travelling):
     """One session on screen, live or replayed."""
 
     TITLE = "alita"
@@ -93,7 +91,6 @@ class AlitaApp(Travelling):
         self._upkeep = upkeep
         self._options = options
         self._pressed = 0.0
-        self._attention = Attention(self._write)
         loaded = themes.load(options.builtin_themes, options.user_themes)
         self._theme_problems = [str(problem) for problem in loaded.problems]
         self._theme_names = tuple(theme.name for theme in loaded.themes)
@@ -109,15 +106,6 @@ class AlitaApp(Travelling):
             player=_bar(playback),
             motion=not options.reduced_motion,
         )
-
-    @property
-    def _review(self) -> ApprovalScreen | None:
-        """The review on top, if there is one."""
-        if self.screen is self.main:
-            return None
-        from alita_tui.console.screens.approval import ApprovalScreen
-
-        return self.screen if isinstance(self.screen, ApprovalScreen) else None
 
     @property
     def replaying(self) -> bool:
@@ -148,14 +136,6 @@ class AlitaApp(Travelling):
         self._attention.seen()
         release()
 
-    def _terminal_focus(self, focused: bool) -> None:
-        if focused:
-            self._attention.seen()
-
-    def _write(self, text: str) -> None:
-        if self._driver is not None:
-            self._driver.write(text)
-
     def _leave(self, code: int) -> None:
         self.exit(return_code=code)
 
@@ -184,11 +164,7 @@ class AlitaApp(Travelling):
             self._review.advance(message.view)
         elif self._sheet is not None:
             self._sheet.advance(message.view)
-        if not self.replaying:
-            away = self._options.bell and not self.app_focus
-            for build in pending(message.view):
-                said = f"{build.name} v{build.version} waits for your verdict"
-                self._attention.call(build.approval_id, said, away=away)
+        self._call(message.view)
 
     def on_replay_bar_jumped(self, message: ReplayBar.Jumped) -> None:
         """The player went to another place."""
@@ -200,47 +176,6 @@ class AlitaApp(Travelling):
     def _asked(self, message: SessionScreen.Asked) -> None:
         if self._sink is not None:
             self._sink.send(message.command)
-
-    def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
-        """Hand a verdict to the engine."""
-        if self._sink is not None:
-            self._sink.send(message.command)
-
-    def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
-        """Open the draft in the person's editor."""
-        from alita_tui.console.editing import NoEditor, edit
-
-        draft = message.draft
-        try:
-            edited = edit(draft.name, draft.code, self.suspend)
-        except NoEditor as error:
-            self.notify(str(error), severity="error", markup=False)
-            return
-        if self._review is not None:
-            self._review.edited(message.approval_id, edited, draft.tests)
-
-    @on(SessionScreen.ReviewAsked)
-    def action_review(self) -> None:
-        """Review the oldest build that waits."""
-        from alita_tui.console.screens.approval import ApprovalScreen
-
-        if self.replaying or self._review is not None:
-            return
-        if pending(self.main.view):
-            self.push_screen(ApprovalScreen(self.main.view))
-            self._look_back()
-        else:
-            self.notify("No build waits for a verdict.", markup=False, timeout=3)
-
-    @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
-    async def _look_back(self) -> None:
-        """Tell the person how the last verdicts were given."""
-        try:
-            habits = await self._catalog.habits()
-        except AlitaError:
-            return  # what cannot be read is said where it matters
-        if self._review is not None:
-            self._review.remind(habits)
 
     # --- around the session ---------------------------------------------------------------
 

@@ -19,12 +19,6 @@ Twice = Literal["retested", "stopped"]
 """What takes its key a second time."""
 
 
-def presented(build: BuildView) -> Attempt | None:
-    """The draft whose bytes are asked for; the newest where none has that digest."""
-    asked = (one for one in reversed(build.attempts) if one.build_digest == build.digest)
-    return next(asked, build.current)
-
-
 def settled(view: SessionView, build: BuildView) -> tuple[str, str]:
     """What became of a build that waits no more, and its tone."""
     now = next((one for one in view.builds if one.approval_id == build.approval_id), build)

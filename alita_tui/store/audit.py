@@ -25,7 +25,7 @@ from alita_tui.spine.events import (
     SessionResumed,
 )
 from alita_tui.spine.ports import Clock
-from alita_tui.spine.values import Value
+from alita_tui.spine.values import Capabilities, Value
 from alita_tui.store import disk
 
 GENESIS = "0" * 64
@@ -54,6 +54,13 @@ class AuditEntry(Value, frozen=True):
     seen_ms: float = 0.0
     scrolled_to_end: bool = False
     via: str = "console"
+    tags: tuple[str, ...] = ()
+    lasting: str = "library"
+    grants: tuple[str, ...] | None = None
+    """What was granted of what it asks for, as in `Capabilities.items`; None for all of it."""
+    banned: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    """What could be seen of the build, one finding a line."""
     hash: str = ""
     """SHA-256 over this entry's JSON with sorted keys and without this field."""
 
@@ -85,6 +92,11 @@ class AuditLog:
         seen_ms: float = 0.0,
         scrolled_to_end: bool = False,
         via: str = "console",
+        tags: tuple[str, ...] = (),
+        lasting: str = "library",
+        grants: Capabilities | None = None,
+        banned: tuple[str, ...] = (),
+        evidence: tuple[str, ...] = (),
     ) -> AuditEntry:
         """Add one verdict; on disk when it returns. Raises StoreError."""
         disk.make_folder(self._path.parent)
@@ -103,7 +115,12 @@ class AuditLog:
                     version=version,
                     session_id=session_id,
                     approval_id=approval_id,
-                    reason=reason.encode("utf-8", "replace").decode(),
+                    reason=_storable(reason),
+                    tags=tuple(map(_storable, tags)),
+                    lasting=lasting,
+                    grants=None if grants is None else grants.items,
+                    banned=tuple(map(_storable, banned)),
+                    evidence=tuple(map(_storable, evidence)),
                     seen_ms=float(seen_ms),  # a whole number would be read back as another text
                     scrolled_to_end=scrolled_to_end,
                     via=via,
@@ -120,6 +137,33 @@ class AuditLog:
                 return entry
         except OSError as error:
             raise disk.store_error("saved", self._path, error) from error
+
+    def enter(
+        self,
+        session_id: str,
+        request: ApprovalRequested,
+        verdict: ApprovalResolved,
+        evidence: tuple[str, ...] = (),
+    ) -> AuditEntry:
+        """Add the verdict that a session has on record. Raises StoreError."""
+        return self.append(
+            who=verdict.by,
+            verdict=verdict.verdict,
+            digest=verdict.digest,
+            name=request.name,
+            version=request.version,
+            session_id=session_id,
+            approval_id=verdict.approval_id,
+            reason=verdict.reason,
+            seen_ms=verdict.seen_ms,
+            scrolled_to_end=verdict.scrolled_to_end,
+            via=verdict.via,
+            tags=verdict.tags,
+            lasting=verdict.lasting,
+            grants=verdict.grants,
+            banned=verdict.banned,
+            evidence=evidence,
+        )
 
     def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
         """Enter what a crash kept out of here, and name its approvals. Raises StoreError.
@@ -144,13 +188,7 @@ class AuditLog:
         known = {entry.approval_id for entry in self.entries()}
         missing = [one for one in given if one.approval_id in asked and one.approval_id not in known]
         for verdict in missing:
-            request = asked[verdict.approval_id]
-            self.append(
-                who=verdict.by, verdict=verdict.verdict, digest=verdict.digest, name=request.name,
-                version=request.version, session_id=session_id, approval_id=verdict.approval_id,
-                reason=verdict.reason, seen_ms=verdict.seen_ms, scrolled_to_end=verdict.scrolled_to_end,
-                via=verdict.via,
-            )  # fmt: skip
+            self.enter(session_id, asked[verdict.approval_id], verdict)
         return tuple(verdict.approval_id for verdict in given)
 
     def entries(self) -> tuple[AuditEntry, ...]:
@@ -197,6 +235,10 @@ class AuditLog:
             yield fd
         finally:
             os.close(fd)
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _entry(line: bytes) -> AuditEntry | None:

@@ -175,6 +175,12 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
         """The newest draft."""
         return self.attempts[-1] if self.attempts else None
 
+    @property
+    def presented(self) -> Attempt | None:
+        """The draft whose bytes approval is asked for; the newest where none has that digest."""
+        asked = (one for one in reversed(self.attempts) if one.build_digest == self.digest)
+        return next(asked, self.current)
+
 
 class SandboxRun(msgspec.Struct, frozen=True, gc=False):
     """One run in the sandbox, finished."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
+
+import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
+from alita_tui.view.fold import fold_all
 from alita_tui.view.model import BuildView, SessionView
 
 Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
@@ -19,6 +23,13 @@ def pending(view: SessionView) -> tuple[BuildView, ...]:
 def build(view: SessionView, build_id: str) -> BuildView | None:
     """One build by its id."""
     return next((one for one in view.builds if one.build_id == build_id), None)
+
+
+def build_of(envelopes: Iterable[Envelope], build_id: str) -> BuildView | None:
+    """One build as its own events tell it, whatever else is missing."""
+    ours = (one for one in envelopes if getattr(one.event, "build_id", "") == build_id)
+    view = fold_all(msgspec.structs.replace(one, seq=number) for number, one in enumerate(ours, 1))
+    return build(view, build_id)
 
 
 def mark(envelope: Envelope) -> Mark | None:

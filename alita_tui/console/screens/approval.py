@@ -18,7 +18,7 @@ from textual.containers import Vertical
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.live_keys import shown_keys
-from alita_tui.console.review import Review, presented, settled
+from alita_tui.console.review import Review, settled
 from alita_tui.console.screens.deciding import DecidingScreen
 from alita_tui.console.widgets.build_head import BuildHead
 from alita_tui.console.widgets.build_panes import BuildPanes, bases_of
@@ -139,7 +139,7 @@ class ApprovalScreen(DecidingScreen):
             self.panes.remind(habits)
 
     def _present(self, build: BuildView | None) -> None:
-        attempt = presented(build) if build else None
+        attempt = build.presented if build else None
         self._review = Review(build, attempt, self._clock()) if build and attempt else None
         self.bar.idle()
         if build and attempt:

@@ -12,7 +12,6 @@ from textual.content import Content
 from textual.message import Message
 
 from alita_tui.console.live_keys import shown_keys
-from alita_tui.console.review import presented
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.model import BuildView
@@ -44,7 +43,7 @@ class BuildHead(Plain):
         """Show the head of one build; place 0 for one that waits no more."""
         number = f"BUILD {place} of {of}" if place else "BUILD"
         replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"
-        attempt = presented(build)
+        attempt = build.presented
         digest = attempt.build_digest if attempt else build.digest
         parts = [
             f"asked by step {build.step}",

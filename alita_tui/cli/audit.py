@@ -1,0 +1,180 @@
+"""`alita audit`: who approved what, seeing what; and whether anyone wrote in the log since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from alita_tui.cli.output import json_document, table
+from alita_tui.spine.errors import AlitaError, UsageError
+from alita_tui.spine.text import one_line, reveal
+
+if TYPE_CHECKING:
+    from alita_tui.spine.values import ToolRecord
+    from alita_tui.store.audit import AuditEntry
+    from alita_tui.wiring import House
+
+app = typer.Typer(
+    help="The log of every verdict, each entry chained to the one before.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@app.command("list")
+def list_entries(
+    context: typer.Context,
+    tool: Annotated[str, typer.Option("--tool", help="Of this tool alone.")] = "",
+    json: Json = False,
+) -> None:
+    """List the verdicts, oldest first, and how they were given."""
+    from alita_tui.view.habits import Look, habits
+    from alita_tui.wiring import House
+
+    entries = [one for one in House.open(context.obj).audit.entries() if tool in ("", one.name)]
+    if json:
+        json_document(entries)
+        return
+    if not entries:
+        typer.echo("No verdict is in the log.")
+        return
+    rows = (
+        (
+            str(one.sequence),
+            one.at[:19],
+            one.who,
+            one.via,
+            one.verdict + (" for its task" if one.lasting == "task" else ""),
+            f"{one.name} v{one.version}",
+            one.digest[:12],
+            _looked(one),
+            _why(one),
+        )
+        for one in entries
+    )
+    table(("NO", "WHEN", "WHO", "VIA", "VERDICT", "TOOL", "SHA256", "LOOKED", "WHY"), rows)
+    said = habits([Look(one.seen_ms, one.scrolled_to_end) for one in entries if one.via == "console"]).said
+    if said:
+        typer.echo(f"\nOn screen, {said}.")
+
+
+@app.command()
+def verify(context: typer.Context, json: Json = False) -> None:
+    """Check the chain, and the log against every session. Exit code 1 where something was changed."""
+    from alita_tui.spine.errors import StoreError
+    from alita_tui.store.testimony import contradictions
+    from alita_tui.wiring import House, recording
+
+    house = House.open(context.obj)
+    problems = house.audit.verify()
+    entries = house.audit.entries()
+    for summary in house.sessions.list():
+        try:
+            problems += contradictions(entries, summary.session_id, recording(house, summary.session_id))
+        except StoreError as error:
+            problems.append(f"session {summary.session_id} could not be read: {error.message}")
+    if json:
+        json_document({"entries": len(entries), "problems": problems})
+    elif problems:
+        for problem in problems:
+            typer.echo(reveal(problem))
+    else:
+        typer.echo(f"{len(entries)} entries; the chain is whole, and the sessions tell the same.")
+    raise typer.Exit(1 if problems else 0)
+
+
+@app.command()
+def explain(context: typer.Context, tool: str, json: Json = False) -> None:
+    """Say who approved a tool, seeing what, and what became of each of its versions."""
+    from alita_tui.wiring import House
+
+    house = House.open(context.obj)
+    versions = house.shelf.versions(tool)
+    entries = [one for one in house.audit.entries() if one.name == tool]
+    if not versions and not entries:
+        raise UsageError(
+            f"Nothing is known of a tool {one_line(tool, 60)!r}.",
+            hint="`alita tools list` shows the library.",
+        )
+    broken = house.audit.verify()
+    if json:
+        told = [{"version": _bare(one), "bytes": _bytes(house, one)} for one in versions]
+        json_document({"tool": tool, "versions": told, "entries": entries, "chain": broken})
+        return
+    for record in versions:
+        _tell(house, record, entries)
+    shelved = {record.approval_id for record in versions}
+    rest = [one for one in entries if one.approval_id not in shelved]
+    if rest:
+        typer.echo("Verdicts on builds that did not join the library")
+        _paragraphs(rest)
+    for problem in broken:
+        typer.echo(f"The log is not to be relied on: {reveal(problem)}")
+
+
+def _tell(house: House, record: ToolRecord, entries: Iterable[AuditEntry]) -> None:
+    name = f"{record.draft.name} v{record.version}"
+    typer.echo(f"{name}  {record.state}  sha256 {record.digest}")
+    replaced = f", in place of v{record.parent_version}" if record.parent_version else ""
+    typer.echo(f"  registered {record.created_at[:19]}{replaced}; {_bytes(house, record)}")
+    ours = [one for one in entries if one.approval_id == record.approval_id]
+    if not any(one.verdict == "approved" and one.digest == record.digest for one in ours):
+        typer.echo(f"  No approval of these bytes is in the log (it names {one_line(record.approval_id)}).")
+    _paragraphs(ours)
+
+
+def _paragraphs(entries: Iterable[AuditEntry]) -> None:
+    for one in entries:
+        lasting = " for its task" if one.lasting == "task" else ""
+        typer.echo(
+            f"  {one.verdict}{lasting} by {reveal(one.who)} ({one.via}) on {one.at[:19]}, {_looked(one)}, "
+            f"entry {one.sequence}"
+        )
+        if one.grants is not None:
+            typer.echo(f"    granted   {reveal(', '.join(one.grants)) or 'nothing of what it asks for'}")
+        if why := _why(one):
+            typer.echo(f"    because   {reveal(why)}")
+        for line in one.evidence:
+            typer.echo(f"    seen      {reveal(line)}")
+        if one.session_id:
+            typer.echo(f"    session   alita replay {reveal(one.session_id)}")
+    typer.echo("")
+
+
+def _bytes(house: House, record: ToolRecord) -> str:
+    try:
+        house.shelf.get(record.draft.name, record.version)
+    except AlitaError as error:
+        return error.message
+    return "its files are the ones that were approved"
+
+
+def _looked(entry: AuditEntry) -> str:
+    if entry.via != "console":
+        return "not on screen"
+    end = "to the end" if entry.scrolled_to_end else "not to the end"
+    return f"{entry.seen_ms / 1000:.1f} s, {end}"
+
+
+def _why(entry: AuditEntry) -> str:
+    said = (", ".join(entry.tags), entry.reason, ", ".join(entry.banned))
+    return "; ".join(part for part in said if part)
+
+
+def _bare(record: ToolRecord) -> object:
+    import msgspec
+
+    return {
+        "version": record.version,
+        "state": record.state,
+        "digest": record.digest,
+        "approval_id": record.approval_id,
+        "granted": msgspec.to_builtins(record.granted),
+        "parent_version": record.parent_version,
+        "registered": record.created_at,
+        "runs": record.runs,
+        "failures": record.failures,
+    }

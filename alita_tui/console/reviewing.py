@@ -1,0 +1,104 @@
+"""The app's side of reviews: calling for one, opening it, handing its verdict on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from textual import work
+
+from alita_tui.console import themes
+from alita_tui.console.attention import Attention
+from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
+from alita_tui.console.screens.session import SessionScreen
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports import CommandSink
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+
+if TYPE_CHECKING:
+    # What opens later is imported when it does: the first paint needs the session's screen alone.
+    from alita_tui.console.screens.approval import ApprovalScreen
+
+
+class Reviewing(themes.Themed[Switch | None]):
+    """Base of the app. While a recording plays there is no sink, so nothing can be decided."""
+
+    main: SessionScreen
+    _sink: CommandSink | None
+    _catalog: Catalog
+    _options: ConsoleOptions
+
+    @cached_property
+    def _attention(self) -> Attention:
+        return Attention(self._write)
+
+    @property
+    def _review(self) -> ApprovalScreen | None:
+        """The review on top, if there is one."""
+        if self.screen is self.main:
+            return None
+        from alita_tui.console.screens.approval import ApprovalScreen
+
+        return self.screen if isinstance(self.screen, ApprovalScreen) else None
+
+    def _call(self, view: SessionView) -> None:
+        """Call the person to what waits, where they do not look."""
+        if self._sink is None:
+            return
+        away = self._options.bell and not self.app_focus
+        for build in pending(view):
+            said = f"{build.name} v{build.version} waits for your verdict"
+            self._attention.call(build.approval_id, said, away=away)
+
+    def _terminal_focus(self, focused: bool) -> None:
+        if focused:
+            self._attention.seen()
+
+    def _write(self, text: str) -> None:
+        if self._driver is not None:
+            self._driver.write(text)
+
+    def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
+        """Hand a verdict to the engine."""
+        if self._sink is not None:
+            self._sink.send(message.command)
+
+    def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
+        """Open the draft in the person's editor."""
+        from alita_tui.console.editing import NoEditor, edit
+
+        draft = message.draft
+        try:
+            edited = edit(draft.name, draft.code, self.suspend)
+        except NoEditor as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if self._review is not None:
+            self._review.edited(message.approval_id, edited, draft.tests)
+
+    def on_session_screen_review_asked(self) -> None:
+        """See `action_review`."""
+        self.action_review()
+
+    def action_review(self) -> None:
+        """Review the oldest build that waits."""
+        from alita_tui.console.screens.approval import ApprovalScreen
+
+        if self._sink is None or self._review is not None:
+            return
+        if pending(self.main.view):
+            self.push_screen(ApprovalScreen(self.main.view))
+            self._look_back()
+        else:
+            self.notify("No build waits for a verdict.", markup=False, timeout=3)
+
+    @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
+    async def _look_back(self) -> None:
+        """Tell the person how the last verdicts were given."""
+        try:
+            habits = await self._catalog.habits()
+        except AlitaError:
+            return  # what cannot be read is said where it matters
+        if self._review is not None:
+            self._review.remind(habits)

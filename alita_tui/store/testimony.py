@@ -1,0 +1,44 @@
+"""Whether sessions and audit log tell the same: a chain alone cannot show that its end was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.events import ApprovalRequested, ApprovalResolved
+from alita_tui.store.audit import AuditEntry
+
+
+def contradictions(
+    entries: Sequence[AuditEntry], session_id: str, envelopes: Iterable[Envelope]
+) -> list[str]:
+    """What a session and the log tell differently of its verdicts, one line each.
+
+    A verdict in a forked session belongs to the session that it was given in, so what is missing is only
+    what no entry names at all.
+    """
+    by_approval = {entry.approval_id: entry for entry in entries}
+    ours = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}
+    asked: dict[str, ApprovalRequested] = {}
+    found: list[str] = []
+    told: set[str] = set()
+    for envelope in envelopes:
+        match envelope.event:
+            case ApprovalRequested() as request:
+                asked[request.approval_id] = request
+            case ApprovalResolved(by=by) as verdict if by:
+                told.add(verdict.approval_id)
+                entry = by_approval.get(verdict.approval_id)
+                where = f"session {session_id}, event {envelope.seq}"
+                if entry is None:
+                    found.append(f"{where}: the verdict on {verdict.approval_id} is not in the log")
+                elif (entry.verdict, entry.digest, entry.who) != (verdict.verdict, verdict.digest, by):
+                    found.append(f"{where}: entry {entry.sequence} tells another verdict than the session")
+            case _:
+                pass
+    found += [
+        f"entry {entry.sequence}: session {session_id} has no verdict on {entry.approval_id}"
+        for entry in ours.values()
+        if entry.approval_id not in told and entry.approval_id in asked
+    ]
+    return found

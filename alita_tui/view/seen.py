@@ -1,0 +1,44 @@
+"""What a person could see of a build when they decided, in a few lines that last. Pure."""
+
+from __future__ import annotations
+
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import RunReport
+from alita_tui.view.model import GATES, Attempt, BuildView
+
+
+def evidence(build: BuildView) -> tuple[str, ...]:
+    """The evidence for the draft that approval was asked for, one finding a line."""
+    attempt = build.presented
+    if attempt is None:
+        return ()
+    return tuple(str(one_line(line, 300)) for line in _lines(build, attempt))
+
+
+def _lines(build: BuildView, attempt: Attempt) -> list[str]:
+    found = [f"goal: {build.goal}", f"draft {attempt.number} by {attempt.author} {attempt.model}".strip()]
+    found.append(f"asks for: {', '.join(attempt.draft.capabilities.items) or 'nothing'}")
+    packages = attempt.lock.packages if attempt.lock else ()
+    found.append(f"packages: {', '.join(f'{p.name} {p.version}' for p in packages) or 'none'}")
+    if attempt.reviewed is None:
+        found.append("static review: not done")
+    else:
+        weighty = [one.rule for one in attempt.findings if one.blocking or one.severity in ("medium", "high")]
+        said = f"{len(attempt.findings)} findings" + (f", {', '.join(weighty)}" if weighty else "")
+        found.append(f"static review: {'passed' if attempt.reviewed else 'did not pass'}, {said}")
+    found.append(f"self-tests: {_tests(attempt.reports, attempt.passed, attempt.problem)}")
+    if attempt.granted_reports:
+        with_what = ", ".join(attempt.granted.items)
+        passed = not attempt.granted_problem
+        tested = _tests(attempt.granted_reports, passed, attempt.granted_problem)
+        found.append(f"self-tests with {with_what}: {tested}")
+    found += [f"{GATES[one.gate].lower()}: {one.state}, {one.summary}" for one in attempt.gates]
+    return found
+
+
+def _tests(reports: tuple[RunReport, ...], passed: bool | None, problem: str) -> str:
+    if passed is None:
+        return "not run"
+    cases = reports[-1].cases if reports else ()
+    good = sum(case.passed for case in cases)
+    return f"{good} of {len(cases)} passed in {len(reports)} runs" + (f"; {problem}" if problem else "")

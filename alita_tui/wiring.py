@@ -143,10 +143,12 @@ class House:
     def shelf(self) -> Shelf:
         """The library of tools."""
         from alita_tui.registry.shelf import Shelf
+        from alita_tui.store.approvals import AuditedApprovals
         from alita_tui.store.documents import DocumentTable
 
         self.paths.prepare()
-        return Shelf(DocumentTable(self.paths.registry, "tools"), self.paths.mcp_box)
+        table = DocumentTable(self.paths.registry, "tools")
+        return Shelf(table, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
 
     @cached_property
     def memory(self) -> Recollection:

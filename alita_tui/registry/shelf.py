@@ -17,7 +17,7 @@ from alita_tui.registry.bans import Bans
 from alita_tui.registry.box import Box
 from alita_tui.registry.search import ToolIndex
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
-from alita_tui.spine.ports import Clock, Documents, SearchResult
+from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult
 from alita_tui.spine.ranking import words
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import (
@@ -58,7 +58,16 @@ class _Use(Value, frozen=True):
 class Shelf:
     """Meets `Library`. Sees at once what another process registered in the same documents."""
 
-    def __init__(self, documents: Documents, box: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        box: Path,
+        clock: Clock = lambda: datetime.now(UTC),
+        *,
+        approvals: Approvals | None = None,
+    ) -> None:
+        """With `approvals` a tool runs only as far as one of them reaches; without, the documents are believed."""
+        self._approvals = approvals
         self._documents = documents
         self._box = Box(box)
         self.bans = Bans(documents)
@@ -84,8 +93,8 @@ class Shelf:
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """One version that may run (default: the newest), as its files have it.
 
-        Raises RegistryError where there is none or it may not run, DigestMismatch where the files
-        are not what was approved.
+        Raises RegistryError where there is none, it may not run or its approval is not its own,
+        DigestMismatch where the files are not what was approved.
         """
         self._refresh()
         record = self._newest(name) if version is None else self._records.get(name, {}).get(version)
@@ -104,6 +113,7 @@ class Shelf:
                 f"The files of {name} v{record.version} are not the ones that were approved.",
                 hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
             )
+        self._check_approval(record.approval_id, name, record.digest, record.grants)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
@@ -138,6 +148,7 @@ class Shelf:
             raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
         if not approval_id:
             raise RegistryError(f"{one_line(draft.name, 60)} has no approval.")
+        self._check_approval(approval_id, draft.name, digest, grants)
         self._refresh()
         self._box.place(draft.name, 1)
         same = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
@@ -202,6 +213,28 @@ class Shelf:
             self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)})
 
     # --- inside
+
+    def _check_approval(self, approval_id: str, name: str, digest: str, grants: Capabilities | None) -> None:
+        """Whether the approval that a tool names is of this tool, these bytes and no less than this grant."""
+        if self._approvals is None:
+            return
+        found = self._approvals.approval(approval_id)
+        wanted = None if grants is None else grants.items
+        if found is None:
+            why = f"the audit log has no approval {one_line(approval_id, 60)!r}"
+        elif found.name != name:
+            why = f"its approval is the one of {one_line(found.name, 60)}"
+        elif found.digest != digest:
+            why = f"its approval is of other bytes, {found.digest[:12]}"
+        elif found.lasting != "library":
+            why = "its approval was for one task alone"
+        elif found.grants != wanted:
+            why = "it was granted something else than it is given"
+        else:
+            return
+        raise RegistryError(
+            f"{one_line(name, 60)} does not run: {why}.", hint=f"Look into it: alita audit explain {name}"
+        )
 
     def _keep(self, record: ToolRecord) -> None:
         bare = msgspec.structs.replace(record, runs=0, failures=0)

@@ -535,6 +535,24 @@ class ApprovalDesk(Protocol):
 # --- documents ----------------------------------------------------------------------------
 
 
+class Approval(Value, frozen=True):
+    """An approval as the audit log has it."""
+
+    approval_id: str
+    name: str
+    digest: str
+    grants: tuple[str, ...] | None = None
+    """What was granted, as in `Capabilities.items`; None for all that is asked for."""
+    lasting: str = "library"
+
+
+class Approvals(Protocol):
+    """What was approved, from a source that the library does not write. Met by `store`; blocks on the disk."""
+
+    def approval(self, approval_id: str) -> Approval | None:
+        """One approval; None where there is none, or its entry was changed. Raises StoreError."""
+
+
 class Documents(Protocol):
     """A keyed table of JSON documents. Met by `store`, used by `registry` and `memory`."""
 

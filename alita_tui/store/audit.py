@@ -191,6 +191,14 @@ class AuditLog:
             self.enter(session_id, asked[verdict.approval_id], verdict)
         return tuple(verdict.approval_id for verdict in given)
 
+    def mark(self) -> tuple[int, int] | None:
+        """Another value whenever the file is another; None where there is none."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
     def entries(self) -> tuple[AuditEntry, ...]:
         """Every entry that can be read, oldest first. Raises StoreError."""
         return tuple(entry for line in self._lines() if (entry := _entry(line)) is not None)

@@ -262,14 +262,17 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
 
 
 async def _replay(house: House, session: str | None, at: int | None) -> tuple[int, Switch | None]:
+    from rich import console
+
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import Playback
     from alita_tui.replay.recording import Recording
     from alita_tui.wiring import recording
 
-    envelopes = await asyncio.to_thread(recording, house, session)
-    playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
+    with console.Console(stderr=True).status("Opening the session …"):
+        envelopes = await asyncio.to_thread(recording, house, session)
+        playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
     if at is not None:
         playback.seek_seq(at)
     app = AlitaApp(playback, None, catalog=HouseCatalog(house), options=_options(house), playback=playback)

@@ -18,6 +18,7 @@ import tempfile
 import termios
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -78,7 +79,7 @@ class Screen:
         """Milliseconds until a text was painted. Answers what a terminal is asked."""
         said = b""
         while text not in said:
-            if not select.select([self.main], [], [], 20)[0]:
+            if not select.select([self.main], [], [], 60)[0]:
                 raise RuntimeError(said[-500:])
             piece = os.read(self.main, 65536)
             said += piece
@@ -180,6 +181,20 @@ def console(results: dict[str, Row], environ: dict[str, str]) -> None:
     results["console.rss_mb_over_empty"] = row(memory[0] - memory[1], "MB", None)
 
 
+def replayed(large: Path, small: Path, environ: dict[str, str]) -> tuple[float, str, float]:
+    """Milliseconds until two recordings are on screen, as processes in a terminal."""
+
+    def shown(path: Path) -> float:
+        screen = Screen([sys.executable, "-m", "alita_tui", "replay", str(path)], environ)
+        try:
+            return screen.painted(b"REPLAY")
+        finally:
+            screen.end()
+
+    a, b = interleaved(lambda: shown(large), lambda: shown(small))
+    return a, "ms", b
+
+
 def main() -> None:
     """Measure, print, write."""
     results: dict[str, Row] = {}
@@ -193,7 +208,7 @@ def main() -> None:
         )
         results["cli.version_vs_typer"] = row(version, "ms", typer)
         console(results, environ)
-        sessions(results, row)
+        sessions(results, row, partial(replayed, environ=environ))
         trace(results, row)
         router(results, row)
         sandbox(results, row)

@@ -69,6 +69,7 @@ async def measure(rows: int, size: tuple[int, int] = (120, 40)) -> dict[str, flo
                     trace.render_line(y)
                 took.append(1000 * (perf_counter() - begun))
             figures[name] = median(took)
+            figures[f"{name}, p99"] = sorted(took)[int(len(took) * 0.99)]
 
         timed("fill", lambda: trace.advance(view))
         await pilot.pause()
@@ -82,7 +83,7 @@ async def measure(rows: int, size: tuple[int, int] = (120, 40)) -> dict[str, flo
             trace.action_open,
             trace.action_open,
         )
-        timed("key", *keys, times=80)
+        timed("key", *keys, times=200)
         timed("first", trace.action_first)
         timed("last", trace.action_last)
         grown = [view]
@@ -101,6 +102,13 @@ async def measure(rows: int, size: tuple[int, int] = (120, 40)) -> dict[str, flo
             await pilot.pause()
             took.append(1000 * (process_time() - begun))
         figures["resize"] = median(took)
+        took = []
+        for theme in ("textual-light", "textual-dark") * 4:
+            begun = process_time()
+            app.theme = theme
+            await pilot.pause()
+            took.append(1000 * (process_time() - begun))
+        figures["theme"] = median(took)
         assert trace.size == Size(90, 40)
     figures["memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return figures
@@ -109,8 +117,13 @@ async def measure(rows: int, size: tuple[int, int] = (120, 40)) -> dict[str, flo
 def console(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     """Fill in how a long trace keeps up."""
     small, large = asyncio.run(measure(1_000)), asyncio.run(measure(100_000))
-    results["trace.key_to_paint_100k_vs_1k"] = row(large["key"], "ms", small["key"])
-    results["trace.resize_100k_vs_1k"] = row(large["resize"], "ms", small["resize"])
+    for name, figure in (
+        ("key_to_paint", "key"),
+        ("key_to_paint_p99", "key, p99"),
+        ("resize", "resize"),
+        ("theme_switch", "theme"),
+    ):
+        results[f"trace.{name}_100k_vs_1k"] = row(large[figure], "ms", small[figure])
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from alita_tui.store.search import SessionSearch
 from alita_tui.store.sessions import SessionFile, SessionShelf
 
 Row = Callable[..., dict[str, float | str | None]]
+Paint = Callable[[Path, Path], tuple[float, str, float]]
+"""Milliseconds until the one and the other recording are on screen, as a row takes them."""
 _AROUND = 2_000
 _OPEN = """
 import sys, time
@@ -134,7 +136,7 @@ def _search(folder: Path) -> float:
     return statistics.median(took)
 
 
-def sessions(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
+def sessions(results: dict[str, dict[str, float | str | None]], row: Row, paint: Paint) -> None:
     """Fill in the figures of long sessions."""
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
         folder = Path(name)
@@ -153,6 +155,11 @@ def sessions(results: dict[str, dict[str, float | str | None]], row: Row) -> Non
             opened[count] = [float(one) for one in said.stdout.split()]
         results["session.open_100k_cpu_seconds"] = row(opened[100_000][0], "s", opened[1_000][0])
         results["session.open_100k_rss_mb"] = row(opened[100_000][1], "MB")
+        sizes = [(folder / f"of-{count}.json").stat().st_size / 1e6 for count in (100_000, 1_000)]
+        results["session.file_100k_vs_1k"] = row(sizes[0], "MB", sizes[1])
+        results["session.first_paint_100k_vs_1k"] = row(
+            *paint(folder / "of-100000.json", folder / "of-1000.json")
+        )
         large, small = _seek(folder / "of-100000.json"), _seek(folder / "of-1000.json")
         results["search.10k_ms"] = row(_search(folder), "ms")
         results["replay.seek_100k_vs_1k"] = row(large, "ms", small)

@@ -36,7 +36,17 @@ from alita_tui.spine.ports import (
     ToolShelf,
 )
 from alita_tui.spine.redaction import Redactor
-from alita_tui.spine.values import Check, Json, MemoryItem, RunReport, SandboxStatus, ToolRecord
+from alita_tui.spine.values import (
+    Check,
+    Json,
+    Lock,
+    MemoryItem,
+    RunReport,
+    SandboxStatus,
+    ToolDraft,
+    ToolRecord,
+    build_digest,
+)
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget
@@ -50,6 +60,7 @@ if TYPE_CHECKING:
     from alita_tui.llm.roster import Roster
     from alita_tui.memory.recall import Recollection
     from alita_tui.registry.shelf import Shelf
+    from alita_tui.registry.starters import Starters
     from alita_tui.sandbox.broker.broker import Broker
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.sandbox.policy import SandboxSettings
@@ -62,6 +73,7 @@ if TYPE_CHECKING:
     from alita_tui.store.spend import SpendBook
     from alita_tui.toolsmith.gate import Decision
     from alita_tui.toolsmith.gates.case import Gate
+    from alita_tui.toolsmith.proving import Proof
     from alita_tui.web.client import WebRoom
 
 _SESSIONS_LOOKED_AT = 30
@@ -149,6 +161,13 @@ class House:
         self.paths.prepare()
         table = DocumentTable(self.paths.registry, "tools")
         return Shelf(table, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
+
+    @cached_property
+    def starters(self) -> Starters:
+        """Tools that come with alita and wait for an approval."""
+        from alita_tui.registry.starters import Starters
+
+        return Starters(shipped("starters"))
 
     @cached_property
     def memory(self) -> Recollection:
@@ -491,6 +510,47 @@ async def run_tool(
         sandbox = house.sandbox(f"run-{job.run_id}", broker=house.broker(tell, asker))
         parts.push_async_callback(sandbox.close)
         return await sandbox.run(job, on_output, lambda *_: None)
+
+
+async def prove(house: House, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
+    """Put a draft that no session builds to review and its own tests; the proof, and what was observed.
+
+    Raises SandboxUnavailable.
+    """
+    from alita_tui.toolsmith.proving import Build, Prover
+
+    bus = Bus("proof", _Unwritten(), now)
+    sandbox = house.sandbox(f"proof-{new_id()}")
+    prover = Prover(bus, sandbox, before=(), after=(), limits=house.limits, progress=progress)
+    build = Build(
+        build_id=new_id(), name=draft.name, version=house.shelf.next_version(draft.name),
+        task="", goal=draft.description, parent=None, sources=(),
+    )  # fmt: skip
+    try:
+        return await prover.prove(build, 1, draft, by=""), tuple(bus.history)
+    finally:
+        await sandbox.close()
+
+
+def approve_starter(house: House, draft: ToolDraft, lock: Lock) -> ToolRecord:
+    """Enter a person's approval of a starter in the audit and put it on the shelf.
+
+    Raises RegistryError, StoreError.
+    """
+    digest, approval_id = build_digest(draft, lock), f"starter-{new_id()}"
+    house.audit.append(
+        who=getpass.getuser(),
+        verdict="approved",
+        digest=digest,
+        name=draft.name,
+        version=house.shelf.next_version(draft.name),
+        session_id="",
+        approval_id=approval_id,
+        via="cli",
+    )
+    return house.shelf.register(
+        draft, lock, approval_id=approval_id, digest=digest, sources=(), origin="starter"
+    )
 
 
 class LiveSource:

@@ -29,6 +29,7 @@ def test_it_contains_what_it_needs(wheel: Path) -> None:
     for wanted in (
         "alita_tui/_shipped/themes/alita-dark.toml",
         "alita_tui/_shipped/sessions/demo.script.json",
+        "alita_tui/_shipped/starters/file_read/file_read.py",
         "alita_tui/_shipped/sessions/golden-walkthrough.json",
         "alita_tui/agent/prompts/orchestrator.md",
         "alita_tui/toolsmith/prompts/toolsmith.md",

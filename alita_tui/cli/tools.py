@@ -8,12 +8,14 @@ from typing import Annotated
 
 import typer
 
+from alita_tui.cli import starters
 from alita_tui.cli.output import json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.text import neutralise, reveal
 
 app = typer.Typer(help="The library of approved tools.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(starters.app, name="starters")
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -26,7 +28,9 @@ def list_tools(context: typer.Context, json: Json = False) -> None:
     if json:
         json_document(cards)
     elif not cards:
-        typer.echo("The library is empty: give alita a task that needs a tool.")
+        typer.echo(
+            "The library is empty: give alita a task that needs a tool, or see `alita tools starters`."
+        )
     else:
         rows = ((c.name, f"v{c.version}", c.state, f"{c.runs}/{c.failures}", c.description) for c in cards)
         table(("NAME", "VERSION", "STATE", "RUNS/FAILED", "DESCRIPTION"), rows)

@@ -10,6 +10,7 @@ import threading
 from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -135,6 +136,7 @@ class Shelf:
         digest: str,
         sources: tuple[Source, ...],
         grants: Capabilities | None = None,
+        origin: Literal["built", "imported", "starter"] = "built",
     ) -> ToolRecord:
         """Add an approved version, on disk when it returns. Doing it again gives the same version.
 
@@ -165,6 +167,7 @@ class Shelf:
             lock=lock,
             approval_id=approval_id,
             grants=grants,
+            origin=origin,
             parent_version=parent.version if parent else None,
             sources=sources,
             created_at=self._clock().isoformat(),

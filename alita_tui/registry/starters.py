@@ -1,0 +1,73 @@
+"""Tools that come with alita, as files like any other tool's. Each is approved by a person before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.grants import canonical, faults
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Capabilities, Json, ToolDraft, Value
+
+
+class _Facts(Value, frozen=True):
+    """What the file beside a starter's code says of it."""
+
+    description: str
+    input_schema: Json
+    output_schema: Json
+    capabilities: Capabilities = Capabilities()
+    hosts_at_approval: bool = False
+    """True where the person who approves it says which hosts it may reach."""
+
+
+class Starters:
+    """The folder of starters."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> tuple[str, ...]:
+        """All of them, sorted."""
+        return tuple(
+            sorted(path.name for path in self._folder.iterdir() if (path / f"{path.name}.py").exists())
+        )
+
+    def takes_hosts(self, name: str) -> bool:
+        """Whether hosts and secrets are chosen at its approval. Raises RegistryError."""
+        return self._facts(name).hosts_at_approval
+
+    def draft(self, name: str, hosts: Iterable[str] = (), secrets: Iterable[str] = ()) -> ToolDraft:
+        """The tool, with the hosts and secrets that were chosen for it.
+
+        Raises RegistryError where there is none, UsageError for what cannot be chosen.
+        """
+        facts = self._facts(name)
+        chosen = Capabilities(network=tuple(hosts), secrets=tuple(secrets))
+        if not chosen.none and not facts.hosts_at_approval:
+            raise UsageError(f"{name} reaches no host.", hint="Leave --host and --secret out.")
+        if problems := faults(chosen):
+            raise UsageError(
+                "; ".join(problems), hint="Write for example --host GET,HEAD api.example.org:443"
+            )
+        granted = canonical(chosen) if facts.hosts_at_approval else facts.capabilities
+        place = self._folder / name
+        return ToolDraft(
+            name=name,
+            description=facts.description,
+            code=(place / f"{name}.py").read_text("utf-8"),
+            tests=(place / f"test_{name}.py").read_text("utf-8"),
+            input_schema=facts.input_schema,
+            output_schema=facts.output_schema,
+            capabilities=granted,
+        )
+
+    def _facts(self, name: str) -> _Facts:
+        if name not in self.names():
+            raise RegistryError(
+                f"There is no starter {one_line(name, 60)}.", hint="`alita tools starters` lists them."
+            )
+        return msgspec.json.decode((self._folder / name / f"{name}.json").read_bytes(), type=_Facts)

@@ -804,18 +804,21 @@ async def live(house: House, which: str | SessionFile | None = None, *, parks: b
     return Live(house, file, models, redactor, parks=parks)
 
 
+def path_of(house: House, which: str | None) -> Path:
+    """The file of a session, by default the newest one's. Raises UsageError, StoreError."""
+    if which is not None:
+        return house.sessions.find(which)
+    latest = house.sessions.latest()
+    if latest is None:
+        raise UsageError("There is no session yet.", hint="Begin one with `alita`.")
+    return Path(latest.path)
+
+
 def recording(house: House, which: str | None) -> tuple[Envelope, ...]:
     """The durable envelopes of a session or file, read only. Raises UsageError, StoreError."""
     from alita_tui.store.sessions import SessionFile
 
-    if which is None:
-        latest = house.sessions.latest()
-        if latest is None:
-            raise UsageError("There is no session to replay yet.", hint="Begin one with `alita`.")
-        path = Path(latest.path)
-    else:
-        path = house.sessions.find(which)
-    file = SessionFile.open(path, readonly=True)
+    file = SessionFile.open(path_of(house, which), readonly=True)
     try:
         return file.envelopes()
     finally:

@@ -45,6 +45,8 @@ class SessionFile:
         self._log = log
         meta = log.tables.get("meta", {}).get("1")
         self.session_id = str(meta["session_id"]) if isinstance(meta, dict) and "session_id" in meta else ""
+        self.imported = isinstance(meta, dict) and meta.get("imported") is True
+        """True when it was brought here from elsewhere."""
         self._begun: list[Envelope] | None = None if self.session_id else log.take()
         if self._begun:
             self.session_id = self._begun[0].session_id
@@ -62,13 +64,14 @@ class SessionFile:
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="session-writer")
 
     @classmethod
-    def create(cls, path: Path, session_id: str) -> SessionFile:
+    def create(cls, path: Path, session_id: str, *, imported: bool = False) -> SessionFile:
         """Begin a session's file. Raises StoreError, also when there is one."""
         disk.make_folder(path.parent)
         if _exists(path):
             raise StoreError(f"There is a session file already: {path}.")
         log = LogStorage(path, "events", _envelope)
-        log.append([("put", "meta", "1", {"session_id": session_id})])
+        about = {"session_id": session_id} | ({"imported": True} if imported else {})
+        log.append([("put", "meta", "1", about)])
         log.checkpoint()
         return cls(log, path)
 
@@ -249,9 +252,12 @@ class SessionShelf:
         made = self.new_id()
         return self.add(made, forked(envelopes, at, made, lambda: secrets.token_hex(5)))
 
-    def add(self, session_id: str, envelopes: Iterable[Envelope]) -> str:
-        """Put a whole session on the shelf; gives its id. Raises StoreError, leaving nothing."""
-        file = SessionFile.create(self.path(session_id), session_id)
+    def add(self, session_id: str, envelopes: Iterable[Envelope], *, imported: bool = False) -> str:
+        """Put a whole session on the shelf; gives its id. Raises StoreError, leaving nothing.
+
+        The verdicts of an `imported` one were given elsewhere, and are in no audit log here.
+        """
+        file = SessionFile.create(self.path(session_id), session_id, imported=imported)
         try:
             file.fill(envelopes)
         except BaseException:

@@ -55,7 +55,11 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     assert [one["session_id"] for one in shell.json("list", "--all")] == [fork]
     assert shell.json("restore")["session_id"] == made
     assert {one["session_id"] for one in shell.json("list", "--all")} == {made, fork}
-    assert shell.json("verify", made) == {"breaches": [], "audit": []}
+    (verified,) = shell.json("verify", made)["sessions"]
+    assert verified == {
+        "session_id": made, "events": len(golden("golden-dice-openai")),
+        "breaches": [], "file": [], "tools": [], "verdicts": [],
+    }  # fmt: skip
 
 
 def test_no_secret_goes_in_or_out(shell: Shell, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ class Service:
             status, headers = await _head(reader)
             raw = await _body(reader, headers) if method != "HEAD" else b""
         finally:
-            writer.close()
+            await _hang_up(writer)
         if status >= 400:
             raise RestError(status, _reason(raw))
         return json.loads(raw) if raw.strip() else None
@@ -152,7 +152,7 @@ class Service:
             status, headers = await _head(reader)
             raw = await _body(reader, headers)
         finally:
-            writer.close()
+            await _hang_up(writer)
         if status >= 400:
             raise RestError(status, _reason(raw))
 
@@ -160,16 +160,18 @@ class Service:
         """The container's standard streams as one hijacked connection. Raises RestError."""
         reader, writer = await self._connect()
         query = "stream=true&stdin=true&stdout=true&stderr=true&logs=false"
-        writer.write(
-            f"POST {_API}/containers/{container}/attach?{query} HTTP/1.1\r\nHost: podman\r\n"
-            "Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
-        )
-        await writer.drain()
-        status, headers = await _head(reader)
-        if status not in (101, 200):
-            raw = await _body(reader, headers)
-            writer.close()
-            raise RestError(status, _reason(raw))
+        try:
+            writer.write(
+                f"POST {_API}/containers/{container}/attach?{query} HTTP/1.1\r\nHost: podman\r\n"
+                "Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
+            )
+            await writer.drain()
+            status, headers = await _head(reader)
+            if status not in (101, 200):
+                raise RestError(status, _reason(await _body(reader, headers)))
+        except BaseException:
+            await _hang_up(writer)
+            raise
         return reader, writer
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -192,7 +194,14 @@ class Service:
         except (OSError, ValueError, TimeoutError):
             return False
         finally:
-            writer.close()
+            await _hang_up(writer)
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """Let a connection go, whatever is left to write, and wait until its socket is closed."""
+    writer.transport.abort()
+    with suppress(OSError):
+        await writer.wait_closed()
 
 
 def machine() -> str:

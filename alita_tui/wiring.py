@@ -6,7 +6,7 @@ import asyncio
 import getpass
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from alita_tui.agent.calling import ModelCalls
     from alita_tui.agent.orchestrator import Orchestrator
     from alita_tui.agent.questions import Questions
+    from alita_tui.agent.rerun import Rerun
     from alita_tui.config.models import ModelEntry
     from alita_tui.config.settings import BudgetSettings
     from alita_tui.llm.cache import ReplyStore
@@ -723,7 +724,13 @@ class Live:
             parts.push_async_callback(self._sandbox.close)
             parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
-            await self.bus.emit(e.SessionClosed())
+            await self.bus.emit(e.SessionClosed(state=await asyncio.to_thread(self._state)))
+
+    def _state(self) -> str:
+        from alita_tui.view.fingerprint import fingerprint
+        from alita_tui.view.fold import fold_all
+
+        return fingerprint(fold_all(self.bus.history))
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)
@@ -838,6 +845,18 @@ def past_calls(envelopes: tuple[Envelope, ...], name: str) -> list[PastCall]:
             case _:
                 pass
     return found[::-1]
+
+
+async def rerun(house: House, envelopes: Sequence[Envelope]) -> AsyncGenerator[Rerun, None]:
+    """Do again what a session recorded, with its recorded replies. Raises SandboxUnavailable."""
+    from alita_tui.agent.rerun import Rerunner
+
+    sandbox = house.sandbox("rerun")
+    try:
+        async for one in Rerunner(sandbox, house.shelf, house.limits).run(envelopes):
+            yield one
+    finally:
+        await sandbox.close()
 
 
 def interactive() -> bool:

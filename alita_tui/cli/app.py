@@ -52,12 +52,12 @@ def root(
 
 def _commands() -> None:
     """Hang the commands on the tree; each module imports what it needs when it is called."""
-    from alita_tui.cli import audit, builds, machine, models, sandbox, sessions, shelf, tasks, tools
+    from alita_tui.cli import audit, builds, machine, models, replays, sandbox, sessions, shelf, tasks, tools
 
     app.command("run")(tasks.run)
     app.command("resume")(tasks.resume)
     app.command("demo")(tasks.demo)
-    app.command("replay")(sessions.replay)
+    app.command("replay")(replays.replay)
     app.command("doctor")(machine.doctor)
     app.command("setup")(machine.setup)
     app.add_typer(builds.app, name="builds")

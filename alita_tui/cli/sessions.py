@@ -169,16 +169,3 @@ def import_session(
         typer.echo(f"{made} holds {len(envelopes)} events. Look at it with: alita replay {made}")
         for breach in breaches:
             typer.echo(f"event {breach.seq}: {breach.law}: {breach.text}", err=True)
-
-
-def replay(
-    context: typer.Context,
-    session: Which = None,
-    at: Annotated[
-        int | None, typer.Option("--at", help="Begin after this event.", metavar="SEQ", min=0)
-    ] = None,
-) -> None:
-    """Play a session back on the screen that showed it. Nothing runs."""
-    from alita_tui.cli.console import open_replay
-
-    open_replay(context.obj, session, at)

@@ -93,6 +93,9 @@ class SessionResumed(Fact, frozen=True):
 class SessionClosed(Fact, frozen=True):
     """The process let the session go in good order. Only a SessionResumed may follow."""
 
+    state: str = ""
+    """Fingerprint of the view just before; a replay of the same events comes to the same."""
+
 
 # --- task and control ---------------------------------------------------------------------
 

@@ -1,0 +1,222 @@
+"""A recorded session as a regression test: its tool calls and self-tests run again, its replies are read again.
+
+No model is asked: what the model said is taken from the recording. Nothing is granted to any code here; a run
+that was granted something is not done again, because its world is no longer the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Literal, NamedTuple, Protocol
+
+import msgspec
+
+from alita_tui.agent.actions import MalformedAction, parse
+from alita_tui.spine import events as e
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import AlitaError, RequirementsError
+from alita_tui.spine.ports import Job, Limits, Sandbox
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import (
+    Capabilities,
+    Json,
+    Lock,
+    RunReport,
+    ToolDraft,
+    ToolRecord,
+    Value,
+    build_digest,
+)
+
+_SHOWN = 160
+
+
+class Rerun(Value, frozen=True):
+    """One thing that was done again, or why it was not."""
+
+    seq: int
+    """The event that records it."""
+    what: Literal["reply", "tests", "call"]
+    name: str
+    outcome: Literal["same", "differs", "skipped"]
+    differences: tuple[str, ...] = ()
+    """As `what: recorded → now`."""
+    reason: str = ""
+    """Why it was skipped."""
+
+
+class _Code(NamedTuple):
+    draft: ToolDraft
+    lock: Lock
+    granted: Capabilities
+
+
+class Tools(Protocol):
+    """Where the code of tools is found that were in the library before."""
+
+    def get(self, name: str, version: int | None = None) -> ToolRecord:
+        """One version, whole. Raises RegistryError."""
+
+
+class Rerunner:
+    """Does again what a session recorded."""
+
+    def __init__(self, sandbox: Sandbox, shelf: Tools, limits: Limits) -> None:
+        self._sandbox = sandbox
+        self._shelf = shelf
+        self._limits = limits
+
+    async def run(self, envelopes: Sequence[Envelope]) -> AsyncGenerator[Rerun, None]:
+        """Everything in the order of the recording. Raises SandboxUnavailable."""
+        ends = {
+            one.event.call_id: one.event
+            for one in envelopes
+            if isinstance(one.event, e.ToolReturned | e.ToolFailed)
+        }
+        codes = dict(_codes(envelopes))
+        served = {one.event.call_id for one in envelopes if isinstance(one.event, e.BrokerAnswered)}
+        built = {
+            one.event.card.digest: one.event.card
+            for one in envelopes
+            if isinstance(one.event, e.ToolRegistered)
+        }
+        drafts = {code.draft.digest: code for code in codes.values()}
+        for index, one in enumerate(envelopes):
+            seq, event = one.seq or 0, one.event
+            if isinstance(event, e.ModelReplied) and event.role == "orchestrator":
+                yield _reply(seq, event, envelopes[index + 1 :])
+            elif isinstance(event, e.BuildTested) and event.reports:
+                yield await self._tests(seq, event, drafts.get(event.digest))
+            elif isinstance(event, e.ToolCalled):
+                code = codes.get(event.digest) if event.digest in built else None
+                yield await self._call(seq, event, ends.get(event.call_id), code, event.call_id in served)
+
+    async def _tests(self, seq: int, event: e.BuildTested, code: _Code | None) -> Rerun:
+        name = code.draft.name if code else event.build_id
+        if code is None or not event.granted.none:
+            why = "its draft is not in the recording" if code is None else _why(event.granted)
+            return Rerun(seq=seq, what="tests", name=name, outcome="skipped", reason=why)
+        job = Job(
+            run_id=f"rerun-{seq}", module=name, code=code.draft.code, tests=code.draft.tests, what="test",
+            lock=code.lock, limits=self._limits,
+        )  # fmt: skip
+        return await self._done(seq, "tests", name, job, event.reports[-1])
+
+    async def _call(
+        self,
+        seq: int,
+        event: e.ToolCalled,
+        end: e.ToolReturned | e.ToolFailed | None,
+        code: _Code | None,
+        served: bool,
+    ) -> Rerun:
+        def skipped(reason: str) -> Rerun:
+            return Rerun(seq=seq, what="call", name=event.name, outcome="skipped", reason=reason)
+
+        if end is None or end.report is None:
+            return skipped("it has no report: it was interrupted, or there was no sandbox")
+        try:
+            code = code or self._shelved(event)
+        except AlitaError as error:
+            return skipped(error.message)
+        if served or not code.granted.none:
+            return skipped(_why(code.granted))
+        job = Job(
+            run_id=f"rerun-{seq}", module=event.name, code=code.draft.code, arguments=event.arguments,
+            lock=code.lock, limits=self._limits,
+        )  # fmt: skip
+        return await self._done(seq, "call", event.name, job, end.report)
+
+    def _shelved(self, event: e.ToolCalled) -> _Code:
+        """The code of a tool that was in the library before. Raises RegistryError."""
+        record = self._shelf.get(event.name, event.version)
+        if record.digest != event.digest:
+            raise AlitaError(f"{event.name} v{event.version} is another one here than what ran")
+        return _Code(record.draft, record.lock, record.granted)
+
+    async def _done(
+        self, seq: int, what: Literal["tests", "call"], name: str, job: Job, recorded: RunReport
+    ) -> Rerun:
+        try:
+            now = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
+        except RequirementsError as error:
+            return Rerun(seq=seq, what=what, name=name, outcome="skipped", reason=error.message)
+        found = tuple(_differences(recorded, now))
+        return Rerun(seq=seq, what=what, name=name, outcome="differs" if found else "same", differences=found)
+
+
+def _codes(envelopes: Sequence[Envelope]) -> Iterator[tuple[str, _Code]]:
+    """Every draft by the digest that an approval of it would name."""
+    drafts: dict[str, ToolDraft] = {}
+    for one in envelopes:
+        event = one.event
+        if isinstance(event, e.BuildDrafted):
+            drafts[event.build_id] = event.draft
+            yield event.draft.digest, _Code(event.draft, Lock(), event.draft.capabilities)
+        elif isinstance(event, e.RequirementsLocked) and event.build_id in drafts:
+            draft = drafts[event.build_id]
+            yield build_digest(draft, event.lock), _Code(draft, event.lock, draft.capabilities)
+
+
+def _why(granted: Capabilities) -> str:
+    named = ", ".join(granted.items) or "something"
+    return f"it was granted {named}; nothing is granted here"
+
+
+def _reply(seq: int, event: e.ModelReplied, later: Sequence[Envelope]) -> Rerun:
+    """Read a recorded reply again: does it still choose the actions that were chosen?"""
+    followed: list[tuple[str, Json]] = []
+    malformed = False
+    for one in later:
+        if isinstance(one.event, e.ModelReplied) and one.event.role == "orchestrator":
+            break
+        malformed = malformed or isinstance(one.event, e.ActionMalformed)
+        if isinstance(one.event, e.ActionChosen):
+            followed.append((one.event.action, one.event.arguments))
+    found: tuple[str, ...] = ()
+    try:
+        actions = [parse(request) for request in event.requests]
+        if not actions and not event.text.strip():
+            raise MalformedAction("The reply is empty.")
+    except MalformedAction as error:
+        if not malformed:
+            found = (f"it chose {len(followed)} actions → no valid action: {error.message}",)
+        return _read(seq, event, found)
+    if malformed:
+        return _read(seq, event, ("it was malformed → it is valid",))
+    asked = [(one.name, one.arguments) for one in event.requests] or [
+        ("answer", {"text": event.text.strip()})
+    ]
+    # A task may end, or be stopped, before all actions of a reply are done.
+    found = tuple(
+        f"action {number}: {_short(recorded)} → {_short(now)}"
+        for number, (recorded, now) in enumerate(zip(followed, asked, strict=False), 1)
+        if recorded != now
+    )
+    return _read(seq, event, found)
+
+
+def _read(seq: int, event: e.ModelReplied, found: tuple[str, ...]) -> Rerun:
+    outcome: Literal["same", "differs"] = "differs" if found else "same"
+    return Rerun(seq=seq, what="reply", name=event.model, outcome=outcome, differences=found)
+
+
+def _differences(recorded: RunReport, now: RunReport) -> Iterator[str]:
+    for name in ("status", "exit_code", "exception", "result", "stdout", "stderr"):
+        before, after = getattr(recorded, name), getattr(now, name)
+        if before != after:
+            yield f"{name}: {_short(before)} → {_short(after)}"
+    was = {case.name: case.passed for case in recorded.cases}
+    are = {case.name: case.passed for case in now.cases}
+    words = {True: "passed", False: "failed", None: "not there"}
+    for case in dict.fromkeys((*was, *are)):
+        if was.get(case) != are.get(case):
+            yield f"{one_line(case)}: {words[was.get(case)]} → {words[are.get(case)]}"
+
+
+def _short(value: object) -> str:
+    try:
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # a lone surrogate
+        text = repr(value)
+    return one_line(text, _SHOWN) or "nothing"

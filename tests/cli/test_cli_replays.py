@@ -1,0 +1,66 @@
+"""`alita replay --headless` and `--rerun`: a recorded session as a regression test."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from goldens import FOLDER
+from servers.openai_server import OpenAIServer
+from test_cli_run_models import SCRIPT, settle
+
+
+@pytest.fixture
+def servers() -> Iterator[tuple[OpenAIServer, OpenAIServer]]:
+    with OpenAIServer(SCRIPT) as one, OpenAIServer(SCRIPT) as two:
+        yield one, two
+
+
+def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+
+
+def test_the_state_at_the_close_comes_out_again(
+    tmp_path: Path, servers: tuple[OpenAIServer, OpenAIServer]
+) -> None:
+    home = tmp_path / "home"
+    settle(home, servers)
+    assert alita(home, "run", "TASK: find a thing").returncode == 0
+    done = alita(home, "replay", "--headless", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (closing,) = found["folded"]["closings"]
+    assert closing["recorded"] == closing["folded"] == found["folded"]["state"]
+    said = alita(home, "replay", "--headless")
+    assert said.stdout.strip() == closing["recorded"]
+    assert "as recorded" in said.stderr
+    (path,) = (home / "data" / "sessions").glob("*.json")
+    assert "there is none" in path.read_text()
+    path.write_text(path.read_text().replace("there is none", "there is one"))
+    changed = alita(home, "replay", "--headless")
+    assert changed.returncode == 1
+    assert changed.stdout.strip() != closing["recorded"]
+    assert "recorded as" in changed.stderr
+
+
+@pytest.mark.podman
+def test_a_recording_runs_again_in_the_sandbox(tmp_path: Path) -> None:
+    whole = (FOLDER / "golden-repaired.json").read_text()
+    done = alita(tmp_path / "home", "replay", str(FOLDER / "golden-repaired.json"), "--rerun", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["differ"] == found.get("skipped", 0) == 0
+    assert [one["what"] for one in found["reruns"]].count("tests") == 3
+    tampered = tmp_path / "tampered.json"
+    tampered.write_text(
+        whole.replace('"name":"test_it_answers","passed":true', '"name":"test_it_answers","passed":false')
+    )
+    assert tampered.read_text() != whole
+    done = alita(tmp_path / "home", "replay", str(tampered), "--rerun")
+    assert done.returncode == 1
+    assert "test_it_answers: failed → passed" in done.stdout

@@ -54,6 +54,7 @@ from alita_tui.spine.errors import (
     WebError,
 )
 from alita_tui.spine.ports import (
+    REJECTION,
     Asker,
     BuildOrder,
     BuildOutcome,
@@ -67,6 +68,7 @@ from alita_tui.spine.ports import (
     ToolShelf,
     Web,
 )
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import MemoryItem, NearMiss, Source, Value
 from alita_tui.view.model import BuildView
 
@@ -318,7 +320,7 @@ class Orchestrator:
         for build in view.builds:
             if build.build_id in begun and build.state in unsettled:
                 outcome = await self._builder.resume(build)
-                if stopped := await self._settle(build.name, outcome):
+                if stopped := await self._settle(build.name, build.goal, outcome):
                     return stopped
         return await self._pursue()
 
@@ -467,9 +469,7 @@ class Orchestrator:
     async def _build(self, action_id: str, want: BuildTool) -> e.TaskFinished | None:
         near, sources = self._research()
         view = self._standing.view
-        past = tuple(
-            b.reason for b in view.builds if b.name == want.name and b.state == "rejected" and b.reason
-        )
+        lessons = await asyncio.to_thread(self._memory.lessons, want.name, want.goal)
         await self._sandbox.prepare(self._progress)
         order = BuildOrder(
             action_id=action_id,
@@ -479,23 +479,23 @@ class Orchestrator:
             task=view.task.text if view.task else "",
             near_misses=near,
             sources=sources,
-            past_rejections=past,
+            past_rejections=tuple(item.text for item in lessons),
         )
-        return await self._settle(want.name, await self._builder.build(order))
+        return await self._settle(want.name, want.goal, await self._builder.build(order))
 
-    async def _settle(self, name: str, outcome: BuildOutcome) -> e.TaskFinished | None:
+    async def _settle(self, name: str, goal: str, outcome: BuildOutcome) -> e.TaskFinished | None:
         """What a build's end means for the task: a rejection stays as a lesson, a stop ends the run."""
         if outcome.result == "stopped":
             return _ended("interrupted", outcome.reason or f"stopped by you at the build of {name}")
         if outcome.result == "rejected" and outcome.reason:
-            await self._note_rejection(name, outcome)
+            await self._note_rejection(name, goal, outcome.reason)
         return None
 
-    async def _note_rejection(self, name: str, outcome: BuildOutcome) -> None:
+    async def _note_rejection(self, name: str, goal: str, reason: str) -> None:
         item = MemoryItem(
-            item_id=self._new_id(),
+            item_id=f"{REJECTION}{name}:{self._bus.session_id}:{self._new_id()}",
             memory="semantic",
-            text=f"A build of {name} was rejected: {outcome.reason}",
+            text=f"A build of {name} ({one_line(goal, 120)}) was rejected: {reason}",
             source_session=self._bus.session_id,
             source_seq=self._bus.last_seq,
         )

@@ -76,6 +76,8 @@ def show(
     typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}")
     typer.echo(f"sha256 {parked.digest}\n")
     typer.echo(f"Goal: {reveal(made.goal)}")
+    for lesson in made.lessons:
+        typer.echo(f"  past rejection  {reveal(lesson)}")
     for miss in made.near_misses:
         typer.echo(f"  near miss {miss.score:.2f}  {reveal(miss.name)}  {reveal(miss.description)}")
     for source in made.sources:

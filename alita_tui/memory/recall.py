@@ -7,7 +7,7 @@ import threading
 import msgspec
 
 from alita_tui.memory.lessons import FOOTNOTE, episode, recipe
-from alita_tui.spine.ports import Documents
+from alita_tui.spine.ports import REJECTION, Documents
 from alita_tui.spine.ranking import Ranked, Ranking
 from alita_tui.spine.values import Json, MemoryItem, Value
 
@@ -17,6 +17,7 @@ RELEVANT = 0.3
 """Share of a task that an item has to cover to be recalled at all."""
 _AT_MOST = 3
 """Items of each kind: recipes, and everything else."""
+_LESSONS = 5
 _TASKS = 12
 """Tasks that a recipe remembers having answered, the newest."""
 
@@ -85,6 +86,19 @@ class Recollection:
                 self._keep(
                     msgspec.structs.replace(known, item=bare, worked=more, sources=sources, tasks=tasks)
                 )
+
+    def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
+        """See `Memory.lessons`: those of the same name first, the newest of them, then those that bear on it."""
+        with self._guard:
+            self._refresh()
+            rejections = {key: one.item for key, one in self._kept.items() if key.startswith(REJECTION)}
+            named = [item for key, item in rejections.items() if key.startswith(f"{REJECTION}{name}:")]
+            wanted = f"{name.replace('_', ' ')} {goal}"
+            found = [one for one in self._others.rank(wanted) if one.key in rejections]
+            near = [self._recalled(one) for one in found if one.score >= RELEVANT]
+            known = {item.item_id for item in named}
+            listed = [*reversed(named), *(item for item in near if item.item_id not in known)]
+            return tuple(listed[:_LESSONS])
 
     def recipe_failed(self, item_id: str) -> None:
         """A task that followed this recipe was not answered. Raises StoreError."""

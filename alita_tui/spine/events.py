@@ -415,6 +415,8 @@ class BuildStarted(Fact, frozen=True):
     """The version that this one would replace."""
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()
+    lessons: tuple[str, ...] = ()
+    """Why earlier builds were rejected, as the toolsmith was told."""
 
 
 class BuildDrafted(Fact, frozen=True):

@@ -401,6 +401,10 @@ class ToolShelf(Library, Protocol):
         """Let go what was lent; False when nothing was."""
 
 
+REJECTION = "rejection:"
+"""Begins the id of what a rejection teaches; the tool's name follows."""
+
+
 class Memory(Protocol):
     """What earlier tasks taught. Met by `memory`; synchronous and in memory."""
 
@@ -409,6 +413,9 @@ class Memory(Protocol):
 
     def write(self, item: MemoryItem) -> None:
         """Keep one item. An item with the same id is replaced."""
+
+    def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
+        """Why earlier builds of this name, or for such a goal, were rejected; best first, or none."""
 
     def recipe_failed(self, item_id: str) -> None:
         """A task that followed this recipe was not answered."""

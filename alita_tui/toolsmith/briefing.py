@@ -20,7 +20,7 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
         parts.append(f"It replaces this version:\n```python\n{parent.code}\n```")
     if order.past_rejections:
         listed = "\n".join(f"- {reason}" for reason in order.past_rejections)
-        parts.append(f"The person rejected earlier builds of it, because:\n{listed}")
+        parts.append(f"The person rejected earlier builds of it or like it; do not repeat that:\n{listed}")
     for source in order.sources[:3]:
         parts.append(f'<untrusted source="{source.url}">\n{source.title}\n{source.excerpt}\n</untrusted>')
     return "\n\n".join(parts)

@@ -102,6 +102,7 @@ class Smith:
                 parent=build.parent,
                 near_misses=order.near_misses,
                 sources=order.sources,
+                lessons=order.past_rejections,
             ),
             span=build.build_id,
         )

@@ -248,6 +248,7 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                 parent=event.parent,
                 near_misses=event.near_misses,
                 sources=event.sources,
+                lessons=event.lessons,
             )
             return replace(view, builds=view.builds.append(build), phase="building")
         case e.BuildDrafted():

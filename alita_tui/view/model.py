@@ -156,6 +156,8 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     parent: ToolDraft | None = None
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()
+    lessons: tuple[str, ...] = ()
+    """Why earlier builds were rejected, as the toolsmith was told."""
     attempts: tuple[Attempt, ...] = ()
     state: BuildState = "drafting"
     approval_id: str = ""

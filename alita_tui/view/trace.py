@@ -137,8 +137,9 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ContextSummarised(upto=upto, text=text, tokens_before=before, tokens_after=after):
             title = f"The model sees everything up to event {upto} as a summary"
             return row("notice", title, text, meta=f"{before:,} → {after:,} tokens", tone="muted")
-        case e.BuildStarted(name=name, version=version, goal=goal):
-            return row("build", f"Building {name} v{version}", goal)
+        case e.BuildStarted(name=name, version=version, goal=goal, lessons=lessons):
+            told = f"{_count(len(lessons), 'past rejection')} shaped this build" if lessons else ""
+            return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons)), meta=told)
         case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
             who = "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
             return row(

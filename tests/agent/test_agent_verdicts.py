@@ -286,3 +286,17 @@ async def test_a_crash_after_any_event_carries_the_verdict_out_all_the_same(
         assert resumed.outcome == ended.outcome, (cut, kept[-1].event)
         assert bool(again.shelf.bans.all()) == bool(whole.shelf.bans.all())
         assert [card.digest for card in again.shelf.cards()] == [card.digest for card in whole.shelf.cards()]
+
+
+async def test_a_rejection_in_one_session_shapes_the_build_in_another(tmp_path: Path) -> None:
+    first = lab(tmp_path, BUILD, DONE)
+    await first.do(TASK, when=answers({"verdict": "rejected", "reason": "round it", "tags": ["weak tests"]}))
+    second = lab(tmp_path / "another", BUILD, DONE)
+    second.memory = first.memory
+    second.reopen()
+    await second.do(TASK, when=answers({"verdict": "approved"}))
+    (begun,) = second.events(e.BuildStarted)
+    assert [lesson.endswith("was rejected: weak tests: round it") for lesson in begun.lessons] == [True]
+    assert second.view.builds[-1].lessons == begun.lessons
+    rows = [row for row in second.view.trace if row.title.startswith("Building")]
+    assert rows[0].meta == "1 past rejection shaped this build"

@@ -182,3 +182,37 @@ def test_documents_that_cannot_be_read_are_passed_over(path):
     for number, odd in enumerate([None, 7, {}, {"item": {"memory": "dreams"}}]):
         table.put(f"odd{number}", odd)
     assert memory(path).items() == () and memory(path).recall("anything") == ()
+
+
+def test_rejections_of_a_name_come_first_then_those_that_bear_on_the_goal(path):
+    kept = memory(path)
+    kept.write(
+        item(
+            "rejection:parse_dates:s:1",
+            "A build of parse_dates (Parse dates of any form) was rejected: too slow",
+        )
+    )
+    kept.write(
+        item(
+            "rejection:read_dates:s:2",
+            "A build of read_dates (Read dates of any form from text) was rejected: unsafe",
+        )
+    )
+    kept.write(
+        item(
+            "rejection:parse_dates:s:3",
+            "A build of parse_dates (Parse dates of any form) was rejected: no tests",
+        )
+    )
+    kept.write(item("rejection:roll_dice:s:4", "A build of roll_dice (Roll dice) was rejected: gambling"))
+    kept.write(item("e1", "Parse dates of any form in text", seq=7))
+    found = memory(path).lessons("parse_dates", "Parse dates of any form in text")
+    assert [one.item_id for one in found] == [
+        "rejection:parse_dates:s:3",
+        "rejection:parse_dates:s:1",
+        "rejection:read_dates:s:2",
+    ]
+    assert memory(path).lessons("draw_map", "Draw a map of Europe") == ()
+    for number in range(9):
+        kept.write(item(f"rejection:parse_dates:s:{10 + number}", f"rejected: reason {number}"))
+    assert len(kept.lessons("parse_dates", "")) == 5

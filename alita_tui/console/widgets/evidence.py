@@ -67,6 +67,10 @@ def why(build: BuildView, attempt: Attempt) -> list[Row]:
             (one_line(miss.description), "muted"),
         )
         rows.append(fact("" if number else "near misses", body))
+    if build.lessons:
+        past = "past rejection" if len(build.lessons) == 1 else "past rejections"
+        rows.append(fact("lessons", ((f"{len(build.lessons)} {past} shaped this build", "strong"),)))
+        rows += [fact("", ((reveal(flat(one)), "muted"),)) for one in build.lessons]
     for number, source in enumerate(build.sources):
         title = one_line(source.title) or "a page"
         rows.append(fact("" if number else "read for it", ((title, ""), (" · not trusted", "muted"))))

@@ -162,8 +162,9 @@ class AlitaApp(Reviewing, Travelling):
         self.main.draw(message.view)
         if self._review is not None:
             self._review.advance(message.view)
-        elif self._sheet is not None:
+        elif self._sheet is not None and not self.in_the_past:
             self._sheet.advance(message.view)
+        self._tell_now(message.view)
         self._call(message.view)
 
     def on_replay_bar_jumped(self, message: ReplayBar.Jumped) -> None:
@@ -194,18 +195,19 @@ class AlitaApp(Reviewing, Travelling):
         """Money, tokens and models."""
         from alita_tui.console.screens.spend import SpendScreen
 
-        if self.screen is not self.main:
+        if not isinstance(self.screen, SessionScreen):
             return
+        view = self.screen.view
         try:
             days, prices = await self._catalog.days(), await self._catalog.prices()
         except AlitaError as error:
             self.notify(one_line(str(error)), severity="warning", markup=False)
             days, prices = (), ""
-        self.push_screen(SpendScreen(self.main.view, self._keys, days=days, prices=prices))
+        self.push_screen(SpendScreen(view, self._keys, days=days, prices=prices))
 
     def on_spend_screen_enable_asked(self, message: SpendScreen.EnableAsked) -> None:
         """A model that is off is to be asked again."""
-        if self._sink is not None:
+        if self._sink is not None and not self.in_the_past:
             self._sink.send(EnableModel(model=message.model))
 
     def action_sandbox(self) -> None:
@@ -251,6 +253,8 @@ class AlitaApp(Reviewing, Travelling):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What opens over the session leaves its keys to a screen that is there already."""
+        if action == "spend" and self._replay is not None:
+            return True
         return action not in _OVER or self.screen is self.main
 
     def action_new_session(self) -> None:
@@ -348,6 +352,8 @@ class AlitaApp(Reviewing, Travelling):
             self.screen.clear_selection()
         elif monotonic() - self._pressed < _TWICE_SECONDS:
             self.exit()
+        elif self._replay is not None:
+            self.pop_screen()
         elif self.main.view.busy and not self.replaying and self.main.view.phase != "waiting":
             self.main.action_interrupt()
             self._pressed = monotonic()

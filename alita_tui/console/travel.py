@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from alita_tui.console.screens.sessions import SessionsScreen
     from alita_tui.console.widgets.replay_bar import ReplayBar
     from alita_tui.console.widgets.trace import Trace
+    from alita_tui.view.model import SessionView
 
 
 class Travelling(themes.Themed[Switch | None]):
@@ -52,6 +53,20 @@ class Travelling(themes.Themed[Switch | None]):
         from alita_tui.console.screens.replay import ReplayScreen
 
         return self.screen if isinstance(self.screen, ReplayScreen) else None
+
+    @property
+    def in_the_past(self) -> bool:
+        """True while a replay lies over the session, whatever lies over that."""
+        if len(self.screen_stack) == 1:
+            return False
+        from alita_tui.console.screens.replay import ReplayScreen
+
+        return any(isinstance(screen, ReplayScreen) for screen in self.screen_stack)
+
+    def _tell_now(self, view: SessionView) -> None:
+        """While the session is looked at as it was: say what it does meanwhile."""
+        if self._replay is not None:
+            self._replay.controls.tell_now(view.phase)
 
     def _now_playing(self) -> Player | None:
         """What is on screen as something that can be asked about its past."""
@@ -90,6 +105,7 @@ class Travelling(themes.Themed[Switch | None]):
             player.seek_seq(seq)
         screen = ReplayScreen(player, keys=self._keys, rewound=rewound, motion=self._motion)
         self.push_screen(screen)
+        screen.controls.tell_now(self.main.view.phase)
         self._load_bookmarks(screen.controls)
 
     def on_replay_bar_left(self, message: ReplayBar.Left) -> None:

@@ -19,6 +19,7 @@ from alita_tui.console.screens.explain import ExplainScreen
 from alita_tui.console.screens.replay import ReplayScreen
 from alita_tui.console.screens.session_rows import age
 from alita_tui.console.screens.sessions import SessionsScreen
+from alita_tui.console.screens.spend import SpendScreen
 from alita_tui.console.widgets.library import Library
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.trace import Trace
@@ -243,6 +244,35 @@ async def test_the_running_session_is_scrubbed_back_while_it_goes_on() -> None:
         await pilot.press("end")
         await until(pilot, lambda: app.screen is app.main)
         assert app.main.view == fold_all(whole)
+
+
+async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None:
+    whole = goldens.walkthrough()
+    asked = next(n for n, one in enumerate(whole, 1) if isinstance(one.event, e.ApprovalRequested))
+    sink = Sink()
+    app, source, _ = running(whole[: asked - 1], sink)
+    async with app.run_test(size=(160, 36)) as pilot:
+        await drawn(pilot, asked - 1)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        assert "now it works" in text(app, "#state")
+        source.queue.put_nowait(whole[asked - 1])
+        await until(pilot, lambda: "now a build waits for you" in text(app, "#state"))
+        await pilot.press("2", "ctrl+o")
+        await until(pilot, lambda: on(app, SpendScreen))
+        then = app.screen_stack[-2].view.spend
+        assert (
+            f"{then.input_tokens:,} in, {then.output_tokens:,} out" in app.screen.query_one("#sheet").text()
+        )
+        assert then.input_tokens < app.main.view.spend.input_tokens
+        source.queue.put_nowait(whole[asked])
+        await until(pilot, lambda: app.main.view.seq == asked + 1)
+        assert f"{then.input_tokens:,} in" in app.screen.query_one("#sheet").text()
+        await pilot.press("escape")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app.screen is app.main)
+        assert sink.commands == [], "Ctrl+C in the past only leaves it"
 
 
 async def test_a_row_of_the_trace_is_a_place_to_go_back_to() -> None:

@@ -21,7 +21,7 @@ from alita_tui.console.widgets.inked import cut
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.timeline import Timeline
 from alita_tui.spine.errors import UsageError
-from alita_tui.view.model import SessionView
+from alita_tui.view.model import Phase, SessionView
 from alita_tui.view.queries import Mark
 
 STOPS: frozenset[Mark] = frozenset({"build", "approval", "error"})
@@ -112,6 +112,8 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._needle = ""
         self._note = ""
         """What the last control had to say, such as that there is no further hit."""
+        self._now: Phase | None = None
+        """What the session does meanwhile, where it goes on."""
         self._take: Callable[[str], None] = self._search
         self._bookmarks: tuple[BookmarkLine, ...] = ()
 
@@ -141,6 +143,13 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._bookmarks = bookmarks
         self.redraw()
 
+    def tell_now(self, phase: Phase) -> None:
+        """What the session does meanwhile."""
+        if self._rewound and phase != self._now:
+            self._now = phase
+            if self.is_mounted:
+                self.redraw()
+
     def say(self, text: str) -> None:
         """Say something in the place of the keys, until the next control."""
         self._note = text
@@ -155,7 +164,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
             return
         flags = tuple(player.position_of(one.seq) for one in self._bookmarks)
         self.query_one(Timeline).advance(player.position, flags)
-        state = replay_words.state(player, self._bookmarks, width, rewound=self._rewound)
+        state = replay_words.state(player, self._bookmarks, width, rewound=self._rewound, now=self._now)
         self.query_one("#state", Plain).update(state)
         self.query_one("#keys", Plain).update(
             cut(self._note or replay_words.keys(shown_keys(self), width, rewound=self._rewound), width)

@@ -10,6 +10,7 @@ from alita_tui.console.keeping import BookmarkLine
 from alita_tui.console.player import Player
 from alita_tui.console.widgets.inked import cut
 from alita_tui.console.widgets.timeline import FLAG, GLYPHS
+from alita_tui.view.model import Phase
 
 
 def clock_time(seconds: float) -> str:
@@ -27,7 +28,24 @@ def spoken(seconds: float) -> str:
     return f"{whole // 60} m {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} m"
 
 
-def state(player: Player, bookmarks: Sequence[BookmarkLine], width: int, *, rewound: bool) -> Content:
+NOW: dict[Phase, str] = {
+    "idle": "it is idle",
+    "waiting": "a build waits for you",
+    "asking": "a question waits for you",
+    "parked": "a build waits for you",
+    "closed": "it is closed",
+}
+"""What a session does that goes on; phases that are not here are work."""
+
+
+def state(
+    player: Player,
+    bookmarks: Sequence[BookmarkLine],
+    width: int,
+    *,
+    rewound: bool,
+    now: Phase | None = None,
+) -> Content:
     """The first line."""
     speed = "∞" if player.speed == float("inf") else f"{player.speed:g}×"
     parts = [
@@ -35,6 +53,8 @@ def state(player: Player, bookmarks: Sequence[BookmarkLine], width: int, *, rewo
         f"event {player.position}/{player.total}",
         f"{clock_time(player.elapsed)}/{clock_time(player.length)}",
     ]
+    if rewound and now is not None:
+        parts.append(f"now {NOW.get(now, 'it works')}")
     if player.skipped >= 1:
         parts.append(f"» {spoken(player.skipped)} skipped")
     if player.breakpoints:

@@ -129,12 +129,15 @@ class Timeline(Widget):
         self.bookmarks: tuple[int, ...] = ()
         """Positions with a flag."""
         self._cells: list[tuple[Mark | None, int]] = []
-        self._gathered = (-1, -1)
+        self._gathered = (0, -1)
+        """How many marks the cells were gathered from, and for how many cells."""
+        self._drawn: tuple[int, tuple[int, ...], int] | None = None
 
     def advance(self, position: int, bookmarks: tuple[int, ...] = ()) -> None:
         """Move the playhead, and the flags."""
         now = (position, bookmarks, len(self.marks))
-        if now != (self.position, self.bookmarks, self._gathered[0]):
+        if now != self._drawn:
+            self._drawn = now
             self.position, self.bookmarks = position, bookmarks
             self.refresh()
 
@@ -145,7 +148,8 @@ class Timeline(Widget):
     def render_line(self, y: int) -> Strip:
         """See `draw`."""
         base, width = self.rich_style, self.size.width
-        if self._gathered != (len(self.marks), width):
+        known, gathered = self._gathered
+        if gathered != width or len(self.marks) > known + known // 200:
             self._gathered = (len(self.marks), width)
             self._cells = gather(self.marks, width)
         line = draw(self.marks, self.position, width, bookmarks=self.bookmarks, cells=self._cells)

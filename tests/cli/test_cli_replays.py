@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from goldens import FOLDER
+from goldens import FOLDER, waiting
 from servers.openai_server import OpenAIServer
 from test_cli_run_models import SCRIPT, settle
 
@@ -64,3 +64,25 @@ def test_a_recording_runs_again_in_the_sandbox(tmp_path: Path) -> None:
     done = alita(tmp_path / "home", "replay", str(tampered), "--rerun")
     assert done.returncode == 1
     assert "test_it_answers: failed → passed" in done.stdout
+
+
+@pytest.mark.podman
+def test_what_if_it_had_been_rejected(tmp_path: Path) -> None:
+    """A fork at the moment when a build waited is decided otherwise, and goes on by itself."""
+    home, source = tmp_path / "home", str(FOLDER / "golden-walkthrough.json")
+    fork = json.loads(
+        alita(home, "sessions", "fork", source, "--at", str(waiting()[-1].seq), "--json").stdout
+    )["session_id"]
+    (build,) = json.loads(alita(home, "builds", "list", "--json").stdout)
+    assert build["session_id"] == fork
+    said = alita(home, "builds", "reject", build["approval_id"], "--reason", "use the standard library")
+    assert said.returncode == 0, said.stderr
+    assert alita(home, "resume", fork).returncode == 5
+    found = json.loads(alita(home, "sessions", "compare", source, fork, "--json").stdout)
+    assert found["common"] == waiting()[-1].seq
+    assert (found["left"]["outcome"], found["right"]["outcome"]) == ("answered", "rejected")
+    assert found["left"]["built"] and not found["right"].get("built")
+    differs = next(one for one in found["moves"] if one["kind"] != "same")
+    assert differs["left"].startswith("Approved") and "use the standard library" in differs["right"]
+    assert alita(home, "sessions", "verify", fork).returncode == 0
+    assert alita(home, "replay", fork, "--headless").returncode == 0

@@ -822,9 +822,16 @@ def path_of(house: House, which: str | None) -> Path:
 
 
 def recording(house: House, which: str | None) -> tuple[Envelope, ...]:
-    """The durable envelopes of a session or file, read only. Raises UsageError, StoreError."""
+    """The durable envelopes of a session, its file or an export of it as JSON lines, read only.
+
+    Raises UsageError, StoreError.
+    """
     from alita_tui.store.sessions import SessionFile
 
+    if which is not None and which.endswith(".jsonl"):
+        from alita_tui.replay.export_jsonl import read_jsonl
+
+        return tuple(read_jsonl(Path(which)))
     file = SessionFile.open(path_of(house, which), readonly=True)
     try:
         return file.envelopes()

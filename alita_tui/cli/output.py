@@ -51,14 +51,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         typer.echo("  ".join([*cells, line[-1]]).rstrip())
 
 
-def read_text(path: Path) -> str:
-    """A file's text; bytes that are none become replacement characters. Raises UsageError."""
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
-
-
 def write_text(path: Path, text: str) -> None:
     """Write a file for this user only. Raises UsageError."""
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from alita_tui.cli.output import json_document, json_line, plain, read_text, table, write_text
+from alita_tui.cli.output import json_document, json_line, plain, table, write_text
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -154,13 +154,13 @@ def import_session(
     json: Json = False,
 ) -> None:
     """Put a session on the shelf that was exported as JSON lines."""
-    from alita_tui.replay.export_jsonl import from_jsonl
+    from alita_tui.replay.export_jsonl import read_jsonl
     from alita_tui.spine.laws import check
     from alita_tui.wiring import House
 
     house = House.open(context.obj, strict=False)
     made = house.sessions.new_id()
-    envelopes = list(map(house.redactor().value, from_jsonl(read_text(file), made)))
+    envelopes = list(map(house.redactor().value, read_jsonl(file, made)))
     house.sessions.add(made, envelopes, imported=True)
     breaches = check(envelopes)
     if json:

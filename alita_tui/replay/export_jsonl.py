@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -29,8 +30,8 @@ def jsonl(envelopes: Iterable[Envelope], facts: Facts) -> str:
     return "\n".join((json.dumps(head, ensure_ascii=False), *map(line_of, envelopes))) + "\n"
 
 
-def from_jsonl(text: str, session_id: str) -> list[Envelope]:
-    """The envelopes of an export, or of `alita run --json`, as a session of their own id.
+def from_jsonl(text: str, session_id: str = "") -> list[Envelope]:
+    """The envelopes of an export, or of `alita run --json`, under an id; an empty one leaves them theirs.
 
     A line that cannot be read becomes an `UnknownEvent` in its place; transient events are left out.
     Raises UsageError where the text holds no session.
@@ -41,6 +42,15 @@ def from_jsonl(text: str, session_id: str) -> list[Envelope]:
             "There is no session in this file.", hint="Give one that `alita sessions export` wrote as jsonl."
         )
     return [msgspec.structs.replace(one, seq=seq, session_id=session_id) for seq, one in enumerate(found, 1)]
+
+
+def read_jsonl(path: Path, session_id: str = "") -> list[Envelope]:
+    """The same from a file. Raises UsageError."""
+    try:
+        text = path.expanduser().read_text("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return from_jsonl(text, session_id)
 
 
 def _events(text: str, session_id: str) -> Iterator[Envelope]:

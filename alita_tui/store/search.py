@@ -42,7 +42,7 @@ class Hit(Value, frozen=True):
 
 
 class SessionSearch:
-    """Meets the search of the console and the command line. Blocks; one thread at a time."""
+    """Meets the search of the console and the command line. Blocks; any thread, any process."""
 
     def __init__(self, path: Path, shelf: SessionShelf) -> None:
         self._path = path
@@ -95,7 +95,7 @@ class SessionSearch:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, disk.PRIVATE))
         except OSError as error:
             raise disk.store_error("written", self._path, error) from error
-        db = sqlite3.connect(self._path, timeout=10)
+        db = sqlite3.connect(self._path, timeout=60)
         try:
             if db.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
                 db.executescript(
@@ -108,6 +108,7 @@ class SessionSearch:
         return db
 
     def _update(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN IMMEDIATE")  # whoever else looks at the same moment waits, and finds it done
         known = {name: (at, last) for name, at, last in db.execute("SELECT name, at, last FROM files")}
         now = {path.name: path for path in self._shelf.paths()}
         for name in known.keys() - now.keys():

@@ -39,6 +39,8 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     imported = shell.json("import", str(source))
     made = imported["session_id"]
     assert imported == {"session_id": made, "events": len(golden("golden-dice-openai")), "breaches": []}
+    folded = shell.run("replay", str(source), "--headless").stdout
+    assert len(folded.strip()) == 64, "an export is played as it is"
     fork = shell.json("fork", made, "--at", "9")["session_id"]
     listed = {one["session_id"]: one for one in shell.json("list")}
     assert listed[fork]["parent"] == made and listed[fork]["parent_seq"] == 9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -102,6 +103,14 @@ def test_its_file_is_private_and_a_damaged_session_does_not_stop_it(
     (shelf.folder / "broken.json").write_bytes(b"\x00\xff" * 5000)
     assert search.find("validate")
     assert (tmp_path / "cache" / "sessions.db").stat().st_mode & 0o077 == 0
+
+
+def test_who_searches_at_the_same_moment_finds_the_same_once(search: SessionSearch) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(search.find, ["validate"] * 8))
+    assert len(set(found)) == 1 and found[0]
+    places = [(hit.session_id, hit.seq, hit.kind) for hit in found[0]]
+    assert len(set(places)) == len(places)
 
 
 def test_where_it_cannot_be_kept_it_says_so(tmp_path: Path, shelf: SessionShelf) -> None:

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.bench_console import console as trace  # the folder above is on the path only now
 from benchmarks.bench_router import router
 from benchmarks.bench_sandbox import sandbox
+from benchmarks.bench_sandbox_broker import broker
 from benchmarks.bench_sessions import sessions
 
 ROUNDS = 7
@@ -212,6 +213,7 @@ def main() -> None:
         trace(results, row)
         router(results, row)
         sandbox(results, row)
+        broker(results, row)
     Path("build").mkdir(exist_ok=True)
     Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")
     print(f"{'NAME':34} {'VALUE':>10} {'UNIT':>5} {'BASELINE':>10} {'RATIO':>8}")

@@ -130,7 +130,7 @@ async def forward(
             raise Refused(403, f"{grant.where} would get a secret without TLS")
         host = Talk(wire, desk.caps.head_bytes, server=False)
         try:
-            await host.send(h11.Request(method=request.method, target=target, headers=headers))
+            await host.send(h11.Request(method=request.method, target=target, headers=headers), hold=True)
             async for piece in talk.body():
                 await host.send(h11.Data(data=piece))
             await host.send(h11.EndOfMessage())
@@ -157,11 +157,17 @@ async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry, desk: 
         headers = [(name, keyring.blot().over(value, last=True)) for name, value in headers]
     entry.status = answer.status_code
     head = h11.Response(status_code=answer.status_code, headers=headers, reason=answer.reason)
-    await talk.send(head)
+    await talk.send(head, hold=bool(host.http.trailing_data[0]) or _brief(headers))
     async for piece in host.body():
         await talk.send(h11.Data(data=blot.over(piece)))
-    await talk.send(h11.Data(data=blot.over(b"", last=True)))
+    await talk.send(h11.Data(data=blot.over(b"", last=True)), hold=True)
     await talk.send(h11.EndOfMessage())
+
+
+def _brief(headers: Headers) -> bool:
+    """True where the body is sure to follow at once: it is counted, and short."""
+    counted = [value for name, value in headers if name.lower() == b"content-length"]
+    return bool(counted) and len(counted[0]) <= 5
 
 
 def _path(target: bytes) -> bytes:

@@ -23,6 +23,7 @@ class Talk:
 
     def __init__(self, pipe: Pipe, head_bytes: int, *, server: bool = True) -> None:
         self.pipe = pipe
+        self._held = b""
         self.http = h11.Connection(h11.SERVER if server else h11.CLIENT, max_incomplete_event_size=head_bytes)
 
     async def next(self) -> Any:
@@ -35,10 +36,11 @@ class Talk:
                 await self.send(h11.InformationalResponse(status_code=100, headers=[]))
             self.http.receive_data(await self.pipe.read())
 
-    async def send(self, event: h11.Event) -> None:
-        """Write one event."""
-        data = self.http.send(event)
-        if data:
+    async def send(self, event: h11.Event, *, hold: bool = False) -> None:
+        """Write one event; `hold` keeps it for what follows at once, as each write takes a way of its own."""
+        self._held += self.http.send(event) or b""
+        if self._held and not hold:
+            data, self._held = self._held, b""
             await self.pipe.write(data)
 
     async def body(self) -> AsyncIterator[bytes]:
@@ -65,8 +67,8 @@ class Talk:
         if self.http.their_state is not h11.DONE:  # the rest of its request is not waited for
             headers.append(("Connection", "close"))
         phrase = (reason or HTTPStatus(status).phrase).encode("ascii", "replace")
-        await self.send(h11.Response(status_code=status, headers=headers, reason=phrase))
-        await self.send(h11.Data(data=content))
+        await self.send(h11.Response(status_code=status, headers=headers, reason=phrase), hold=True)
+        await self.send(h11.Data(data=content), hold=True)
         await self.send(h11.EndOfMessage())
 
     async def refuse(self, why: Refused) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol
 
-from alita_tui.sandbox.warden.doors import MOST, PIECE, WINDOW
+from alita_tui.sandbox.warden.doors import MOST, PIECE, TOLD, WINDOW
 from alita_tui.spine.errors import AlitaError
 
 Send = Callable[[bytes, bytes], Awaitable[None]]
@@ -41,6 +41,7 @@ class Stream:
         self._number = number
         self._send = send
         self._came = bytearray()
+        self._untold = 0
         self._over = False
         self._news = asyncio.Event()
         self._credit = WINDOW
@@ -54,8 +55,10 @@ class Stream:
             await self._news.wait()
         data = bytes(self._came)
         self._came.clear()
-        if data:
-            await self._say(b"K", struct.pack(">I", len(data)))
+        self._untold += len(data)
+        if self._untold >= TOLD:
+            told, self._untold = self._untold, 0
+            await self._say(b"K", struct.pack(">I", told))
         return data
 
     async def write(self, data: bytes) -> None:

@@ -15,8 +15,10 @@ from typing import Any
 
 from alita_tui.sandbox.warden.line import Line
 
-WINDOW = 1 << 17
-PIECE = 1 << 15
+WINDOW = 1 << 18
+PIECE = 1 << 16
+TOLD = 1 << 16
+"""So many taken bytes are worth a frame that says so."""
 MOST = 16
 """Connections at a time."""
 BACKLOG = 128
@@ -31,6 +33,8 @@ class Connection:
         self.credit = WINDOW
         """Bytes that the host would still take."""
         self.unwritten = bytearray()
+        self.taken = 0
+        """Bytes that were written and not told of."""
         self.heard_all = False
         """True once the tool sends no more."""
         self.told_all = False
@@ -81,7 +85,7 @@ class Doors:
         if one is None:
             return
         if kind == b"N" and one.broken:
-            self._say(b"K", number, struct.pack(">I", len(payload) - 4))
+            self._took(number, one, len(payload) - 4)
         elif kind == b"N":
             one.unwritten += payload[4:]
             self._write(number, one)
@@ -146,9 +150,14 @@ class Doors:
             taken += len(one.unwritten)
             one.unwritten.clear()
             one.broken = True
-        if taken:
-            self._say(b"K", number, struct.pack(">I", taken))
+        self._took(number, one, taken)
         self._settle(number, one)
+
+    def _took(self, number: int, one: Connection, count: int) -> None:
+        one.taken += count
+        if one.taken >= TOLD:
+            self._say(b"K", number, struct.pack(">I", one.taken))
+            one.taken = 0
 
     def _settle(self, number: int, one: Connection) -> None:
         """Let a connection go once the host has said all, and all of that is written."""

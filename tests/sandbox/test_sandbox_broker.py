@@ -307,3 +307,32 @@ async def test_caps_hold(bench: Bench, site: Site) -> None:
     assert any("may send" in one.reason for one in bench.told) and any(
         "may receive" in one.reason for one in bench.told
     )
+
+
+async def test_a_persons_tests_get_what_they_were_granted_and_scripts_never_do(
+    bench: Bench, site: Site
+) -> None:
+    open_to(bench, site.port)
+    assert bench.sandbox is not None
+    url = f"http://api.example:{site.port}/tested"
+    tests = f"from tool_t import run\ndef test_it():\n    assert run({url!r})[0] == 200\n"
+    job = Job(
+        run_id="build",
+        module="tool_t",
+        code=GET,
+        tests=tests,
+        what="test",
+        capabilities=net(f"api.example:{site.port}"),
+        limits=LIMITS,
+    )
+    granted = await bench.sandbox.run(job, nothing, nothing)
+    assert [case.passed for case in granted.cases] == [True], granted
+    draft = await bench.sandbox.run(
+        msgspec.structs.replace(job, capabilities=Capabilities()), nothing, nothing
+    )
+    assert [case.passed for case in draft.cases] == [False]
+    script = msgspec.structs.replace(
+        job, what="script", tests="", digest="d", code="import os\nprint('http_proxy' in os.environ)\n"
+    )
+    assert (await bench.sandbox.run(script, nothing, nothing)).stdout == "False\n"
+    assert [one.call_id for one in bench.told] == ["build"]

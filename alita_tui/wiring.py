@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.sandbox.policy import SandboxSettings
     from alita_tui.store.audit import AuditLog
+    from alita_tui.store.backups import Backups
     from alita_tui.store.desk import Desk
     from alita_tui.store.documents import DocumentTable
     from alita_tui.store.labels import Labels
@@ -125,11 +126,10 @@ class House:
     @cached_property
     def labels(self) -> Labels:
         """What the person added to sessions."""
-        from alita_tui.store.documents import DocumentTable
         from alita_tui.store.labels import Labels
 
         self.paths.prepare()
-        return Labels(DocumentTable(self.paths.labels, "labels"), now)
+        return Labels(self._documents(self.paths.labels, "labels"), now)
 
     @cached_property
     def session_search(self) -> SessionSearch:
@@ -157,10 +157,9 @@ class House:
         """The library of tools."""
         from alita_tui.registry.shelf import Shelf
         from alita_tui.store.approvals import AuditedApprovals
-        from alita_tui.store.documents import DocumentTable
 
         self.paths.prepare()
-        table = DocumentTable(self.paths.registry, "tools")
+        table = self._documents(self.paths.registry, "tools")
         return Shelf(table, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
 
     @cached_property
@@ -174,10 +173,25 @@ class House:
     def memory(self) -> Recollection:
         """What earlier tasks taught."""
         from alita_tui.memory.recall import Recollection
-        from alita_tui.store.documents import DocumentTable
 
         self.paths.prepare()
-        return Recollection(DocumentTable(self.paths.memory, "items"))
+        return Recollection(self._documents(self.paths.memory, "items"))
+
+    @cached_property
+    def backups(self) -> Backups:
+        """Backups of what was built up over many sessions."""
+        from alita_tui.store.backups import Backups
+
+        paths = self.paths
+        databases = {one.name: one for one in (paths.registry, paths.memory, paths.labels)}
+        return Backups(paths.backups, databases, {paths.mcp_box.name: paths.mcp_box}, now)
+
+    def _documents(self, path: Path, table: str) -> DocumentTable:
+        """A table that is backed up before it is upgraded. Raises StoreError."""
+        from alita_tui.store.documents import DocumentTable
+
+        self.backups.before_upgrade(path)
+        return DocumentTable(path, table)
 
     @property
     def limits(self) -> Limits:

@@ -52,7 +52,19 @@ def root(
 
 def _commands() -> None:
     """Hang the commands on the tree; each module imports what it needs when it is called."""
-    from alita_tui.cli import audit, builds, machine, models, replays, sandbox, sessions, shelf, tasks, tools
+    from alita_tui.cli import (
+        audit,
+        backups,
+        builds,
+        machine,
+        models,
+        replays,
+        sandbox,
+        sessions,
+        shelf,
+        tasks,
+        tools,
+    )
 
     app.command("run")(tasks.run)
     app.command("resume")(tasks.resume)
@@ -74,6 +86,7 @@ def _commands() -> None:
     ):
         sessions.app.command(tends.__name__)(tends)
     app.add_typer(sessions.app, name="sessions")
+    app.add_typer(backups.app, name="backup")
     app.add_typer(sandbox.app, name="sandbox")
     app.add_typer(models.app, name="models")
     app.add_typer(machine.config_app, name="config")

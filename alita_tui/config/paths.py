@@ -65,6 +65,11 @@ class Paths(Value, frozen=True):
         return self.data / "audit.jsonl"
 
     @property
+    def backups(self) -> Path:
+        """Folder with the backups of library, memory and labels."""
+        return self.data / "backups"
+
+    @property
     def desk(self) -> Path:
         """Folder with parked builds and the verdicts left for them."""
         return self.data / "desk"

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from alita_tui.store import disk
-from alita_tui.store.reading import ABOUT, Tables, apply, dump, journal_of, load, operation, uncollected
+from alita_tui.store.reading import ABOUT, apply, dump, journal_of, load, operation, uncollected
+from alita_tui.store.upgrades import Tables, upgrade
 
 T = TypeVar("T")
 Load = Callable[[bytes, int], T]
@@ -57,6 +58,7 @@ def scan(path: Path, table: str, load_row: Load[T]) -> Scan[T] | None:
             _journal(found, path, table, load_row)
     except (ValueError, RecursionError, OSError):
         return None
+    upgrade(found.tables, found.schema_version)
     return found if disk.signature(path) == found.json_at else None
 
 

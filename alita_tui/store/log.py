@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
 from alita_tui.store.lines import Load, Scan, document_of, journal_lines, scan
-from alita_tui.store.reading import SCHEMA_VERSION, Operation, Restored, Snapshot, Tables, apply, dump, read
+from alita_tui.store.reading import Operation, Restored, Snapshot, apply, dump, read
 from alita_tui.store.storage import JournalStorage, Mode, whole
+from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 
 T = TypeVar("T")
 

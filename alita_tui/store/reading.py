@@ -21,16 +21,13 @@ import msgspec
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json, Value
 from alita_tui.store import disk
-
-SCHEMA_VERSION = 1
-"""Of the file, recorded in its `store` table; events carry their own."""
+from alita_tui.store.upgrades import OLDEST, SCHEMA_VERSION, Tables, upgrade
 
 ABOUT = "store"
 """Table with the one document that says what the file is."""
 
 TORN = "the last record was cut off before it was complete"
 
-Tables = dict[str, dict[str, Json]]
 Operation = tuple[str, str, str, Json]
 """`(put | del | gen, table, document id, document)`."""
 
@@ -145,6 +142,7 @@ def read(path: Path, known: Snapshot | None = None) -> Snapshot:
         # means that the journal belongs to it.
         if disk.signature(path) == before and (fresh or len(raw) >= snapshot.end):
             _follow(snapshot, path, raw)
+            upgrade(snapshot.tables, snapshot.schema_version)
             return snapshot
         known = None
     raise StoreError(f"{path} changes too fast to be read.", hint="Try again in a moment.")
@@ -164,11 +162,13 @@ def _checkpoint(path: Path) -> Snapshot:
         snapshot.damaged.append(path)
     if not raw:
         snapshot.problems.append(f"{path.name} was empty")
+    if raw:
+        snapshot.schema_version = OLDEST
     about = snapshot.tables.get(ABOUT, {}).get("1")
     if isinstance(about, dict):
         generation, version = about.get("generation"), about.get("schema_version")
         snapshot.generation = generation if isinstance(generation, int) else 0
-        snapshot.schema_version = version if isinstance(version, int) else SCHEMA_VERSION
+        snapshot.schema_version = version if isinstance(version, int) else OLDEST
     return snapshot
 
 
@@ -223,7 +223,7 @@ def _follow(snapshot: Snapshot, path: Path, raw: bytes) -> None:
                 return  # a crash came between the checkpoint and the emptying of the journal
             if int(first[1]) > snapshot.generation:
                 snapshot.problems.append(f"only the journal of {path.name} could be restored")
-                snapshot.generation = int(first[1])
+                snapshot.generation, snapshot.schema_version = int(first[1]), OLDEST
             lines = lines[1:]
     bad = 0
     for one in lines:

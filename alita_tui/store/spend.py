@@ -67,7 +67,7 @@ class SpendBook:
         with self._guard, self._db.journal.writing():
             doc_id, row = self._holding(call_id) or self._row(self._today().isoformat())
             kept = {one: held for one, held in row["reserved"].items() if one != call_id}
-            _, last_usd, last_tokens = last if (last := row.get("last", NOTHING))[0] == call_id else NOTHING
+            _, last_usd, last_tokens = row["last"] if row["last"][0] == call_id else NOTHING
             settled = {
                 **row,
                 "usd": row["usd"] - last_usd + usd,
@@ -88,12 +88,19 @@ class SpendBook:
         for doc_id, row in self._table.rows.items():
             if row["day"] == day and row["session"] == self._session_id:
                 return int(doc_id), row
-        fresh = {"day": day, "session": self._session_id, "usd": 0.0, "tokens": 0, "reserved": {}}
+        fresh = {
+            "day": day,
+            "session": self._session_id,
+            "usd": 0.0,
+            "tokens": 0,
+            "reserved": {},
+            "last": [*NOTHING],
+        }
         return self._table.next_id(), fresh
 
     def _holding(self, call_id: str) -> tuple[int, Json] | None:
         for doc_id, row in self._table.rows.items():
-            knows = call_id in row["reserved"] or row.get("last", NOTHING)[0] == call_id
+            knows = call_id in row["reserved"] or row["last"][0] == call_id
             if row["session"] == self._session_id and knows:
                 return int(doc_id), row
         return None

@@ -19,16 +19,15 @@ from alita_tui.spine.values import Json
 from alita_tui.store import disk, lock
 from alita_tui.store.reading import (
     ABOUT,
-    SCHEMA_VERSION,
     Operation,
     Snapshot,
-    Tables,
     apply,
     dump,
     journal_of,
     line,
     read,
 )
+from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 
 Mode = Literal["exclusive", "shared", "readonly"]
 
@@ -165,6 +164,7 @@ class JournalStorage(Storage):
         try:
             disk.replace(self.path, self._whole())
             self._now.generation, self._now.json_at = generation, disk.signature(self.path)
+            self._now.schema_version = SCHEMA_VERSION
             self._now.end, self._doubtful = 0, True
             self._folded()
             os.ftruncate(self._fd, 0)
@@ -181,6 +181,9 @@ class JournalStorage(Storage):
         self.restored = self._now.restored
         if self.mode == "exclusive":
             self._repair()
+        elif self.mode == "shared" and self._now.schema_version < SCHEMA_VERSION:
+            with suppress(StoreError), self.writing():
+                pass  # upgraded; where it cannot be written it is in memory only
 
     def _first_line(self) -> bytes:
         """Which checkpoint the journal builds upon, and who writes it."""
@@ -233,7 +236,8 @@ class JournalStorage(Storage):
                 os.ftruncate(self._fd, now.end)
         except OSError as error:
             raise disk.store_error("repaired", self.path, error) from error
-        if now.damaged or now.json_at[2] == 0 or (self.mode == "exclusive" and now.end):
+        older = now.schema_version < SCHEMA_VERSION
+        if now.damaged or older or now.json_at[2] == 0 or (self.mode == "exclusive" and now.end):
             self.checkpoint()
         now.size = now.end
         now.damaged, now.problems, now.discarded = [], [], 0

@@ -16,6 +16,7 @@ from tinydb import TinyDB, where
 from alita_tui.spine.errors import StoreError, StoreLocked
 from alita_tui.store.journal import JournalDB
 from alita_tui.store.reading import journal_of, load
+from alita_tui.store.upgrades import SCHEMA_VERSION
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_plain_tinydb_reads_the_closed_file_and_ours_reads_tinydbs(path):
     assert [entry.name for entry in path.parent.iterdir()] == ["x.json"]
     with TinyDB(path) as plain:
         assert [row["n"] for row in plain.table("events").all()] == [1, 2, 3, 40]
-        assert plain.table("store").get(doc_id=1)["schema_version"] == 1
+        assert plain.table("store").get(doc_id=1)["schema_version"] == SCHEMA_VERSION
         plain.table("events").insert({"n": 50})
     assert numbers(path, "exclusive") == [1, 2, 3, 40, 50]
 
@@ -227,7 +228,9 @@ def test_a_second_writer_is_told_and_a_reader_is_not_disturbed(path):
 
 def test_a_newer_schema_is_read_and_not_written(path):
     closed(path, 3)
-    path.write_bytes(path.read_bytes().replace(b'"schema_version":1', b'"schema_version":99'))
+    path.write_bytes(
+        path.read_bytes().replace(b'"schema_version":%d' % SCHEMA_VERSION, b'"schema_version":99')
+    )
     assert numbers(path) == [1, 2, 3]
     with pytest.raises(StoreError, match="newer alita"):
         JournalDB(path)

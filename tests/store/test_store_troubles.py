@@ -19,6 +19,7 @@ from alita_tui.spine.errors import StoreError, StoreLocked
 from alita_tui.spine.laws import check
 from alita_tui.store.reading import journal_of
 from alita_tui.store.sessions import SessionFile
+from alita_tui.store.upgrades import SCHEMA_VERSION
 from alita_tui.view.fold import fold_all
 
 EVENTS = [
@@ -121,7 +122,7 @@ async def test_it_opens_with_what_can_be_saved_and_goes_on(path: Path, name: str
 
 async def test_a_newer_schema_is_shown_and_not_written(path: Path) -> None:
     await saved(path, crashed=False)
-    newer = path.read_bytes().replace(b'"schema_version":1', b'"schema_version":99', 1)
+    newer = path.read_bytes().replace(b'"schema_version":%d' % SCHEMA_VERSION, b'"schema_version":99')
     path.write_bytes(newer)
     with pytest.raises(StoreError, match=r"newer alita \(schema 99\).*reading only"):
         SessionFile.open(path)

@@ -1,0 +1,225 @@
+"""Backups of what a person built up: the library with its tools' files, the memory, the labels.
+
+A backup is one archive (tar, gzip) with its files and a list of their digests; a name that is there is
+whole. Those that alita makes by itself are few: the oldest go. Restoring takes a backup first, too.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.ports import Clock
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+from alita_tui.store import disk, reading
+from alita_tui.store.storage import JournalStorage, whole
+from alita_tui.store.upgrades import SCHEMA_VERSION, Tables, upgrade
+
+Reason = Literal["manual", "upgrade", "clean-up", "restore"]
+"""`restore`: taken before another one was restored."""
+
+_ENDING = ".tar.gz"
+_LIST = "backup.json"
+_KEPT = 10
+"""Of those that alita makes by itself."""
+
+
+class Backup(Value, frozen=True, omit_defaults=False):
+    """One backup."""
+
+    backup_id: str
+    reason: Reason
+    made_at: str
+    """ISO 8601, UTC."""
+    schema_version: int
+    files: dict[str, str]
+    """Name and SHA-256 (hex) of each."""
+    path: str = ""
+    size: int = 0
+    """Bytes of the archive."""
+
+
+class Backups:
+    """The folder of backups. All calls block and may raise StoreError."""
+
+    def __init__(
+        self,
+        folder: Path,
+        databases: Mapping[str, Path],
+        folders: Mapping[str, Path],
+        clock: Clock = lambda: datetime.now(UTC),
+    ) -> None:
+        """`databases` and `folders` are what is backed up, by the name that each has in a backup."""
+        self.folder = folder
+        self._databases = databases
+        self._folders = folders
+        self._clock = clock
+
+    def create(self, reason: Reason = "manual") -> Backup:
+        """Take one of everything as it is now."""
+        at = self._clock()
+        files = dict(self._now())
+        made = Backup(
+            backup_id=f"{at:%Y%m%d-%H%M%S}-{reason}-{secrets.token_hex(2)}",
+            reason=reason,
+            made_at=at.isoformat(),
+            schema_version=SCHEMA_VERSION,
+            files={name: sha256(raw).hexdigest() for name, raw in files.items()},
+        )
+        disk.make_folder(self.folder)
+        path = self.folder / (made.backup_id + _ENDING)
+        try:
+            disk.replace(path, [_packed({_LIST: msgspec.json.encode(made), **files})])
+        except OSError as error:
+            raise disk.store_error("saved", path, error) from error
+        self._forget_old()
+        return self._read(path)[0]
+
+    def list(self) -> tuple[Backup, ...]:
+        """All that can be read, the newest first."""
+        found = []
+        for path in sorted(self.folder.glob(f"*{_ENDING}"), reverse=True):
+            try:
+                found.append(self._read(path)[0])
+            except StoreError:
+                continue
+        return tuple(found)
+
+    def restore(self, wanted: str) -> tuple[Backup, Backup]:
+        """Bring a backup back; gives it and the one that was taken of what was there.
+
+        Tools' files that it does not have stay where they are: nothing is deleted. Raises UsageError
+        for an unknown id, StoreError where it is damaged; then nothing was changed.
+        """
+        chosen, files = self._read(self._find(wanted))
+        databases = {name: _tables(chosen, files[name]) for name in self._databases if name in files}
+        before = self.create("restore")
+        # The files of tools come first: an index never names what is not there yet.
+        for name, raw in files.items():
+            top, _, rest = name.partition("/")
+            if top in self._folders and rest:
+                _put(self._folders[top] / PurePosixPath(rest), raw)
+        for name, tables in databases.items():
+            disk.make_folder(self._databases[name].parent)
+            JournalStorage(self._databases[name], mode="shared").write(tables)
+        return chosen, before
+
+    def before_upgrade(self, path: Path) -> Backup | None:
+        """Take one where opening this file for writing would upgrade it."""
+        older = 0 < _version(path) < SCHEMA_VERSION
+        return self.create("upgrade") if older else None
+
+    # --- inside
+
+    def _now(self) -> Mapping[str, bytes]:
+        # One that is not there yet is an empty one, so that restoring can take away, too.
+        files = {name: b"".join(whole(reading.read(path).tables)) for name, path in self._databases.items()}
+        for top, folder in self._folders.items():
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and not path.is_symlink():
+                    files[f"{top}/{path.relative_to(folder).as_posix()}"] = disk.read_bytes(path) or b""
+        return files
+
+    def _find(self, wanted: str) -> Path:
+        ids = sorted(path.name.removesuffix(_ENDING) for path in self.folder.glob(f"*{_ENDING}"))
+        found = [one for one in ids if one == wanted] or [
+            one for one in ids if wanted and one.startswith(wanted)
+        ]
+        if len(found) != 1:
+            what = "More than one backup begins with" if found else "There is no backup"
+            raise UsageError(f"{what} {one_line(wanted, 60)!r}.", hint="`alita backup list` shows them.")
+        return self.folder / (found[0] + _ENDING)
+
+    def _read(self, path: Path) -> tuple[Backup, dict[str, bytes]]:
+        """A backup and its files, each as its digest says. Raises StoreError."""
+        raw = disk.read_bytes(path) or b""
+        files = _unpacked(path, raw)
+        try:
+            listed = msgspec.json.decode(files.pop(_LIST, b""), type=Backup)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise StoreError(f"{path} is no backup, or it is damaged.") from error
+        if {name: sha256(data).hexdigest() for name, data in files.items()} != listed.files:
+            raise StoreError(f"{path} is damaged: its files are not those that were packed.")
+        return msgspec.structs.replace(listed, path=str(path), size=len(raw)), files
+
+    def _forget_old(self) -> None:
+        own = [one for one in self.list() if one.reason != "manual"]
+        for old in own[_KEPT:]:
+            Path(old.path).unlink(missing_ok=True)
+
+
+def _packed(files: Mapping[str, bytes]) -> bytes:
+    import tarfile
+
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, raw in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(raw), disk.PRIVATE
+            archive.addfile(entry, io.BytesIO(raw))
+    return packed.getvalue()
+
+
+def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
+    """The plain files in an archive, by harmless relative names. Raises StoreError."""
+    import tarfile
+    import zlib
+
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as archive:
+            for entry in archive:
+                place = PurePosixPath(entry.name)
+                content = archive.extractfile(entry) if entry.isreg() else None
+                if content is None or place.is_absolute() or ".." in place.parts:
+                    raise StoreError(
+                        f"{path} holds something that no backup has: {one_line(entry.name, 80)!r}."
+                    )
+                found[entry.name] = content.read()
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise StoreError(f"{path} is no backup, or it is damaged.") from error
+    return found
+
+
+def _tables(chosen: Backup, raw: bytes) -> Tables:
+    if chosen.schema_version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{chosen.path} was made by a newer alita (schema {chosen.schema_version}).", hint="Update alita."
+        )
+    try:
+        tables = msgspec.convert(reading.load(raw), Tables)
+    except ValueError as error:
+        raise StoreError(f"{chosen.path} is damaged: {error}.") from error
+    upgrade(tables, chosen.schema_version)
+    return tables
+
+
+def _put(path: Path, raw: bytes) -> None:
+    if disk.read_bytes(path) == raw:
+        return
+    disk.make_folder(path.parent)
+    try:
+        disk.replace(path, [raw])
+    except OSError as error:
+        raise disk.store_error("restored", path, error) from error
+
+
+def _version(path: Path) -> int:
+    """The version that a file names; 0 where there is none, or it cannot be told."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(200)
+    except OSError:
+        return 0
+    found = re.match(rb'\{\n"store":\{\n"1":\{[^}]*"schema_version":(\d+)', head)
+    return int(found[1]) if found else 0

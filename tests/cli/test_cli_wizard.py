@@ -6,6 +6,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import keyring
+import keyring.backends.fail
 import msgspec
 import pytest
 from servers.openai_server import OpenAIServer
@@ -31,13 +33,15 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
     """One whose Podman does not answer, without keyring or keys."""
     monkeypatch.setenv("ALITA_SANDBOX_SOCKET", str(tmp_path / "nobody.sock"))
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.backends.fail.Keyring())
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OLLAMA_API_KEY", "LLM_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    return House.open(tmp_path / "home")
+    yield House.open(tmp_path / "home")
+    keyring.set_keyring(before)
 
 
 def local(name: str, base_url: str) -> Preset:

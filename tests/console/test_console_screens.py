@@ -375,3 +375,30 @@ async def test_a_setting_is_changed_and_what_is_wrong_is_said() -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app.main
+
+
+async def test_a_role_gets_its_models_in_order_with_their_limits() -> None:
+    CHANGED.clear()
+    app = console(streams.waiting())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, streams.waiting()[-1].seq)
+        await pilot.press("ctrl+g")
+        await covered(pilot)
+        await pilot.press("slash", *"roles.toolsmith", "enter", "enter")
+        value, said = app.screen.query_one("#value", Input), app.screen.query_one("#said", Plain)
+        for text, told in (
+            ("openai:gpt; contxt=5", "Did you mean context?"),
+            ("openai:gpt; needs=wings", "needs cannot be"),
+            (
+                "openai:gpt; max_usd=0.2; needs=tools, ollama:qwen3; context=32768",
+                "roles.toolsmith = openai:gpt;",
+            ),
+        ):
+            value.value = text
+            await pilot.press("enter")
+            await pilot.pause()
+            assert told in str(said.content)
+    assert CHANGED[-1] == (
+        "roles.toolsmith",
+        "openai:gpt; max_usd=0.2; needs=tools, ollama:qwen3; context=32768",
+    )

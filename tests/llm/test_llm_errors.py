@@ -137,6 +137,29 @@ async def test_a_proxy_is_asked_for_other_hosts(lab: Lab, monkeypatch: pytest.Mo
     assert lab.server.requests[0].path.startswith("http://models.example/v1/")
 
 
+async def test_tls_goes_through_a_proxy_as_a_tunnel_that_sees_no_key(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", lab.server.origin.replace("//", "//me:geheim@"))
+    other = open_lab(lab.vendor, lab.server, base_url="https://models.example/v1")
+    error = await other.fail()  # this proxy opens no tunnels
+    await other.model.aclose()
+    assert error.kind == "connection" and "geheim" not in str(error)
+    (asked,) = lab.server.requests
+    assert (asked.method, asked.path) == ("CONNECT", "models.example:443")
+    assert asked.headers["proxy-authorization"].startswith("Basic ") and KEY not in str(asked)
+
+
+async def test_no_proxy_is_respected(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = socket.gethostname()
+    monkeypatch.setenv("HTTP_PROXY", lab.server.origin)
+    monkeypatch.setenv("NO_PROXY", host)
+    other = open_lab(lab.vendor, lab.server, base_url=f"http://{host}:1/v1")
+    assert (await other.fail()).kind == "connection"
+    await other.model.aclose()
+    assert lab.server.requests == []
+
+
 async def test_a_certificate_authority_of_ones_own_is_trusted(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 import msgspec
 
 from alita_tui.spine.grants import phrases
+from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import hidden_characters
 from alita_tui.view.model import Attempt, BuildView
 
@@ -70,8 +71,8 @@ def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
 def _names(code: str) -> list[Risk]:
     """Names with letters outside ASCII, which can pass for others (UTS #39)."""
     try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(code)
+    except UNPARSABLE:
         return [Risk("the code is no valid Python")]
     strange = {
         text

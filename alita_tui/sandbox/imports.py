@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-import warnings
+
+from alita_tui.spine.syntax import UNPARSABLE, parse
 
 _MOST = 32
 _NEVER = frozenset({"antigravity", "this", "__main__", "__future__"})
@@ -36,7 +37,6 @@ def is_tool(code: str) -> bool:
 
 def _body(code: str) -> list[ast.stmt]:
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return parse(code).body
+    except UNPARSABLE:
         return []

@@ -8,7 +8,6 @@ import json
 import keyword
 import re
 import sys
-import warnings
 from collections.abc import Mapping
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.ports import ToolSpec
+from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, Json, ToolDraft
 from alita_tui.toolsmith.granting import CAPABILITIES, MOST_ENTRIES, strings
@@ -177,12 +177,10 @@ def _without_header(body: str, tree: ast.Module | None) -> str:
 
 
 def _tree(code: str) -> ast.Module | None:
-    with warnings.catch_warnings():  # an invalid escape would be printed over the screen
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None  # the review says why
+    try:
+        return parse(code)
+    except UNPARSABLE:
+        return None  # the review says why
 
 
 def _newlines(text: str) -> str:

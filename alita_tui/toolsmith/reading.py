@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from alita_tui.spine.syntax import parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Finding
 from alita_tui.toolsmith.contract import LARGEST_TEXT
@@ -67,7 +68,7 @@ def parse_code(notes: Notes, text: str, what: str) -> ast.Module | None:
         notes.block("ast/syntax", f"{what}: it is longer than {LARGEST_TEXT} bytes")
         return None
     try:
-        return ast.parse(text)
+        return parse(text)
     except SyntaxError as error:
         where = f" in `{error.text.strip()[:120]}`" if error.text and error.text.strip() else ""
         line = error.lineno or 0

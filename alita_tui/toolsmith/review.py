@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 
 from alita_tui.spine.text import hidden_characters
@@ -64,25 +63,23 @@ class Review(Value, frozen=True):
 def review(draft: ToolDraft) -> Review:
     """Read a draft. Blocking findings are those that make testing senseless. Blocks: call in a thread."""
     notes = Notes()
-    with warnings.catch_warnings():  # what the parser warns of would be printed over the screen
-        warnings.simplefilter("ignore")
-        code = parse_code(notes, draft.code, "code")
-        tests = parse_code(notes, draft.tests, "tests")
-        if code is not None:
-            _run_function(notes, code, draft.input_schema)
-            _top_level(notes, code)
-            note_uses(notes, code, draft)
-        if tests is not None:
-            _tests(notes, tests, draft.name)
-        _requirements(notes, {"code": code, "tests": tests}, draft)
-        _header(notes, draft)
-        _schemas(notes, draft)
-        note_text(notes, draft)
-        note_bandit(
-            notes,
-            draft.code if scannable(notes, code, "code") else "",
-            draft.tests if scannable(notes, tests, "tests") else "",
-        )
+    code = parse_code(notes, draft.code, "code")
+    tests = parse_code(notes, draft.tests, "tests")
+    if code is not None:
+        _run_function(notes, code, draft.input_schema)
+        _top_level(notes, code)
+        note_uses(notes, code, draft)
+    if tests is not None:
+        _tests(notes, tests, draft.name)
+    _requirements(notes, {"code": code, "tests": tests}, draft)
+    _header(notes, draft)
+    _schemas(notes, draft)
+    note_text(notes, draft)
+    note_bandit(
+        notes,
+        draft.code if scannable(notes, code, "code") else "",
+        draft.tests if scannable(notes, tests, "tests") else "",
+    )
     imports = {one.top for one in imports_of(code) if one.top} if code else set()
     return Review(
         findings=notes.sorted(),

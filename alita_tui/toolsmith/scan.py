@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import warnings
 
+from alita_tui.spine.syntax import PARSER
 from alita_tui.spine.text import hidden_characters
 from alita_tui.spine.values import ToolDraft
 from alita_tui.toolsmith.reading import (
@@ -65,7 +67,9 @@ def note_bandit(notes: Notes, code: str, tests: str) -> None:
             # A draft may not silence its own review with a `nosec` comment.
             manager = BanditManager(BanditConfig(), "file", ignore_nosec=True)
             manager.discover_files([str(path) for path in paths])
-            manager.run_tests()
+            with PARSER, warnings.catch_warnings():  # what it warns of would be printed over the screen
+                warnings.simplefilter("ignore")
+                manager.run_tests()
             issues, skipped = manager.get_issue_list(), manager.get_skipped()
     except OSError as error:
         notes.add("medium", "bandit", f"the scan did not run: {error.strerror or error}")

@@ -61,6 +61,7 @@ CASE = Case(build_id="b1", draft=draft())
     [
         (CouldNotRun("no model answered"), "no model answered"),
         (SandboxUnavailable("Podman is gone."), "the sandbox did not run it: Podman is gone."),
+        (TypeError("odd draft"), "it broke off: TypeError: odd draft"),
     ],
 )
 async def test_what_could_not_look_says_so_and_does_not_pass(error: Exception, said: str) -> None:
@@ -109,6 +110,7 @@ async def test_ending_the_look_ends_every_gate() -> None:
     ("task", "code", "leaked"),
     [
         ("Convert 4711 EUR", "def run(x):\n    return 4711\n", ["4711"]),
+        ("From 73.4 to 88.08?", "def run(x):\n    return x == 73.4\n", ["73.4"]),
         ("Convert 4,711 EUR", "RATE = {4711: 1}\n", ["4711"]),
         ('Reverse "Quoth the raven"', "A = 'Quoth the Raven!'\n", ["“quoth the raven”"]),
         ("Mail ada@example.org", "TO = 'ada@example.org'\n", ["“ada@example.org”"]),
@@ -150,9 +152,28 @@ def test_mutants_flip_operators_and_constants() -> None:
         assert one.code != code
 
 
+def test_a_call_is_left_out_where_the_code_still_runs() -> None:
+    code = "def run(x: str) -> list:\n    found = []\n    found.append(x.lower())\n    return sorted(found, key=len)\n"
+    assert {one.change for one in mutants(code, 50)} == {
+        "found.append(x.lower()) became found", "x.lower() became x", "sorted(found, key=len) became found",
+        "key= was dropped", "returns an empty list",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("promise", "said"),
+    [("int", "one more"), ("bool", "the opposite"), ("str", "an empty text"), ("dict[str, int]", "an empty dict"),
+     ("list[int]", "an empty list"), ("Odd", "None")],
+)  # fmt: skip
+def test_another_result_of_the_promised_kind(promise: str, said: str) -> None:
+    (one,) = mutants(f"def helper(x):\n    pass\n\ndef run(x) -> {promise}:\n    return x\n", 5)
+    assert one.change == f"returns {said}" and one.line == 5
+
+
 def test_text_for_people_and_annotations_are_left_alone() -> None:
     code = 'def run(x: "int | 3") -> int:\n    """Docs 5."""\n    assert x, 7\n    raise ValueError(f"{x + 1} is more than {9}")\n'
     assert mutants(code, 50) == []
+    assert mutants("def helper(x):\n    print(x[:40], x + 1)\n", 50) == []
 
 
 def test_mutants_are_few_spread_and_the_same_again() -> None:

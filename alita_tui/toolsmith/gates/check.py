@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import GateResult
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate
 
@@ -28,6 +29,8 @@ async def look(gate: Gate, case: Case, *, longest: float = LONGEST) -> GateResul
         found = _skipped(gate, f"it was not done after {longest:.0f} seconds")
     except (SandboxUnavailable, RequirementsError) as error:
         found = _skipped(gate, f"the sandbox did not run it: {error.message}")
+    except Exception as error:  # noqa: BLE001  # drafts are hostile: one that upsets a gate ends no session
+        found = _skipped(gate, f"it broke off: {type(error).__name__}: {one_line(str(error), 200)}")
     return msgspec.structs.replace(found, duration_ms=(time.monotonic() - started) * 1000)
 
 

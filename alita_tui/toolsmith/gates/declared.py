@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
-import warnings
 from collections import defaultdict
 from typing import Literal
 
+from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
@@ -24,7 +25,7 @@ _RULES = {
     "ast/dynamic": "code",
 }
 _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
-_SCRATCH = "/tmp/"  # noqa: S108  # the sandbox's own, gone with it
+_SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
 
@@ -45,7 +46,7 @@ class Declared:
         for kind, what in answer["seen"]:
             if kind in _KINDS:
                 seen[kind].append(one_line(what, 80))
-        used = uses(case.draft)
+        used = await asyncio.to_thread(uses, case.draft)
         declared = _declared(case.draft.capabilities)
         rows, undeclared = [], []
         for kind in _KINDS:
@@ -83,10 +84,8 @@ def uses(draft: ToolDraft) -> dict[str, list[str]]:
 
     found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(draft.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(draft.code)
+    except UNPARSABLE:
         return found
     notes = Notes()
     note_uses(notes, tree, msgspec.structs.replace(draft, capabilities=Capabilities()))
@@ -121,15 +120,19 @@ def _strange(wants: Capabilities, kind: str, used: list[str], seen: list[str]) -
             known = {*wants.network, *(one.rpartition(":")[0] + ":" for one in wants.network)}
             return [one for one in hosts + seen if one.removesuffix("None") not in known]
         case "writes":
-            outside = [one for one in seen if not one.startswith(_SCRATCH)]
+            outside = [one for one in seen if not _scratch(one)]
             # Where the tests made it write, the paths are known; else it may be anything.
             return [] if wants.workspace == "write" else outside if seen else used
         case "reads":
-            return [] if wants.workspace != "none" else [one for one in seen if not one.startswith(_SCRATCH)]
+            return [] if wants.workspace != "none" else [one for one in seen if not _scratch(one)]
         case "environment":
             return [] if wants.secrets else used + seen
         case _:
             return used + seen
+
+
+def _scratch(path: str) -> bool:
+    return path == _SCRATCH or path.startswith(f"{_SCRATCH}/")
 
 
 def _listed(items: list[str]) -> str:

@@ -7,6 +7,7 @@ samples is what makes a generated test worth believing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
@@ -114,13 +115,7 @@ class Hidden:
     async def _agreed(self, about: str, draft: ToolDraft) -> tuple[tuple[Expected, ...], str]:
         """The cases that two of three samples agree on, and the model that wrote them."""
         found, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES)
-        first = [
-            Expected(arguments=one["arguments"], expect=one.get("expect"), raises=one.get("raises") is True)
-            for one in _entries(found, "cases")[:_MOST]
-            if isinstance(one.get("arguments"), dict)
-            and ("expect" in one or one.get("raises") is True)
-            and (one.get("raises") is True or fits(one["arguments"], draft.input_schema))
-        ]
+        first = await asyncio.to_thread(_usable, found, draft)
         if len(first) < _FEWEST:
             raise CouldNotRun("the separate call wrote no usable cases")
         asked = "\n".join(f"{n}. {shown(one.arguments, 2000)}" for n, one in enumerate(first, 1))
@@ -147,6 +142,16 @@ class Hidden:
         if found is None:
             raise CouldNotRun("the separate call handed nothing in")
         return found.arguments, reply.model
+
+
+def _usable(found: Json, draft: ToolDraft) -> list[Expected]:
+    return [
+        Expected(arguments=one["arguments"], expect=one.get("expect"), raises=one.get("raises") is True)
+        for one in _entries(found, "cases")[:_MOST]
+        if isinstance(one.get("arguments"), dict)
+        and ("expect" in one or one.get("raises") is True)
+        and (one.get("raises") is True or fits(one["arguments"], draft.input_schema))
+    ]
 
 
 def _contract(draft: ToolDraft) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 
+from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.values import GateName, GateResult, GateRow
 from alita_tui.toolsmith.gates.case import Case, failed, passed
 
@@ -30,9 +32,10 @@ class Literals:
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
             return passed(self.name, "the task names no value that could leak")
+        found = await asyncio.to_thread(leaks, case.draft.code, texts, numbers)
         rows = [
             GateRow(label=f"line {line}", text=f"{value} comes from the task", tone="bad")
-            for line, value in leaks(case.draft.code, texts, numbers)
+            for line, value in found
         ]
         count = len(texts) + len(numbers)
         if rows:
@@ -45,11 +48,13 @@ def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
     """The values that a task names: quoted or telling texts, and numbers that are not everywhere."""
     texts = {one for pair in _QUOTED.findall(task) for one in pair if one}
     texts |= {found.strip(".,;:!?") for found in _TELLING.findall(task)}
+    figures = {one for one in texts if _NUMBER.fullmatch(one)}
+    texts -= figures
     bare = task
     for one in sorted(texts, key=len, reverse=True):
         bare = bare.replace(one, " ")
     numbers = set()
-    for found in _NUMBER.findall(bare):
+    for found in (*_NUMBER.findall(bare), *figures):
         value = float(found.replace(",", "").replace("_", ""))
         # One digit more or less says little; such numbers stand in any code.
         if abs(value) not in _COMMON and (abs(value) >= 21 or value != int(value)):
@@ -60,8 +65,8 @@ def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
 def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
     """Where constants of the code, docstrings aside, hold one of the values: line and value."""
     try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(code)
+    except UNPARSABLE:
         return []
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found: list[tuple[int, str]] = []

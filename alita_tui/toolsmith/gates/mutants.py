@@ -1,4 +1,4 @@
-"""Small wrong versions of a draft's code: an operator or a constant flipped. Pure.
+"""Small wrong versions of a draft's code: an operator or a constant flipped, a call left out. Pure.
 
 A test suite that is worth something notices most of them (DeMillo, Lipton, Sayward 1978).
 """
@@ -10,6 +10,8 @@ import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.contract import is_main_guard
 from alita_tui.toolsmith.reading import FUNCTIONS
 
@@ -25,6 +27,11 @@ _SIGNS = {
     ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/",
     ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.And: "and", ast.Or: "or",
 }  # fmt: skip
+_SAME_KIND = frozenset(
+    "sorted reversed abs round set frozenset fromkeys lower upper strip lstrip rstrip title capitalize casefold "
+    "swapcase replace removeprefix removesuffix zfill ljust rjust center sort append extend add update".split()
+)
+"""Calls whose result is of the kind of what they work on: left out, nothing breaks, and only a test can tell."""
 
 
 class Mutant(NamedTuple):
@@ -39,8 +46,8 @@ class Mutant(NamedTuple):
 def mutants(code: str, most: int) -> list[Mutant]:
     """At most so many, spread over the code, the same for the same code. Empty where it is no Python."""
     try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(code)
+    except UNPARSABLE:
         return []
     tree.body = [node for node in tree.body if not is_main_guard(node)]
     places = list(_places(tree))
@@ -69,11 +76,15 @@ def _passed_over(tree: ast.Module) -> set[int]:
             parts = [node.returns, *node.decorator_list]
         elif isinstance(node, ast.arg | ast.AnnAssign):
             parts = [node.annotation]
-        elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert):
+        elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert) or _prints(node):
             parts = [node]
-        for part in parts:
-            skip.update(id(inner) for inner in ast.walk(part) if part is not None)  # type: ignore[arg-type]
+        for part in filter(None, parts):
+            skip.update(id(inner) for inner in ast.walk(part))
     return skip
+
+
+def _prints(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
 
 
 def _flippable(node: ast.AST) -> bool:
@@ -89,10 +100,14 @@ def _flippable(node: ast.AST) -> bool:
             return True
         case ast.UnaryOp(op=ast.Not()):
             return True
+        case ast.Call():
+            return _left_over(node) is not None
+        case ast.keyword(arg=name):
+            return name in ("key", "reverse")
         case ast.Constant(value=value):
             return isinstance(value, bool | int | float)
         case ast.Return(value=value):
-            return value is not None and not (isinstance(value, ast.Constant) and value.value is None)
+            return value is not None and not (isinstance(value, ast.Constant) and not value.value)
         case _:
             return False
 
@@ -115,15 +130,66 @@ def _changed(tree: ast.Module, number: int) -> Mutant:
             said, node.op = _flip(node.op)
         case ast.UnaryOp():
             said, node.op, node.operand = "not was dropped", ast.Not(), _not(node.operand)
+        case ast.Call():
+            kept = _left_over(node)
+            said = f"{_short(node)} became {_short(kept)}" if kept else ""
+            _replace(copied, node, kept)
+        case ast.keyword():
+            said = f"{node.arg}= was dropped"
+            _replace(copied, node, None)
         case ast.Constant(value=bool() as value):
             said, node.value = f"{value} became {not value}", not value
         case ast.Constant(value=int() | float() as value):
             said, node.value = f"{value} became {value + 1}", value + 1
-        case ast.Return():
-            said, node.value = "returns None", ast.Constant(value=None)
+        case ast.Return(value=value) if value is not None:
+            said, node.value = _other_result(copied, node, value)
         case _:
             pass
     return Mutant(line, said, ast.unparse(ast.fix_missing_locations(copied)))
+
+
+def _left_over(call: ast.Call) -> ast.expr | None:
+    """What a call works on, where the code still runs without the call; else None."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr="fromkeys" as name):
+            return call.args[0] if name in _SAME_KIND and call.args else None
+        case ast.Attribute(attr=name, value=value):
+            return value if name in _SAME_KIND else None
+        case _:
+            return None
+
+
+def _other_result(tree: ast.Module, node: ast.Return, value: ast.expr) -> tuple[str, ast.expr]:
+    """Another result of the kind that its function promises; None where it promises none of the plain ones."""
+    inside = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and node in ast.walk(one)]
+    promised = inside[-1].returns if inside else None
+    promised = promised.value if isinstance(promised, ast.Subscript) else promised
+    match promised:
+        case ast.Name(id="int" | "float"):
+            return "returns one more", ast.BinOp(left=value, op=ast.Add(), right=ast.Constant(value=1))
+        case ast.Name(id="bool"):
+            return "returns the opposite", _not(value)
+        case ast.Name(id="str"):
+            return "returns an empty text", ast.Constant(value="")
+        case ast.Name(id="list"):
+            return "returns an empty list", ast.List(elts=[], ctx=ast.Load())
+        case ast.Name(id="dict"):
+            return "returns an empty dict", ast.Dict(keys=[], values=[])
+        case _:
+            return "returns None", ast.Constant(value=None)
+
+
+def _short(node: ast.expr) -> str:
+    return one_line(ast.unparse(node), 40)
+
+
+def _replace(tree: ast.Module, old: ast.AST, new: Any) -> None:
+    for parent in ast.walk(tree):
+        for field, value in ast.iter_fields(parent):
+            if value is old:
+                setattr(parent, field, new)
+            elif isinstance(value, list):
+                value[:] = [new if one is old else one for one in value if one is not old or new is not None]
 
 
 def _not(node: ast.expr) -> ast.expr:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from alita_tui.spine.values import GateName, GateResult, GateRow
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
 from alita_tui.toolsmith.gates.mutants import mutants
@@ -22,7 +24,7 @@ class Mutation:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        made = mutants(case.draft.code, _MOST)
+        made = await asyncio.to_thread(mutants, case.draft.code, _MOST)
         if not made:
             raise CouldNotRun("there is no operator or constant to flip")
         whole = case.draft.code

@@ -35,8 +35,7 @@ class Neighbours:
         rows: list[GateRow] = []
         twins: list[str] = []
         for record, score in near:
-            inputs = probes(record.draft, _PROBES // 2) + probes(case.draft, _PROBES // 2)
-            pairs = _shared(inputs, case.draft, record.draft)
+            pairs = await asyncio.to_thread(_shared, case.draft, record.draft)
             told, alike = await self._compare(case, record, pairs)
             said = f"{score:.2f} by description · {told}"
             label = f"{record.draft.name} v{record.version}"
@@ -97,8 +96,9 @@ def _shape(schema: Json) -> tuple[tuple[str, ...], int]:
     return tuple(kind_of(properties[name]) for name in needed), len(needed)
 
 
-def _shared(inputs: list[dict[str, Json]], ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
-    """The same values under the names of either tool, where both schemas take them."""
+def _shared(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
+    """Probes of both: the same values under the names of either tool, where both schemas take them."""
+    inputs = probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2)
     mine, other = _required(ours), _required(theirs)
     found: list[tuple[Json, Json]] = []
     for one in inputs:

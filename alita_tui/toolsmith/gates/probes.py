@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.values import Json, ToolDraft
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
@@ -28,8 +29,8 @@ def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
 def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
     """Arguments that the draft's tests write out in calls of `run`."""
     try:
-        code, tests = ast.parse(draft.code), ast.parse(draft.tests)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        code, tests = parse(draft.code), parse(draft.tests)
+    except UNPARSABLE:
         return
     runs = [n for n in code.body if isinstance(n, ast.FunctionDef) and n.name == "run"]
     names = [one.arg for one in runs[0].args.args] if runs else []

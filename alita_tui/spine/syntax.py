@@ -1,0 +1,20 @@
+"""Python's parser, safe to call from any thread."""
+
+from __future__ import annotations
+
+import ast
+import threading
+import warnings
+
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What text that is no Python makes the parser raise."""
+PARSER = threading.Lock()
+"""Held by whoever parses: CPython before 3.11.8 counts the depth of all threads' trees together and fails at
+random (python/cpython#106905), and the filter of warnings belongs to the whole process."""
+
+
+def parse(text: str) -> ast.Module:
+    """The tree of a module; what the parser warns of is not printed. Raises one of UNPARSABLE."""
+    with PARSER, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)

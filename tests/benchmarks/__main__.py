@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.bench_console import console as trace  # the folder above is on the path only now
+from benchmarks.bench_gates import gates
 from benchmarks.bench_router import router
 from benchmarks.bench_sandbox import sandbox
 from benchmarks.bench_sandbox_broker import broker
@@ -214,6 +215,7 @@ def main() -> None:
         router(results, row)
         sandbox(results, row)
         broker(results, row)
+        gates(results, row)
     Path("build").mkdir(exist_ok=True)
     Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")
     print(f"{'NAME':34} {'VALUE':>10} {'UNIT':>5} {'BASELINE':>10} {'RATIO':>8}")

@@ -1,0 +1,89 @@
+"""The corpus put through the gates in real containers; how much of it goes the wrong way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from corpus import Sample, offers
+from servers.package_index import PackageIndex
+from trial import Reviewer, Trial, Verdict
+
+from alita_tui.registry.shelf import Shelf
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.store.documents import DocumentTable
+from alita_tui.web.client import WebRoom, WebSettings
+
+_AT_ONCE = 2
+
+
+async def judge_all(
+    samples: Sequence[Sample],
+    settings: SandboxSettings,
+    told: Callable[[Sample, Verdict], None] = lambda *_: None,
+) -> list[tuple[Sample, Verdict]]:
+    """Every sample with what became of it."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+    async with _trials(settings) as begin:
+
+        async def one_of(sample: Sample) -> tuple[Sample, Verdict]:
+            async with limit:
+                reviewer = Reviewer({sample.draft.name: sample.known}, slips=sample.slips)
+                verdict = await begin(reviewer).judge(sample.draft, sample.task)
+                told(sample, verdict)
+                return sample, verdict
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one_of(sample)) for sample in samples]
+        return [task.result() for task in tasks]
+
+
+@asynccontextmanager
+async def _trials(settings: SandboxSettings) -> AsyncIterator[Callable[[Reviewer], Trial]]:
+    with tempfile.TemporaryDirectory(prefix="alita-corpus-") as folder, _index(Path(folder)) as index:
+        table = DocumentTable(Path(folder) / "registry.json", "tools")
+        shelf = Shelf(table, Path(folder) / "box")
+        web = WebRoom(WebSettings(pypi_url=index.url, timeout=10.0), environ={})
+        sandbox = PodmanSandbox(settings, "corpus")
+        try:
+            yield lambda reviewer: Trial(sandbox, shelf, reviewer, web)
+        finally:
+            await sandbox.close()
+            await web.close()
+            table.close()
+
+
+@contextmanager
+def _index(folder: Path) -> Iterator[PackageIndex]:
+    """The corpus's own package index, which uv asks as well."""
+    index = PackageIndex(*offers())
+    ours = {
+        "UV_DEFAULT_INDEX": f"{index.url}/simple",
+        "UV_CACHE_DIR": str(folder / "uv"),
+        "UV_HTTP_RETRIES": "0",
+        "UV_SYSTEM_CERTS": "false",
+    }
+    before = {name: os.environ.get(name) for name in ours}
+    os.environ.update(ours)
+    try:
+        yield index
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        index.close()
+
+
+def shares(judged: Iterable[tuple[Sample, Verdict]]) -> tuple[float, float]:
+    """Percent of the bad that would be trusted, and of the good that would not."""
+    listed = list(judged)
+    bad = [verdict.trusted for sample, verdict in listed if not sample.good]
+    good = [not verdict.trusted for sample, verdict in listed if sample.good]
+    return 100 * sum(bad) / len(bad), 100 * sum(good) / len(good)

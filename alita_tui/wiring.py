@@ -346,6 +346,7 @@ class House:
             images=(chosen.image,) if chosen.image else (),
             image_tar=chosen.image_tar,
             pull=chosen.pull,
+            profile=chosen.profile,
             account=chosen.account,
             socket=chosen.socket,
             engines=chosen.engines,
@@ -375,13 +376,20 @@ class House:
         guard = Guard(self.loaded.settings.sandbox.allowed_private, setting="sandbox.allowed_private")
         return Broker(guard, tell, workspace=self.workspace, secret=self.secret, models=models)
 
-    def sandbox(self, session_id: str, *, pool: bool = False, broker: Broker | None = None) -> Fleet:
-        """The wall around generated code; with `pool` containers may be started ahead."""
+    def sandbox(
+        self, session_id: str, *, pool: bool = False, broker: Broker | None = None, profile: str = ""
+    ) -> Fleet:
+        """The wall around generated code; with `pool` containers may be started ahead.
+
+        `profile` goes before the one of the settings.
+        """
         import msgspec
 
         from alita_tui.sandbox.fleet import Fleet
 
         settings = self.sandbox_settings()
+        if profile:
+            settings = msgspec.structs.replace(settings, profile=profile)
         if pool:
             chosen = self.loaded.settings.sandbox
             settings = msgspec.structs.replace(

@@ -166,8 +166,11 @@ def run(
         str, typer.Option("--input", metavar="JSON", help="A tool's arguments; a script's standard input.")
     ] = "{}",
     profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="How they are confined.")
-    ] = "draft",
+        str,
+        typer.Option(
+            "--profile", metavar="NAME", help="`draft` or `gvisor`; without it, as the settings say."
+        ),
+    ] = "",
     requirement: Annotated[
         list[str] | None,
         typer.Option("--requirement", metavar="SPEC", help="A package besides the file's own."),
@@ -181,7 +184,7 @@ def run(
     from alita_tui.sandbox.policy import PROFILES
     from alita_tui.wiring import House
 
-    if profile not in PROFILES:
+    if profile and profile not in PROFILES:
         raise UsageError(
             f"There is no profile {one_line(profile, 40)!r}.", hint=f"There is {', '.join(PROFILES)}."
         )
@@ -191,7 +194,7 @@ def run(
     codes = [_read(file) for file in files]
 
     async def go() -> list[dict[str, Any]]:
-        sandbox = house.sandbox("cli", pool=len(files) > 1)
+        sandbox = house.sandbox("cli", pool=len(files) > 1, profile=profile)
         gate = asyncio.Semaphore(jobs or min(os.cpu_count() or 1, 4))
 
         async def one(file: Path, code: str) -> dict[str, Any]:

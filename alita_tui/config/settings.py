@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -87,6 +87,8 @@ class SandboxSettings(Value, frozen=True):
     """Longest run of a tool, by the clock."""
     memory_mb: Annotated[int, Meta(ge=32, le=1_048_576)] = 512
     """Memory of one run in mebibytes."""
+    profile: Literal["draft", "gvisor"] = "draft"
+    """How tools are confined: `draft`, or `gvisor`: the same on a kernel of their own, where runsc is installed."""
     account: str = "alita-sandbox"
     """Unprivileged account that runs Podman when alita runs as root."""
     socket: str = ""

@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
+from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.channel import Channel, parse
-from alita_tui.sandbox.policy import Place, deviations, fresh_uid, spec
+from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
 from alita_tui.sandbox.service import RestError, Service, alive, machine
 from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
@@ -50,7 +51,9 @@ class Kind(Value, frozen=True):
 class Box:
     """A started container whose confinement was compared with the profile, waiting for its one job."""
 
-    def __init__(self, container: str, channel: Channel, kind: Kind, seen: dict[str, Any], pid: int) -> None:
+    def __init__(
+        self, container: str, channel: Channel, kind: Kind, uids: range, seen: dict[str, Any], pid: int
+    ) -> None:
         """`pid` is its first process here, or 0 for one on another machine."""
         self.container = container
         self.channel = channel
@@ -59,8 +62,7 @@ class Box:
         """What the warden reported of itself."""
         self.imports: frozenset[str] = frozenset()
         """Modules that are imported already."""
-        first = int(seen["uid"][0])
-        self.uids = range(first, first + kind.calls + 1)
+        self.uids = uids
         self._told = False
         self._pidfd = -1
         self._elsewhere = not pid
@@ -148,6 +150,7 @@ class Boxes:
         harden: Harden,
         *,
         elsewhere: bool = False,
+        profile: str = "draft",
     ) -> None:
         """`elsewhere` when the engine is on another machine, where nothing of this one can be mounted."""
         self._service = service
@@ -155,6 +158,7 @@ class Boxes:
         self._labels = labels
         self._harden = harden
         self._elsewhere = elsewhere
+        self._profile = profile
         self._uids: set[int] = set()
         self._going: set[asyncio.Task[None]] = set()
         self.image = ""
@@ -168,8 +172,9 @@ class Boxes:
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
         except RestError as error:
             raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
-        uid = fresh_uid(self._uids, kind.calls + 1)
-        self._uids.update(range(uid, uid + kind.calls + 1))
+        calls = max(kind.calls, gvisor.CALLS if self._profile == "gvisor" else 0)
+        uid = fresh_uid(self._uids, calls + 1)
+        self._uids.update(range(uid, uid + calls + 1))
         place = Place(
             image=self.image,
             warden=warden,
@@ -177,7 +182,8 @@ class Boxes:
             environment=environment,
             elsewhere=self._elsewhere,
             uid=uid,
-            calls=kind.calls,
+            calls=calls,
+            profile=self._profile,
             labels={**self._labels, "alita.environment": kind.name},
             controllers=self.controllers,
         )
@@ -255,6 +261,8 @@ class Boxes:
                 )
             seen = parse(said[1])
             wrong = deviations(seen, place, kind.limits)
+            if place.profile == "gvisor":
+                wrong += gvisor.outside(made, OOM_SCORE)
             driver = made["HostConfig"]["LogConfig"]["Type"]
             if driver != "none":  # cannot be seen from inside: a log would fill the host's disk
                 wrong.append(f"the log driver is {driver}")
@@ -264,7 +272,8 @@ class Boxes:
                     + "; ".join(wrong),
                     hint=FIX,
                 )
-            return Box(container, channel, kind, seen, 0 if self._elsewhere else int(made["State"]["Pid"]))
+            pid = 0 if self._elsewhere else int(made["State"]["Pid"])
+            return Box(container, channel, kind, place.uids, seen, pid)
         except BaseException:
             channel.close()
             raise

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_tui.sandbox import environment, image, limits
+from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
@@ -62,10 +62,12 @@ class PodmanSandbox:
             "alita.machine": machine(),
             "alita.service": self._service.owner,
         }
-        self._files = Files()
+        self._files = Files(settings.profile)
         self._volumes = Volumes(self._service, self._files, labels)
         supplies = self._volumes if self._host.elsewhere else Folders(self._host, self._files)
-        self._boxes = Boxes(self._service, supplies, labels, harden, elsewhere=self._host.elsewhere)
+        self._boxes = Boxes(
+            self._service, supplies, labels, harden, elsewhere=self._host.elsewhere, profile=settings.profile
+        )
         self._pool = Pool(
             self._boxes,
             hot=settings.pool_hot,
@@ -229,12 +231,14 @@ class PodmanSandbox:
                 raise SandboxUnavailable(
                     f"{name} is not installed.", hint="`alita doctor --fix` installs it."
                 )
+            if self._host.settings.profile == "gvisor" and not self._host.elsewhere:
+                gvisor.require(self._host.environ["PATH"])
             await self._service.ensure()
             info = await asyncio.to_thread(_info, self._service.url)
             host = info.get("host", {})
             if not host.get("security", {}).get("rootless"):
                 raise SandboxUnavailable("Podman does not run rootless.", hint=FIX)
-            if host.get("cgroupVersion") == "v2":
+            if host.get("cgroupVersion") == "v2" and self._host.settings.profile != "gvisor":
                 self._boxes.controllers = frozenset(host.get("cgroupControllers") or ())
             self._info = info
         return self._info
@@ -243,7 +247,10 @@ class PodmanSandbox:
         info = await self._describe()
         host = info.get("host", {})
         base = await image.present(self._host)
-        engine = f"podman {info.get('version', {}).get('Version', '?')}, {host.get('ociRuntime', {}).get('name', '?')}"
+        runtime = host.get("ociRuntime", {}).get("name", "?")
+        if self._host.settings.profile == "gvisor":
+            runtime = f"{gvisor.RUNTIME} (gVisor)"
+        engine = f"podman {info.get('version', {}).get('Version', '?')}, {runtime}"
         who = f" as {self._host.account}" if self._host.account else ""
         who += f" at {self.name}" if self._host.elsewhere else ""
         if base is None:
@@ -276,7 +283,8 @@ class PodmanSandbox:
         controllers = self._boxes.controllers
         kernel = str((self._info or {}).get("host", {}).get("kernel", ""))
         key = (what, kernel, *sorted(controllers), *self._files.versions)
-        return await limits.known(self._host.area, key, run, controllers, fresh=fresh)
+        profile = self._host.settings.profile
+        return await limits.known(self._host.area, key, run, controllers, fresh=fresh, profile=profile)
 
 
 def _info(url: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
+from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import SandboxUnavailable
 
@@ -110,9 +111,22 @@ class Host:
         pairs = [f"{name}={value}" for name, value in self.environ.items()]
         return [*bound(), "runuser", "-u", self.account, "--", "env", "-i", *pairs, *bound(), *argv]
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What Podman's service is started with, so that it can make containers of the profile."""
+        return gvisor.FLAGS if self.settings.profile == "gvisor" else ()
+
     async def serving(self, socket: Path, idle_seconds: int) -> list[str]:
         """The command that has Podman's service answer at a socket of this machine. Raises SandboxUnavailable."""
-        service = ("podman", "system", "service", "--time", str(idle_seconds), f"unix://{socket}")
+        service = (
+            "podman",
+            *self.flags,
+            "system",
+            "service",
+            "--time",
+            str(idle_seconds),
+            f"unix://{socket}",
+        )
         return self.command("nice", "-n", "5", *service)  # a refill must not slow the screen down
 
     async def start(self, *argv: str, stdin: int | None = None) -> asyncio.subprocess.Process:

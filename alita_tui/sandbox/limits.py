@@ -24,6 +24,7 @@ LIMITS = Limits(
     wall_seconds=1, cpu_seconds=5, memory_bytes=96 * _MB, processes=24, output_bytes=8192, result_bytes=4096,
     file_bytes=4 * _MB, scratch_bytes=8 * _MB,
 )  # fmt: skip
+_ROOMY = msgspec.structs.replace(LIMITS, wall_seconds=8, memory_bytes=256 * _MB)
 _LONGER = msgspec.structs.replace(LIMITS, wall_seconds=8, cpu_seconds=1)
 _CALLS = """
 import ctypes, os, socket
@@ -56,9 +57,11 @@ def run():
     return {"refused": refused, "interfaces": interfaces}
 """
 _PRIVILEGES = """
+import ctypes
 def run():
     status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
-    return {"bounding": int(status["CapBnd"], 16), "new": status["NoNewPrivs"].strip()}
+    held = [int(status.get(name, "0"), 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")]
+    return {"held": held, "refused": ctypes.CDLL(None).prctl(39, 0, 0, 0, 0) == 1}
 """
 _FILES = """
 import os
@@ -129,8 +132,9 @@ def _files(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
 
 
 def _privileges(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
-    bounding, new = seen.get("bounding", -1), seen.get("new", "?")
-    return f"bounding set {bounding:x}, NoNewPrivs {new}", bounding == 0 and new == "1"
+    none, refused = not any(seen.get("held", [1])), seen.get("refused") is True
+    text = f"{'no' if none else 'some'} capabilities held, new ones {'refused' if refused else 'possible'}"
+    return text, none and refused
 
 
 def _calls(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
@@ -144,7 +148,9 @@ def _memory(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
     return f"{'ended' if held else 'not ended'} at {at:.0f} MB, the limit being {most:.0f} MB", held
 
 
-def _processes(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+def _processes(report: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+    if "processes" in report.limits_hit:
+        return f"ended by the warden at its limit of {LIMITS.processes}", True
     count = seen.get("count", 1 << 30)
     return f"{count} started, the limit being {LIMITS.processes}", count <= LIMITS.processes
 
@@ -170,6 +176,10 @@ def _output(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
     return text, "output" in report.limits_hit and len(report.stdout) <= LIMITS.output_bytes
 
 
+_KERNELS = Enforcement(
+    resource="kernel",
+    mechanism="gVisor's own answers every system call, attested; the host's hears gVisor alone",
+)
 _WATCH = "rlimits and the warden's watch over all processes"
 PROBES = (
     Probe("network", _NETWORK, "own network namespace with loopback only, attested", _network),
@@ -177,16 +187,26 @@ PROBES = (
     Probe("privileges", _PRIVILEGES, "no capabilities, no new privileges, own uid, attested", _privileges),
     Probe("system calls", _CALLS, "seccomp allow-list without namespaces, attested", _calls),
     Probe("memory", _MEMORY, _WATCH, _memory, "memory", needs_controller=True),
-    Probe("processes", _PROCESSES, "RLIMIT_NPROC for a uid of its own", _processes, "pids"),
+    Probe("processes", _PROCESSES, "RLIMIT_NPROC for a uid of its own", _processes, "pids", limits=_ROOMY),
     Probe("time", _TIME, "wall clock of the warden and of the host", _time),
     Probe("processor time", _CPU, "RLIMIT_CPU for each process", _processor, limits=_LONGER),
     Probe("output", _OUTPUT, "capped by the warden; a flood ends the run", _output, limits=_LONGER),
 )
+_GVISOR = {
+    "network": "gVisor's own network stack with loopback only, attested",
+    "files": "read-only root served by gVisor's gofer, sized /tmp, nothing of the host mounted writable",
+    "system calls": "gVisor's own kernel, and our seccomp allow-list inside it, attested",
+    "memory": "rlimits and the warden's watch over all that gVisor counts, its own memory included",
+    "processes": "RLIMIT_NPROC for a uid of its own, kept by gVisor",
+    "processor time": "RLIMIT_CPU for each process, kept by gVisor",
+}
+"""What holds a limit in the profile `gvisor`, where it is something else."""
 _CONTROLS = {"memory": "memory.max", "pids": "pids.max", "cpu": "cpu.max"}
 
 
-async def measure(run: Run, controllers: Collection[str]) -> tuple[Enforcement, ...]:
+async def measure(run: Run, controllers: Collection[str], profile: str = "draft") -> tuple[Enforcement, ...]:
     """Try every limit. `controllers`: those of cgroup v2 that are delegated to us."""
+    others = _GVISOR if profile == "gvisor" else {}
 
     async def one(probe: Probe) -> Enforcement:
         job = Job(run_id="limits", module="limit_probe", code=probe.code, limits=probe.limits)
@@ -196,7 +216,7 @@ async def measure(run: Run, controllers: Collection[str]) -> tuple[Enforcement, 
         control = f"cgroup v2 {_CONTROLS[probe.controller]}, " if delegated else ""
         return Enforcement(
             resource=probe.resource,
-            mechanism=control + probe.mechanism,
+            mechanism=control + others.get(probe.resource, probe.mechanism),
             measured=text,
             strong=held and (delegated or not probe.needs_controller),
         )
@@ -206,18 +226,30 @@ async def measure(run: Run, controllers: Collection[str]) -> tuple[Enforcement, 
     shared = Enforcement(
         resource="cpu share", mechanism="cgroup v2 cpu.max" if share else "low priority only", strong=share
     )
-    return (*rows, shared, Enforcement(resource="disk bandwidth", mechanism="not limited", strong=False))
+    first = (_KERNELS,) if profile == "gvisor" else ()
+    return (
+        *first,
+        *rows,
+        shared,
+        Enforcement(resource="disk bandwidth", mechanism="not limited", strong=False),
+    )
 
 
 async def known(
-    folder: Path, key: Sequence[str], run: Run, controllers: Collection[str], *, fresh: bool
+    folder: Path,
+    key: Sequence[str],
+    run: Run,
+    controllers: Collection[str],
+    *,
+    fresh: bool,
+    profile: str = "draft",
 ) -> tuple[Enforcement, ...]:
     """What `measure` found for this key; measured now where it never was, or with `fresh`."""
-    kept = folder / f"limits-{digest_of(*key)[:16]}.json"
+    kept = folder / f"limits-{digest_of(profile, *key)[:16]}.json"
     if not fresh:
         with suppress(OSError, msgspec.DecodeError):
             return msgspec.json.decode(kept.read_bytes(), type=tuple[Enforcement, ...])
-    found = await measure(run, controllers)
+    found = await measure(run, controllers, profile)
     draft = kept.with_suffix(f".{os.urandom(4).hex()}")
     draft.write_bytes(msgspec.json.encode(found))
     draft.replace(kept)

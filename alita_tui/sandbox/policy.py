@@ -13,14 +13,16 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from alita_tui.sandbox import gvisor
 from alita_tui.spine.ports import Limits
 from alita_tui.spine.values import Value
 
 _OPEN_FILES = 256
-_OOM_SCORE = 900
+OOM_SCORE = 900
 """Where the host runs out of memory, the kernel ends a tool before anything of a person's."""
-PROFILES = ("draft",)
-"""How a container may be confined. `draft`: nothing is granted, one run, thrown away."""
+PROFILES = ("draft", "gvisor")
+"""How a container may be confined. `draft`: nothing is granted, one run, thrown away. `gvisor`: the same on
+a kernel of its own (see `sandbox.gvisor`)."""
 _SESSION_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
 """What a session container's warden holds, by bit; its children hold nothing."""
 _WARDEN_BYTES = 32 << 20
@@ -43,6 +45,8 @@ class SandboxSettings(Value, frozen=True):
     pull: bool = True
     tag: str = "localhost/alita-base:1"
     """Name of the base image once it is here, however it came."""
+    profile: str = "draft"
+    """One of `PROFILES`."""
     account: str = "alita-sandbox"
     """Unprivileged account that runs Podman when alita itself runs as root."""
     area: str = ""
@@ -87,6 +91,8 @@ class Place(Value, frozen=True):
     """Unique per container: RLIMIT_NPROC counts per uid."""
     calls: int = 0
     """How many jobs a session container takes, each with the next uid; 0: one job under its own."""
+    profile: str = "draft"
+    """One of `PROFILES`."""
     labels: dict[str, str] = {}
     controllers: frozenset[str] = frozenset()
     """Controllers of cgroup v2 that are delegated to us."""
@@ -146,7 +152,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
             {"type": "nofile", "soft": _OPEN_FILES, "hard": _OPEN_FILES},
             {"type": "core", "soft": 0, "hard": 0},
         ],
-        "oom_score_adj": _OOM_SCORE,
+        "oom_score_adj": OOM_SCORE,
         "log_configuration": {"driver": "none"},
         "use_image_hosts": True,
         "labels": place.labels,
@@ -155,7 +161,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
     }
     if resources := _resources(place, limits):
         body["resource_limits"] = resources
-    return body
+    return gvisor.asked(body) if place.profile == "gvisor" else body
 
 
 def _session(place: Place) -> list[str]:
@@ -184,10 +190,13 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
         if not good:
             problems.append(f"{name} is {str(seen.get(name))[:120]}")
 
+    own_kernel = place.profile == "gvisor"
+    want("kernel", seen.get("kernel") == ("gvisor" if own_kernel else "Linux"))
     want("no_new_privs", seen.get("no_new_privs") == 1)
     want("seccomp", seen.get("seccomp") == 2)
     mask = sum(1 << bit for bit in _SESSION_CAPABILITIES.values()) if place.calls else 0
-    want("capabilities", seen.get("capabilities") == [mask] * 5)
+    held = seen.get("capabilities", [])
+    want("capabilities", held[:4] == [mask] * 4 and held[4:] == [gvisor.NO_AMBIENT if own_kernel else mask])
     want("uid", seen.get("uid") == [place.uid] * 4)
     want("gid", seen.get("gid") == [place.uid] * 4)
     want("pid", seen.get("pid") == 1)
@@ -196,7 +205,7 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     want("open_files", seen.get("open_files") == [_OPEN_FILES, _OPEN_FILES])
     want("core", seen.get("core") == [0, 0])
     want("namespaces", seen.get("namespaces") == "refused")
-    want("oom_score", isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= _OOM_SCORE)
+    want("oom_score", own_kernel or isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= OOM_SCORE)
     want("shared_memory", seen.get("shared_memory") is False)
     want("environment", set(seen.get("environment", ["?"])) <= {"LANG", "LC_CTYPE", *_THREADS, *_PODMAN_SETS})
     asked = _resources(place, limits)
@@ -215,7 +224,8 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     options = {where: set(mounts.get(where, "").split(",")) for where in ours}
     want("root", "ro" in options["/"])
     tmp = options["/tmp"]  # noqa: S108
-    want("tmp", {"nosuid", "nodev", "noexec"} <= tmp and _small(tmp, limits.scratch_bytes))
+    shown = {"noexec"} if own_kernel else {"nosuid", "nodev", "noexec"}
+    want("tmp", shown <= tmp and _small(tmp, limits.scratch_bytes))
     want("mqueue", "/dev/mqueue" not in mounts or "ro" in mounts["/dev/mqueue"].split(","))
     want("warden", "ro" in options[place.warden_at])
     want("env", not place.environment or "ro" in options["/env"])
@@ -233,8 +243,8 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
 
 def _small(options: set[str], most: int) -> bool:
     """True when a tmpfs is sized, and no larger than `most` bytes rounded up to a page."""
-    sizes = [int(found[1]) for option in options if (found := re.fullmatch(r"size=(\d+)k", option))]
-    return bool(sizes) and max(sizes) * 1024 <= most + _LARGEST_PAGE
+    found = [one for option in options if (one := re.fullmatch(r"size=(\d+)(k?)", option))]
+    return bool(found) and max(int(one[1]) << (10 if one[2] else 0) for one in found) <= most + _LARGEST_PAGE
 
 
 _LARGEST_PAGE = 65_536

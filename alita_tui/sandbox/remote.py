@@ -78,7 +78,7 @@ class Remote(Host):
         if self._path:
             return [*bound(), *self._ssh("-N", "-L", f"{socket}:{self._path}"), self._name]
         there = f"{await self._runtime()}/{socket.name}"
-        service = ("podman", "system", "service", "--time", str(idle_seconds), f"unix://{there}")
+        service = ("podman", *self.flags, "system", "service", "--time", str(idle_seconds), f"unix://{there}")
         return [*bound(), *self._ssh("-L", f"{socket}:{there}"), self._name, shlex.join(service)]
 
     async def _runtime(self) -> str:

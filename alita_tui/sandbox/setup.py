@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.sandbox import image
+from alita_tui.sandbox import gvisor, image
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.policy import SandboxSettings
@@ -55,7 +55,7 @@ async def _there(settings: SandboxSettings, name: str) -> Check:
 async def _here(settings: SandboxSettings) -> list[Check]:
     """Every line about the engine on this machine."""
     host = Host(settings)
-    checks = [_programs(host), _account(host)]
+    checks = [_programs(host), _account(host), _gvisor(host)]
     sandbox = PodmanSandbox(settings, "doctor")
     try:
         status = await sandbox.status(fresh=True)
@@ -93,6 +93,8 @@ async def repair(settings: SandboxSettings, progress: Progress) -> None:
     missing = [package for program, package in _PROGRAMS.items() if local and not _found(host, program)]
     if local and not _found(host, "runc") and not _found(host, "crun"):
         missing.append("crun" if _cgroup_v2() else "runc")
+    if local and settings.profile == "gvisor" and not _found(host, gvisor.RUNTIME):
+        missing.append(gvisor.PACKAGE)
     if settings.engines != (_LOCAL,) and not _found(host, "ssh"):
         missing.append("openssh-client")
     if missing:
@@ -135,6 +137,24 @@ def _programs(host: Host) -> Check:
             fixable=True,
         )
     return Check(name="programs", state="ok", detail=", ".join(_PROGRAMS))
+
+
+def _gvisor(host: Host) -> Check:
+    """Whether the profile of that name can be had; needed only where it is asked for."""
+    wanted = host.settings.profile == "gvisor"
+    if _found(host, gvisor.RUNTIME):
+        detail = f"{gvisor.RUNTIME} is installed" + (
+            ""
+            if wanted
+            else "; `alita config set sandbox.profile gvisor` runs tools on a kernel of their own"
+        )
+        return Check(name="gvisor", state="ok", detail=detail)
+    install = f"apt-get install {gvisor.PACKAGE}"
+    if not wanted:
+        detail = f"not installed and not asked for; `{install}` makes the profile gvisor possible"
+        return Check(name="gvisor", state="ok", detail=detail)
+    missing = f"{gvisor.RUNTIME} is missing, and sandbox.profile asks for it"
+    return Check(name="gvisor", state="problem", detail=missing, hint=install, fixable=True)
 
 
 def _account(host: Host) -> Check:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Protocol
 from urllib.parse import quote
 
+from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.service import RestError, Service
 
@@ -40,6 +41,9 @@ class Supplies(Protocol):
 class Files:
     """Warden and seccomp profile as they are shipped."""
 
+    def __init__(self, profile: str = "draft") -> None:
+        self._profile = profile
+
     @cached_property
     def warden(self) -> bytes:
         """The warden as one archive that Python runs; the same bytes for the same files."""
@@ -57,7 +61,8 @@ class Files:
     @cached_property
     def seccomp(self) -> bytes:
         """The profile of refused system calls."""
-        return (Path(__file__).parent / "seccomp.json").read_bytes()
+        shipped = (Path(__file__).parent / "seccomp.json").read_bytes()
+        return gvisor.filtered(shipped) if self._profile == "gvisor" else shipped
 
     @property
     def versions(self) -> tuple[str, str]:

@@ -96,7 +96,7 @@ def test_a_container_without_its_cgroup_limits_is_refused(changed: dict[str, str
 def seen(cgroup: dict[str, str]) -> dict[str, Any]:
     """What a well confined warden reports."""
     return {
-        "no_new_privs": 1, "seccomp": 2, "capabilities": [0] * 5, "uid": [20_007] * 4, "gid": [20_007] * 4, "pid": 1,
+        "kernel": "Linux", "no_new_privs": 1, "seccomp": 2, "capabilities": [0] * 5, "uid": [20_007] * 4, "gid": [20_007] * 4, "pid": 1,
         "interfaces": ["lo"], "routes": 0, "open_files": [256, 256], "core": [0, 0], "namespaces": "refused",
         "shared_memory": False, "oom_score": 900, "environment": ["PATH"], "cgroup": cgroup,
         "mounts": {"/": "ro", "/tmp": "rw,nosuid,nodev,noexec,size=8192k", "/warden.pyz": "ro"},

@@ -28,7 +28,8 @@ def attest() -> dict[str, Any]:
         routes = max(len(lines.readlines()) - 1, 0)
     return {
         "pid": os.getpid(),
-        "no_new_privs": int(status.get("NoNewPrivs", -1)),
+        "kernel": "gvisor" if os.path.exists("/proc/sentry-meminfo") else os.uname().sysname,
+        "no_new_privs": ctypes.CDLL(None).prctl(39, 0, 0, 0, 0),  # PR_GET_NO_NEW_PRIVS
         "seccomp": int(status.get("Seccomp", -1)),
         "capabilities": [int(status.get("Cap" + n, "-1"), 16) for n in ("Inh", "Prm", "Eff", "Bnd", "Amb")],
         "uid": [int(n) for n in status.get("Uid", "").split()],
@@ -41,7 +42,7 @@ def attest() -> dict[str, Any]:
         "namespaces": _namespaces(),
         "cgroup": _cgroup(),
         "oom_score": _number("/proc/self/oom_score_adj"),
-        "shared_memory": os.path.isdir("/dev/shm"),
+        "shared_memory": os.access("/dev/shm", os.W_OK),
         "environment": sorted(os.environ),
         "python": list(sys.version_info[:3]),
         "machine": os.uname().machine,

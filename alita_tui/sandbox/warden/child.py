@@ -94,7 +94,7 @@ def renounce(uid: int) -> None:
     libc.capset(header, bytes(24))
     with open("/proc/self/status") as lines:
         status = dict(line.split(":", 1) for line in lines if ":" in line)
-    held = [int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")]
+    held = [int(status.get(name, "0"), 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")]
     if any(held) or set(map(int, (status["Uid"] + status["Gid"]).split())) != {uid}:
         os._exit(70)
 

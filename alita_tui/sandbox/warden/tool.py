@@ -19,6 +19,8 @@ from alita_tui.sandbox.warden.watch import Watch
 CHUNK = 65536
 FLOOD = 64
 PRELOAD = 20.0
+SOON = 0.002
+"""Seconds between looks at a child that has closed all its pipes and is about to end."""
 
 
 class Tool:
@@ -33,7 +35,7 @@ class Tool:
             child(out[1], err[1], result[1], orders[0], uid, limits)
         for fd in (out[1], err[1], result[1], orders[0]):
             os.close(fd)
-        self.exit = os.pidfd_open(self.pid)
+        self.exit = opened(self.pid)
         self.pipes = {out[0]: "O", err[0]: "E", result[0]: "R"}
         self.orders = orders[1]
         os.set_blocking(self.orders, False)
@@ -61,7 +63,7 @@ class Tool:
 
     def close(self) -> None:
         """Let go of everything that belongs to this child."""
-        for fd in (self.exit, self.orders, *self.pipes):
+        for fd in (*self.exit, self.orders, *self.pipes):
             os.close(fd)
 
     def allow(self, seconds: float, reserve: float = 0.0) -> None:
@@ -85,6 +87,14 @@ class Tool:
         return len(os.listdir("/proc/" + str(self.pid) + "/task")) == 1
 
 
+def opened(pid: int) -> list[int]:
+    """What can be read once this child has ended; nothing on a kernel that has no such thing (gVisor)."""
+    try:
+        return [os.pidfd_open(pid)]
+    except OSError:
+        return []
+
+
 def prepare(tool: Tool, asked: dict[str, Any], line: Line) -> str:
     """Hold the child to its limits and have it import; what is wrong with it then, or nothing."""
     if not tool.foreign:
@@ -98,7 +108,10 @@ def prepare(tool: Tool, asked: dict[str, Any], line: Line) -> str:
     said = b""
     while said != b".":
         ready, writable, _ = select.select(
-            [0, tool.exit, *tool.pipes], [tool.orders] if tool.unsent else [], [], deadline - time.monotonic()
+            [0, *tool.exit, *tool.pipes],
+            [tool.orders] if tool.unsent else [],
+            [],
+            deadline - time.monotonic(),
         )
         if 0 in ready:
             line.listen()
@@ -106,13 +119,15 @@ def prepare(tool: Tool, asked: dict[str, Any], line: Line) -> str:
             tool.push()
         if not ready and not writable:
             return "its imports took too long"
-        if tool.exit in ready:
+        if tool.exit and tool.exit[0] in ready:
             return "its imports ended the process"
         for fd in ready:
             if fd in tool.pipes:
                 if tool.pipes[fd] != "R":
                     return "its imports printed something"
-                said += os.read(fd, 1)
+                said = os.read(fd, 1)
+                if not said:
+                    return "its imports ended the process"
     tool.allow(1, asked["limits"]["cpu_seconds"])  # nothing that waits needs more
     return "" if tool.alone() else "its imports left something running"
 
@@ -142,9 +157,10 @@ def oversee(tool: Tool, limits: dict[str, Any], line: Line, doors: Doors) -> dic
     while open_pipes or status is None:
         while (said := line.take()) is not None:
             doors.obey(*said)
-        waiting = [0, *open_pipes, *doors.readers()] + ([tool.exit] if status is None else [])
+        waiting = [0, *open_pipes, *doors.readers()] + (tool.exit if status is None else [])
         taking = ([tool.orders] if tool.unsent else []) + doors.writers()
-        ready, writable, _ = select.select(waiting, taking, [], watch.patience)
+        patience = watch.patience if open_pipes or tool.exit else SOON
+        ready, writable, _ = select.select(waiting, taking, [], patience)
         now = time.monotonic()
         if 0 in ready:
             line.listen()

@@ -15,6 +15,10 @@ class Watch:
         self.memory = limits["memory_bytes"]
         self.processes = limits["processes"]
         self.peak = 0
+        self.whole = os.path.exists("/proc/sentry-meminfo")
+        """True on gVisor, whose kernel is the container's alone and counts all of it in one place."""
+        self.kernel = figures("/proc/sentry-meminfo")["HeapAlloc"] if self.whole else 0
+        """Bytes that it held before the tool: what it holds for the tool is the tool's."""
         self.patience = POLL
         """Seconds until the next look: fewer when half of the memory is taken."""
 
@@ -23,9 +27,7 @@ class Watch:
         pids = [entry for entry in os.listdir("/proc") if entry.isdigit() and entry != "1"]
         if len(pids) + 1 >= self.processes:  # RLIMIT_NPROC counts the warden too
             return "processes"
-        total = sum(self.held(pid, "status", b"Rss") for pid in pids)
-        if total > self.memory:  # pages that forks share count for each of them: look closer
-            total = sum(self.held(pid, "smaps_rollup", b"Pss_") for pid in pids)
+        total = self.total(pids)
         self.peak = max(self.peak, total)
         self.patience = POLL if total < self.memory / 2 else POLL / 5
         if total > self.memory:
@@ -34,6 +36,17 @@ class Watch:
         if files.f_files and files.f_files - files.f_ffree > 20000:
             return "inodes"
         return None
+
+    def total(self, pids: list[str]) -> int:
+        """Bytes that no file backs."""
+        if self.whole:
+            pages = figures("/proc/meminfo")
+            grown = figures("/proc/sentry-meminfo")["HeapAlloc"] - self.kernel
+            return max(pages["AnonPages"] - pages["Shmem"], 0) + max(grown, 0)  # /tmp has a limit of its own
+        total = sum(self.held(pid, "status", b"Rss") for pid in pids)
+        if total > self.memory:  # pages that forks share count for each of them: look closer
+            total = sum(self.held(pid, "smaps_rollup", b"Pss_") for pid in pids)
+        return total
 
     def held(self, pid: str, file: str, prefix: bytes) -> int:
         """Bytes of a process that no file backs, as a file of /proc counts them."""
@@ -48,3 +61,10 @@ class Watch:
             if at >= 0:
                 total += int(fields[at + len(name) :].split(None, 1)[0])
         return total * 1024
+
+
+def figures(file: str) -> dict[str, int]:
+    """The bytes that a file of /proc names, a name a line."""
+    with open(file) as lines:
+        found = [line.split() for line in lines]
+    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in found if words[-1] == "kB"}

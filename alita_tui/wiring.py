@@ -39,8 +39,11 @@ from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import (
     Check,
     Json,
+    Lineage,
     Lock,
     MemoryItem,
+    Move,
+    MoveKind,
     RunReport,
     SandboxStatus,
     ToolDraft,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from alita_tui.llm.factory import ModelSpec, ProbeResult
     from alita_tui.llm.roster import Roster
     from alita_tui.memory.recall import Recollection
+    from alita_tui.registry.lineage import Lineages
     from alita_tui.registry.shelf import Shelf
     from alita_tui.registry.starters import Starters
     from alita_tui.sandbox.broker.broker import Broker
@@ -82,6 +86,17 @@ _SESSIONS_LOOKED_AT = 30
 _CALLS_REPLAYED = 20
 RETRY_SECONDS = 1.0
 """After which saving is tried again where it failed."""
+
+MOVED: dict[MoveKind, str] = {
+    "archive": "archived",
+    "revoke": "revoked",
+    "quarantine": "quarantined",
+    "restore": "restored",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "rollback": "rolled back",
+}
+"""What the audit log calls a move."""
 
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
@@ -158,9 +173,26 @@ class House:
         from alita_tui.registry.shelf import Shelf
         from alita_tui.store.approvals import AuditedApprovals
 
+        return Shelf(self._tools, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
+
+    @cached_property
+    def _tools(self) -> DocumentTable:
         self.paths.prepare()
-        table = self._documents(self.paths.registry, "tools")
-        return Shelf(table, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
+        return self._documents(self.paths.registry, "tools")
+
+    def lineages(self, via: str) -> Lineages:
+        """Versions of tools, and what is done with them by `console` or `cli`; every move is audited."""
+        from alita_tui.registry.lineage import Lineages
+
+        def tell(move: Move, record: ToolRecord) -> None:
+            done = MOVED[move.kind]
+            self.audit.append(
+                who=move.by, verdict=f"taken back: {done}" if move.undone else done, digest=record.digest,
+                name=move.name, version=move.version, session_id="", approval_id=record.approval_id,
+                reason=move.reason, via=via,
+            )  # fmt: skip
+
+        return Lineages(self.shelf, self._tools, tell, now)
 
     @cached_property
     def starters(self) -> Starters:
@@ -784,6 +816,28 @@ class Live:
 
         history = tuple(self.bus.history)
         return (*episode(history, task_id), *recipe(history, task_id))
+
+
+def lineage(house: House, name: str) -> Lineage:
+    """A tool's versions and moves, with what building each took. Raises RegistryError; may read sessions."""
+    import msgspec
+
+    from alita_tui.view.fold import fold_all
+
+    found = house.lineages("console").of(name)
+    entries = [entry for entry in house.audit.entries() if entry.name == name and entry.on_build]
+    approved = {entry.approval_id: entry for entry in entries}
+    spent: dict[int, float] = {}
+    folded: set[str] = set()
+    for record in found.versions:
+        entry = approved.get(record.approval_id)
+        if entry is None or entry.session_id in folded:
+            continue
+        folded.add(entry.session_id)
+        with suppress(StoreError, UsageError):
+            shares = fold_all(recording(house, entry.session_id)).spend.by_tool
+            spent |= {record.version: share.usd for share in shares if share.name == name}
+    return msgspec.structs.replace(found, spent_usd=spent)
 
 
 def gates(

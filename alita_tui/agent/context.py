@@ -100,6 +100,9 @@ class _Writer:
             case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
                 said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
                 self._result(self._calls.get(call_id, ""), said, error=True)
+            case e.ToolDemoted(name=name, version=version, reason=reason):
+                said = f"{name} v{version} is not relied on any more: {reason}. If it is needed, repair it:"
+                self._person(f"{said} build_tool under the same name, saying what fails.")
             case e.Interrupted(text=text) if text:
                 self._person(f"The person cut your reply off. It had said: {text}")
             case e.TaskFinished(outcome="parked" | "budget"):

@@ -69,9 +69,13 @@ from alita_tui.spine.ports import (
     Web,
 )
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import MemoryItem, NearMiss, Source, Value
+from alita_tui.spine.values import MemoryItem, NearMiss, Source, ToolState, Value
 from alita_tui.view.model import BuildView
 
+_RELIED: tuple[ToolState, ...] = (
+    "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
+)  # fmt: skip
+"""From most to least."""
 _MALFORMED_TURNS = 2
 """Malformed replies in a row that end a task: one repair turn, then a clear failure."""
 
@@ -576,7 +580,11 @@ class Orchestrator:
             )
         task = self._standing.view.task
         query = task.text if task else ""
-        await self._bus.kept(self._shelf.record_run, action.name, record.version, ok=ok, query=query)
+        state = await self._bus.kept(self._shelf.record_run, action.name, record.version, ok=ok, query=query)
+        if state is not None and _RELIED.index(state) > _RELIED.index(record.state):
+            reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
+            demoted = e.ToolDemoted(name=action.name, version=record.version, state=state, reason=reason)
+            await self._bus.emit(demoted, span=call_id)
 
     async def _check_shelf(self, digest: str) -> None:
         """A tool that another session registered meanwhile enters this session's record first."""

@@ -56,7 +56,7 @@ def list_entries(
         for one in entries
     )
     table(("NO", "WHEN", "WHO", "VIA", "VERDICT", "TOOL", "SHA256", "LOOKED", "WHY"), rows)
-    said = habits([Look(one.seen_ms, one.scrolled_to_end) for one in entries if one.via == "console"]).said
+    said = habits([Look(one.seen_ms, one.scrolled_to_end) for one in entries if one.on_screen]).said
     if said:
         typer.echo(f"\nOn screen, {said}.")
 
@@ -107,7 +107,7 @@ def explain(context: typer.Context, tool: str, json: Json = False) -> None:
     for record in versions:
         _tell(house, record, entries)
     shelved = {record.approval_id for record in versions}
-    rest = [one for one in entries if one.approval_id not in shelved]
+    rest = [one for one in entries if one.approval_id not in shelved and one.on_build]
     if rest:
         typer.echo("Verdicts on builds that did not join the library")
         _paragraphs(rest)
@@ -153,6 +153,8 @@ def _bytes(house: House, record: ToolRecord) -> str:
 
 
 def _looked(entry: AuditEntry) -> str:
+    if not entry.on_build:
+        return "a tool of the library"
     if entry.via != "console":
         return "not on screen"
     end = "to the end" if entry.scrolled_to_end else "not to the end"

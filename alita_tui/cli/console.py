@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from alita_tui.cli.keeper import HouseKeeper
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alita_tui.spine.commands import Command
     from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.inventory import Inventory
-    from alita_tui.spine.values import ToolRecord
+    from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
     from alita_tui.view.habits import Habits
     from alita_tui.wiring import House, Live
 
@@ -123,6 +123,25 @@ class HouseCatalog(HouseKeeper):
         """See `Catalog.tool`."""
         return await asyncio.to_thread(self._house.shelf.get, name, version)
 
+    async def lineage(self, name: str) -> Lineage:
+        """See `Catalog.lineage`."""
+        from alita_tui.wiring import lineage
+
+        return await asyncio.to_thread(lineage, self._house, name)
+
+    async def move(self, name: str, kind: MoveKind | Literal["undo"], version: int | None) -> Lineage:
+        """See `Catalog.move`."""
+        import getpass
+
+        from alita_tui.wiring import lineage
+
+        kept, me = self._house.lineages("console"), getpass.getuser()
+        if kind == "undo":
+            await asyncio.to_thread(kept.undo, name, by=me)
+        else:
+            await asyncio.to_thread(kept.move, name, kind, version, by=me)
+        return await asyncio.to_thread(lineage, self._house, name)
+
     async def days(self) -> tuple[DayLine, ...]:
         """See `Catalog.days`."""
         from alita_tui.console.ports import DayLine
@@ -135,7 +154,13 @@ class HouseCatalog(HouseKeeper):
         from alita_tui.view.habits import Look, habits
 
         entries = await asyncio.to_thread(self._house.audit.entries)
-        return habits([Look(one.seen_ms, one.scrolled_to_end) for one in entries if one.via == "console"])
+        return habits(
+            [
+                Look(one.seen_ms, one.scrolled_to_end)
+                for one in entries
+                if one.via == "console" and one.on_build
+            ]
+        )
 
     async def prices(self) -> str:
         """See `Catalog.prices`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,15 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.text import neutralise, reveal
 
+if TYPE_CHECKING:
+    from alita_tui.spine.values import Lineage, MoveKind
+
 app = typer.Typer(help="The library of approved tools.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(starters.app, name="starters")
+Version = Annotated[
+    int | None, typer.Option("--version", metavar="N", help="The version; the one that runs now.")
+]
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit log.")]
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -52,6 +59,106 @@ def show(context: typer.Context, name: str, json: Json = False) -> None:
 
 
 @app.command()
+def history(context: typer.Context, name: str, json: Json = False) -> None:
+    """Show every version of a tool, what became of it, and what was done with it."""
+    from alita_tui.wiring import House, lineage
+
+    found = lineage(House.open(context.obj), name)
+    if json:
+        json_document(found)
+        return
+    rows = (
+        (
+            f"v{one.version}" + ("*" if one.version == found.current else ""),
+            one.state + (" pinned" if one.version == found.pinned else ""),
+            one.digest[:12],
+            f"v{one.parent_version}" if one.parent_version else "",
+            f"{one.runs}/{one.failures}",
+            f"${found.spent_usd[one.version]:.4f}" if one.version in found.spent_usd else "",
+            one.created_at[:19],
+        )
+        for one in found.versions
+    )
+    table(("VERSION", "STATE", "SHA256", "FROM", "RUNS/FAILED", "BUILT FOR", "REGISTERED"), rows)
+    if found.spent_usd:
+        spent = sum(found.spent_usd.values())
+        typer.echo(f"Built for ${spent:.4f}; building it anew for each run: ${found.saved_usd:.4f} more.")
+    for move in found.moves:
+        back = ", taken back" if move.undone else ""
+        because = f": {move.reason}" if move.reason else ""
+        typer.echo(reveal(f"{move.at[:19]}  {move.kind} v{move.version} by {move.by}{because}{back}"))
+
+
+@app.command()
+def rollback(context: typer.Context, name: str, reason: Reason = "") -> None:
+    """Go back to the version before; the one that ran is archived."""
+    _move(context, name, "rollback", None, reason)
+
+
+@app.command()
+def revoke(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
+    """Take the approval of a version back: it does not run any more."""
+    _move(context, name, "revoke", version, reason)
+
+
+@app.command()
+def quarantine(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
+    """Keep a version from running until you restore it."""
+    _move(context, name, "quarantine", version, reason)
+
+
+@app.command()
+def archive(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
+    """Put a version away that is not needed."""
+    _move(context, name, "archive", version, reason)
+
+
+@app.command()
+def restore(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
+    """Let a version run again that was put away, as it was approved."""
+    _move(context, name, "restore", version, reason)
+
+
+@app.command()
+def pin(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
+    """Let this version run whatever newer ones there are."""
+    _move(context, name, "pin", version, reason)
+
+
+@app.command()
+def unpin(context: typer.Context, name: str, reason: Reason = "") -> None:
+    """Let the newest version run again."""
+    _move(context, name, "unpin", None, reason)
+
+
+@app.command()
+def undo(context: typer.Context, name: str) -> None:
+    """Take back what was last done with a tool."""
+    import getpass
+
+    from alita_tui.wiring import House
+
+    _tell(House.open(context.obj).lineages("cli").undo(name, by=getpass.getuser()))
+
+
+def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:
+    import getpass
+
+    from alita_tui.wiring import House
+
+    lineages = House.open(context.obj).lineages("cli")
+    _tell(lineages.move(name, kind, version, by=getpass.getuser(), reason=reason))
+    typer.echo(f"Take it back with: alita tools undo {name}")
+
+
+def _tell(found: Lineage) -> None:
+    pinned = f", v{found.pinned} is pinned" if found.pinned else ""
+    runs = f"v{found.current} runs" if found.current else "no version runs"
+    states = ", ".join(f"v{one.version} {one.state}" for one in found.versions)
+    typer.echo(f"{found.name}: {runs}{pinned} ({states})")
+
+
+@app.command()
 def bans(context: typer.Context, json: Json = False) -> None:
     """List what you never want to be asked about again."""
     from alita_tui.wiring import House
@@ -69,10 +176,19 @@ def bans(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its id.")]) -> None:
     """Take a ban back."""
+    import getpass
+
     from alita_tui.wiring import House
 
-    if not House.open(context.obj).shelf.bans.lift(ban):
+    house = House.open(context.obj)
+    known = [one for one in house.shelf.bans.all() if one.ban_id == ban]
+    if not house.shelf.bans.lift(ban):
         raise UsageError(f"There is no ban {ban[:60]!r}.", hint="`alita tools bans` lists them.")
+    for one in known:
+        house.audit.append(
+            who=getpass.getuser(), verdict="unbanned", digest=one.digest, name=one.name, version=0,
+            session_id="", approval_id=one.ban_id, banned=one.capabilities, via="cli",
+        )  # fmt: skip
     typer.echo(f"Taken back: {ban}")
 
 

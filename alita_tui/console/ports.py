@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from alita_tui.console.keeping import SessionKeeper
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Clock
-from alita_tui.spine.values import ToolRecord
+from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
 from alita_tui.view.habits import Habits
 
 if TYPE_CHECKING:
@@ -69,6 +69,12 @@ class Catalog(SessionKeeper, Protocol):
 
     async def wizard(self) -> SetupScreen:
         """The wizard for provider, model and key; it keeps what is chosen."""
+
+    async def lineage(self, name: str) -> Lineage:
+        """All versions of a tool, and what was done with them."""
+
+    async def move(self, name: str, kind: MoveKind | Literal["undo"], version: int | None) -> Lineage:
+        """Do something with a version, or take the newest such thing back; what there is then."""
 
     async def habits(self) -> Habits:
         """How the newest verdicts on this machine were given."""

@@ -13,6 +13,7 @@ from alita_tui.spine.values import (
     ToolCard,
     ToolDraft,
     ToolRecord,
+    ToolState,
     build_digest,
 )
 
@@ -96,11 +97,12 @@ class LendingShelf:
         self._lent.pop(draft.name, None)
         return record
 
-    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> None:
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
         """See `Library.record_run`; runs of what is lent are counted nowhere."""
         lent = self._lent.get(name)
-        if lent is None or lent.version != version:
-            self._shelf.record_run(name, version, ok=ok, query=query)
+        if lent is not None and lent.version == version:
+            return lent.state
+        return self._shelf.record_run(name, version, ok=ok, query=query)
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
         """See `Library.banned`."""

@@ -17,9 +17,9 @@ import msgspec
 from alita_tui.registry.bans import Bans
 from alita_tui.registry.box import Box
 from alita_tui.registry.search import ToolIndex
+from alita_tui.registry.trust import QUERIES, Use, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
 from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult
-from alita_tui.spine.ranking import words
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import (
     Ban,
@@ -31,29 +31,10 @@ from alita_tui.spine.values import (
     ToolDraft,
     ToolRecord,
     ToolState,
-    Value,
     build_digest,
 )
 
 RUNNABLE: frozenset[ToolState] = frozenset({"provisional", "trusted", "stale"})
-_QUERIES = 20
-"""Queries that a tool remembers having served, the newest."""
-_TRUST = 2
-"""Different queries that a tool has to serve to be trusted."""
-
-
-class _Use(Value, frozen=True):
-    """How one version did."""
-
-    name: str
-    version: int
-    runs: int = 0
-    failures: int = 0
-    queries: tuple[str, ...] = ()
-
-    @property
-    def trusted(self) -> bool:
-        return len(self.queries) >= _TRUST and self.failures * 2 < self.runs
 
 
 class Shelf:
@@ -75,12 +56,13 @@ class Shelf:
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
         self._records: dict[str, dict[int, ToolRecord]] = {}
-        self._uses: dict[tuple[str, int], _Use] = {}
+        self._uses: dict[tuple[str, int], Use] = {}
+        self._pins: dict[str, int] = {}
         self._index = ToolIndex()
         self._guard = threading.RLock()  # the engine asks from its loop and from threads
 
     def cards(self) -> tuple[ToolCard, ...]:
-        """The newest runnable version of every tool, by name."""
+        """The version of every tool that runs, by name: the pinned or the newest runnable one."""
         self._refresh()
         newest = (self._newest(name) for name in sorted(self._records))
         return tuple(record.card for record in newest if record is not None)
@@ -201,19 +183,31 @@ class Shelf:
         self._keep(changed)
         return changed
 
-    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> None:
-        """Count a run, and on success learn that this query is served by this tool. Raises StoreError."""
+    def pin(self, name: str, version: int | None) -> None:
+        """Let this version run whatever newer ones there are; None: the newest again. Raises StoreError."""
+        self._documents.put(f"pin:{name}", {"pin": {"name": name, "version": version}})
+
+    def pinned(self, name: str) -> int | None:
+        """The version that is pinned, if one is."""
+        self._refresh()
+        return self._pins.get(name)
+
+    def current(self, name: str) -> int | None:
+        """The version that runs when none is named; None when none does."""
+        self._refresh()
+        found = self._newest(name)
+        return found.version if found else None
+
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
+        """See `Library.record_run`. Raises StoreError."""
         with self._guard:
             self._refresh()
-            use = self._uses.get((name, version), _Use(name=name, version=version))
-            learned = use.queries
-            asked = one_line(query, 300)
-            if ok and words(asked) and _shape(asked) not in map(_shape, learned):
-                learned = (*learned, str(asked))[-_QUERIES:]
-            use = msgspec.structs.replace(
-                use, runs=use.runs + 1, failures=use.failures + (not ok), queries=learned
-            )
+            known = self._uses.get((name, version), Use(name=name, version=version))
+            use = known.ran(ok=ok, query=query, at=self._clock())
             self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)})
+            self._refresh()
+            record = self._records.get(name, {}).get(version)
+            return record.state if record else None
 
     # --- inside
 
@@ -251,49 +245,46 @@ class Shelf:
                 return
             records: defaultdict[str, dict[int, ToolRecord]] = defaultdict(dict)
             self._uses = {}
+            self._pins = {}
             for document in documents:
                 match _read(document):
                     case ToolRecord() as record:
                         records[record.draft.name][record.version] = record
-                    case _Use() as use:
+                    case Use() as use:
                         self._uses[use.name, use.version] = use
-                    case None:
+                    case (str(name), int(version)):
+                        self._pins[name] = version
+                    case _:
                         pass
-            for (name, version), use in self._uses.items():
-                if version in records.get(name, {}):
-                    records[name][version] = _with_use(records[name][version], use)
+            now = self._clock()
+            for name, versions in records.items():
+                for version, record in versions.items():
+                    pinned = self._pins.get(name) == version
+                    used = self._uses.get((name, version))
+                    versions[version] = with_use(record, used, now, pinned=pinned)
             self._records, self._seen = dict(records), documents
             newest = filter(None, map(self._newest, records))
             self._index.update((one, self._served(one.draft.name)) for one in newest)
 
     def _newest(self, name: str) -> ToolRecord | None:
         runnable = [one for one in self._records.get(name, {}).values() if one.state in RUNNABLE]
-        return max(runnable, key=lambda record: record.version, default=None)
+        pinned = [one for one in runnable if one.version == self._pins.get(name)]
+        return max(pinned or runnable, key=lambda record: record.version, default=None)
 
     def _served(self, name: str) -> tuple[str, ...]:
         """Queries that any version has served: a newer one serves them too."""
         versions = sorted(self._records.get(name, {}))
         queries = [q for v in versions if (use := self._uses.get((name, v))) for q in use.queries]
-        return tuple(dict.fromkeys(queries))[-_QUERIES:]
+        return tuple(dict.fromkeys(queries))[-QUERIES:]
 
 
-def _read(document: Json) -> ToolRecord | _Use | None:
+def _read(document: Json) -> ToolRecord | Use | tuple[str, int | None] | None:
     """A document as a value; one that cannot be read is passed over and stays where it is."""
     try:
         if "tool" in document:
             return msgspec.convert(document["tool"], ToolRecord)
-        return msgspec.convert(document["use"], _Use)
+        if "pin" in document:
+            return document["pin"]["name"], document["pin"]["version"]
+        return msgspec.convert(document["use"], Use)
     except (msgspec.ValidationError, TypeError, KeyError):
         return None
-
-
-def _with_use(record: ToolRecord, use: _Use) -> ToolRecord:
-    state = record.state
-    if state == "provisional" and use.trusted:
-        state = "trusted"
-    return msgspec.structs.replace(record, runs=use.runs, failures=use.failures, state=state)
-
-
-def _shape(query: str) -> frozenset[str]:
-    """Two queries of the same shape are one: they differ in their data only."""
-    return frozenset(form for form, _ in words(query))

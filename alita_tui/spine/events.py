@@ -28,6 +28,7 @@ from alita_tui.spine.values import (
     ToolCard,
     ToolDraft,
     ToolRequest,
+    ToolState,
     Usage,
     WebResult,
 )
@@ -611,6 +612,15 @@ class ToolFailed(Fact, frozen=True):
     report: RunReport | None = None
 
 
+class ToolDemoted(Fact, frozen=True):
+    """A tool is relied on less than before, because of how its runs went. A repair is a build that asks again."""
+
+    name: str
+    version: int
+    state: ToolState
+    reason: str
+
+
 # --- memory -------------------------------------------------------------------------------
 
 
@@ -682,6 +692,7 @@ SessionEvent = (
     | SavingStalled
     | ToolReturned
     | ToolFailed
+    | ToolDemoted
     | MemoryRecalled
     | MemoryWritten
     | UnknownEvent

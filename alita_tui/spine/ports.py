@@ -27,6 +27,7 @@ from alita_tui.spine.values import (
     ToolDraft,
     ToolRecord,
     ToolRequest,
+    ToolState,
     Usage,
     Value,
     WebResult,
@@ -378,8 +379,11 @@ class Library(Protocol):
     def ban(self, ban: Ban) -> None:
         """Keep a ban. Doing it again changes nothing. Raises StoreError."""
 
-    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> None:
-        """Count a run, and on success learn that this query is served by this tool."""
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
+        """Count a run, and on success learn that this query is served by this tool.
+
+        Gives how far the tool is relied on now; None where there is no such version.
+        """
 
 
 class ToolShelf(Library, Protocol):

@@ -366,6 +366,46 @@ class ToolRecord(Value, frozen=True):
         )
 
 
+MoveKind = Literal["archive", "revoke", "quarantine", "restore", "pin", "unpin", "rollback"]
+
+
+class Move(Value, frozen=True):
+    """Something that a person did with a version of a tool."""
+
+    name: str
+    version: int
+    kind: MoveKind
+    before: str
+    """The state before; for a pin the version that was pinned, empty for none."""
+    after: str
+    by: str
+    at: str
+    """ISO 8601, UTC."""
+    reason: str = ""
+    undone: bool = False
+
+
+class Lineage(Value, frozen=True):
+    """All that is kept of a tool."""
+
+    name: str
+    versions: tuple[ToolRecord, ...]
+    """The oldest first."""
+    current: int | None = None
+    """The version that runs; None when none does."""
+    pinned: int | None = None
+    moves: tuple[Move, ...] = ()
+    """The oldest first."""
+    spent_usd: dict[int, float] = msgspec.field(default_factory=dict)
+    """What building each version took, as far as it is known."""
+
+    @property
+    def saved_usd(self) -> float:
+        """What building each version anew for every run but its first would have cost."""
+        runs = {one.version: one.runs for one in self.versions}
+        return sum(usd * max(0, runs[version] - 1) for version, usd in self.spent_usd.items())
+
+
 class SearchHit(Value, frozen=True):
     """A tool the search returns."""
 

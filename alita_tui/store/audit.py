@@ -65,6 +65,16 @@ class AuditEntry(Value, frozen=True):
     """SHA-256 over this entry's JSON with sorted keys and without this field."""
 
     @property
+    def on_build(self) -> bool:
+        """True for a verdict on a build, false for what was done with a registered tool later."""
+        return bool(self.session_id)
+
+    @property
+    def on_screen(self) -> bool:
+        """True for a verdict that was given on the build's review."""
+        return self.on_build and self.via == "console"
+
+    @property
     def own_hash(self) -> str:
         """What `hash` has to be."""
         bare = msgspec.structs.replace(self, hash="")

@@ -17,7 +17,7 @@ def contradictions(
     A verdict in a forked session belongs to the session that it was given in, so what is missing is only
     what no entry names at all.
     """
-    by_approval = {entry.approval_id: entry for entry in entries}
+    by_approval = {entry.approval_id: entry for entry in entries if entry.on_build}
     ours = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}
     asked: dict[str, ApprovalRequested] = {}
     found: list[str] = []

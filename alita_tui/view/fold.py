@@ -174,6 +174,14 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return _end_call(view, envelope, call_id, report)
         case e.ToolFailed(call_id=call_id, report=failed):
             return _end_call(view, envelope, call_id, failed)
+        case e.ToolDemoted(name=name, version=version, state=demoted):
+            library = tuple(
+                msgspec.structs.replace(card, state=demoted)
+                if (card.name, card.version) == (name, version)
+                else card
+                for card in view.library
+            )
+            return replace(view, library=library)
         case e.MemoryRecalled(items=items):
             return replace(view, recalled=items)
         case (

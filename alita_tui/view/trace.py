@@ -198,6 +198,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ToolFailed(text=text, hint=hint, report=failed):
             detail = "\n".join(part for part in (hint, _report(failed) if failed else "") if part)
             return row("error", text, detail, tone="bad")
+        case e.ToolDemoted(name=name, version=version, state=state, reason=reason):
+            said = f"{name} v{version} is {state} now: {reason}"
+            return row(
+                "notice", said, "Ask for it to be repaired: it is built anew, and asks again.", tone="warn"
+            )
         case e.MemoryRecalled(items=items):
             listed = "\n\n".join(f"{item.text}\n({item.memory}, matched: {item.why})" for item in items)
             return (

@@ -16,7 +16,7 @@ from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.laws import check
-from alita_tui.spine.values import Ban, Capabilities
+from alita_tui.spine.values import Ban, Capabilities, RunReport
 
 TASK = SubmitTask(text="double four")
 BUILD = say("build_tool", "build it", name="double_it", goal="Double any whole number.")
@@ -300,3 +300,24 @@ async def test_a_rejection_in_one_session_shapes_the_build_in_another(tmp_path: 
     assert second.view.builds[-1].lessons == begun.lessons
     rows = [row for row in second.view.trace if row.title.startswith("Building")]
     assert rows[0].meta == "1 past rejection shaped this build"
+
+
+async def test_a_tool_that_keeps_failing_is_demoted_and_offered_for_repair(tmp_path: Path) -> None:
+    failed = [
+        RunReport(status="error", exit_code=1, error=f"ValueError: not {n}", exception="ValueError")
+        for n in range(3)
+    ]
+    runs = [say("run_tool", name="double_it", arguments={"x": n}) for n in range(3)]
+    repair = say("build_tool", "repair it", name="double_it", goal="Double any number, also a big one.")
+    one = lab(tmp_path, BUILD, *runs, repair, DONE, smith=(draft(), draft(marker="mended")))
+    one.sandbox.runs = [*failed]
+    await one.do(TASK, when=answers({"verdict": "approved"}, {"verdict": "approved"}))
+    (demoted,) = one.events(e.ToolDemoted)
+    assert (demoted.name, demoted.version, demoted.state) == ("double_it", 1, "stale")
+    told = [entry.message.text for entry in conversation(one.bus.history) if entry.message.role == "user"]
+    assert any("repair it: build_tool under the same name" in text for text in told)
+    begun = one.events(e.BuildStarted)
+    assert [build.version for build in begun] == [1, 2]
+    assert begun[1].parent is not None, "a repair is a build of its own, which asks again"
+    assert len(one.events(e.ApprovalRequested)) == 2
+    assert {card.version: card.state for card in one.view.library} == {2: "provisional"}

@@ -44,6 +44,8 @@ class Shell:
     async def _record(self, envelopes: list[Any]) -> None:
         file = SessionFile.create(self.house.sessions.path(SESSION), SESSION)
         for one in envelopes:
+            if isinstance(one.event, e.BudgetSpent):  # all of it for the build
+                one = msgspec.structs.replace(one, event=msgspec.structs.replace(one.event, role="toolsmith"))
             await file.record(msgspec.structs.replace(one, session_id=SESSION), barrier=False)
         file.close()
 

@@ -1,0 +1,134 @@
+"""What a person does with versions of a tool: every move is kept, names who made it, and can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import msgspec
+
+from alita_tui.registry.shelf import RUNNABLE, Shelf
+from alita_tui.registry.trust import base
+from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.ports import Clock, Documents
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Json, Lineage, Move, MoveKind, ToolRecord, ToolState
+
+_STATES: dict[MoveKind, ToolState] = {
+    "archive": "archived",
+    "revoke": "revoked",
+    "quarantine": "quarantined",
+    "restore": "provisional",
+    "rollback": "archived",
+}
+
+
+class Lineages:
+    """Versions and moves of the tools on a shelf, in the same documents."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        documents: Documents,
+        told: Callable[[Move, ToolRecord], None],
+        clock: Clock = lambda: datetime.now(UTC),
+    ) -> None:
+        """`told` hears of each move once it is kept."""
+        self._shelf = shelf
+        self._documents = documents
+        self._told = told
+        self._clock = clock
+
+    def of(self, name: str) -> Lineage:
+        """All that is kept of a tool. Raises RegistryError."""
+        versions = self._shelf.versions(name)
+        if not versions:
+            raise RegistryError(
+                f"There is no tool {one_line(name, 60)}.", hint="`alita tools list` shows the library."
+            )
+        return Lineage(
+            name=name,
+            versions=versions,
+            pinned=self._shelf.pinned(name),
+            current=self._shelf.current(name),
+            moves=self._moves(name),
+        )
+
+    def move(self, name: str, kind: MoveKind, version: int | None, *, by: str, reason: str = "") -> Lineage:
+        """Archive, revoke, quarantine, restore, pin, unpin or roll back. Raises RegistryError, StoreError.
+
+        Without a version it is the one that runs now; for a restore, the newest that does not run.
+        """
+        lineage = self.of(name)
+        record = self._pick(lineage, kind, version)
+        if kind == "pin":
+            if record.state not in RUNNABLE:
+                raise RegistryError(
+                    f"{name} v{record.version} is {record.state}: it cannot be pinned.",
+                    hint=f"Restore it first: alita tools restore {name} --version {record.version}",
+                )
+            after = str(record.version)
+        elif kind == "unpin":
+            after = ""
+        else:
+            after = _STATES[kind]
+        before = str(lineage.pinned or "") if kind in ("pin", "unpin") else base(record.state)
+        if before == after:
+            raise RegistryError(f"{name} v{record.version} is {after or 'not pinned'} already.")
+        made = Move(
+            name=name, version=record.version, kind=kind, before=before, after=after, by=by,
+            at=self._clock().isoformat(), reason=reason,
+        )  # fmt: skip
+        self._set(made, after)
+        self._remember(name, (*lineage.moves, made))
+        self._told(made, record)
+        return self.of(name)
+
+    def undo(self, name: str, *, by: str) -> Lineage:
+        """Take the newest move back that was not taken back yet. Raises RegistryError, StoreError."""
+        lineage = self.of(name)
+        at = next((n for n in range(len(lineage.moves) - 1, -1, -1) if not lineage.moves[n].undone), None)
+        if at is None:
+            raise RegistryError(f"Nothing was done to {name} that could be taken back.")
+        undone = msgspec.structs.replace(lineage.moves[at], undone=True)
+        self._set(undone, undone.before)
+        self._remember(name, (*lineage.moves[:at], undone, *lineage.moves[at + 1 :]))
+        record = next(one for one in lineage.versions if one.version == undone.version)
+        self._told(msgspec.structs.replace(undone, by=by), record)
+        return self.of(name)
+
+    def _pick(self, lineage: Lineage, kind: MoveKind, version: int | None) -> ToolRecord:
+        name = lineage.name
+        if version is not None:
+            found = [one for one in lineage.versions if one.version == version]
+        elif kind == "restore":
+            found = [one for one in lineage.versions if one.state not in RUNNABLE][-1:]
+        else:
+            found = [one for one in lineage.versions if one.version == lineage.current]
+        if not found:
+            which = f" v{version}" if version is not None else ""
+            raise RegistryError(f"There is no version of {name}{which} to {kind}.")
+        earlier = [one for one in lineage.versions if one.version < found[0].version]
+        if kind == "rollback" and not any(one.state in RUNNABLE for one in earlier):
+            raise RegistryError(
+                f"{name} v{found[0].version} has no earlier version that runs.",
+                hint=f"`alita tools history {name}` shows them; restore one first.",
+            )
+        return found[0]
+
+    def _set(self, move: Move, value: str) -> None:
+        if move.kind in ("pin", "unpin"):
+            self._shelf.pin(move.name, int(value) if value else None)
+        else:
+            self._shelf.change_state(move.name, move.version, msgspec.convert(value, ToolState))
+
+    def _moves(self, name: str) -> tuple[Move, ...]:
+        found: Json = next((one["moves"] for one in self._documents.all() if _is_of(one, name)), [])
+        return msgspec.convert(found, tuple[Move, ...])
+
+    def _remember(self, name: str, moves: tuple[Move, ...]) -> None:
+        self._documents.put(f"moves:{name}", {"of": name, "moves": msgspec.to_builtins(moves)})
+
+
+def _is_of(document: Json, name: str) -> bool:
+    return isinstance(document, dict) and "moves" in document and document.get("of") == name

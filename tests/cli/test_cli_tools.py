@@ -1,0 +1,71 @@
+"""`alita tools`: a tool's line of versions, and what can be done with it, from any shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_cli_audit import TOOL, Shell
+from typer.testing import CliRunner, Result
+
+from alita_tui.cli.app import app
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.values import Ban
+
+
+class Tools(Shell):
+    """The same home, by its tools."""
+
+    def run(self, *words: str) -> Result:
+        return CliRunner().invoke(app, ["--home", str(self.home), "tools", *words])
+
+    @property
+    def logged(self) -> list[str]:
+        return [entry.verdict for entry in self.house.audit.entries() if not entry.on_build]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Tools:
+    return Tools(tmp_path)
+
+
+def test_a_tool_is_put_away_and_taken_back_and_the_log_knows(shell: Tools) -> None:
+    done = shell.run("quarantine", TOOL, "--reason", "looks odd")
+    assert done.exit_code == 0, done.output
+    assert "no version runs" in done.stdout and f"alita tools undo {TOOL}" in done.stdout
+    assert isinstance(shell.run("show", TOOL).exception, RegistryError)
+    assert isinstance(shell.run("rollback", TOOL).exception, RegistryError)
+    assert "v1 runs" in shell.run("undo", TOOL).stdout
+    assert shell.run("pin", TOOL).exit_code == 0
+    assert shell.run("unpin", TOOL).exit_code == 0
+    assert shell.run("archive", TOOL, "--version", "1").exit_code == 0
+    assert "v1 runs" in shell.run("restore", TOOL).stdout
+    assert shell.run("revoke", TOOL).exit_code == 0
+    assert shell.logged == [
+        "quarantined", "taken back: quarantined", "pinned", "unpinned", "archived", "restored", "revoked",
+    ]  # fmt: skip
+    assert shell.house.audit.verify() == []
+    told = CliRunner().invoke(app, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
+    assert "quarantined by" in told and "looks odd" in told
+    assert CliRunner().invoke(app, ["--home", str(shell.home), "audit", "verify"]).exit_code == 0
+
+
+def test_the_history_tells_versions_moves_and_money(shell: Tools) -> None:
+    shell.run("archive", TOOL, "--reason", "no use")
+    shown = shell.run("history", TOOL).stdout
+    assert "v1" in shown and "archived" in shown and "archive v1 by" in shown and "no use" in shown
+    found = json.loads(shell.run("history", TOOL, "--json").stdout)
+    assert [one["version"] for one in found["versions"]] == [1]
+    assert found["moves"][0]["kind"] == "archive"
+    assert found["spent_usd"]["1"] > 0, "from the session that it was built in"
+
+
+def test_bans_are_listed_and_taken_back(shell: Tools) -> None:
+    assert "Nothing is banned" in shell.run("bans").stdout
+    shell.house.shelf.ban(Ban(ban_id="b1", name="roll_dice", by="ada", reason="no dice"))
+    assert "roll_dice" in shell.run("bans").stdout
+    assert shell.run("unban", "b1").exit_code == 0
+    assert json.loads(shell.run("bans", "--json").stdout) == []
+    assert isinstance(shell.run("unban", "b1").exception, UsageError)
+    assert shell.logged == ["unbanned"]

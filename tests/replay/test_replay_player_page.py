@@ -55,9 +55,7 @@ def position(page: Page) -> int:
 
 
 def shown(page: Page) -> list[str]:
-    found: list[str] = page.value(
-        "[...document.querySelectorAll('.row:not([hidden]) .said')].map(r => r.textContent)"
-    )
+    found: list[str] = page.value("[...document.querySelectorAll('.row .said')].map(r => r.textContent)")
     return found
 
 
@@ -137,6 +135,28 @@ def test_it_asks_nobody_and_complains_of_nothing(page: Page) -> None:
     assert page.requests() == []
     assert page.complaints() == []
     assert "redacted" in page.value("document.getElementById('redacted').textContent")
+
+
+def test_a_long_session_is_laid_out_in_part_and_all_of_it_can_be_had(tmp_path: Path) -> None:
+    first = walkthrough()[0]
+    events = [first, *(e.NoticeRaised(level="info", text=f"notice {n}") for n in range(2, 1502))]
+    whole = [first] + [
+        Envelope(seq=n, session_id=first.session_id, at=first.at, event=one)
+        for n, one in enumerate(events[1:], 2)
+    ]
+    path = tmp_path / "long.html"
+    path.write_text(export(whole, "html", lambda one: one), "utf-8")
+    page = Page(path)
+    try:
+        for key in ("End", "5", "ArrowRight", "ArrowLeft", "4", "9", "1", "2", "Home", "3", "End"):
+            page.press(key)
+            titles = [f"notice {n}" for n in range(2, position(page) + 1)]
+            assert shown(page) == titles[-400:], key
+        page.value("document.querySelector('.earlier').click()")
+        assert shown(page) == [f"notice {n}" for n in range(2, 1502)]
+        assert page.value("document.querySelector('.earlier')") is None
+    finally:
+        page.close()
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

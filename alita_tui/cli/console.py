@@ -59,12 +59,15 @@ def _go_on(house: House, code: int, switch: Switch | None) -> None:
 
 def open_setup(home: Path | None) -> None:
     """Open the wizard by itself."""
+    import typer
+
     from alita_tui.wiring import House, need_terminal
 
     need_terminal()
     house = House.open(home, strict=False)
     house.paths.prepare()
-    asyncio.run(_setup(house))
+    if asyncio.run(_setup(house)) is not None and not house.shelf.cards():
+        typer.echo("Some tools come with alita and wait for your approval: alita tools starters")
 
 
 class Arriving:

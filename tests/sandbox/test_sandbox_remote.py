@@ -15,6 +15,7 @@ from urllib.parse import quote
 import asyncssh
 import msgspec
 import pytest
+from loopback import Told, broker
 
 from alita_tui.sandbox.engine import EngineLost, PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet
@@ -24,6 +25,7 @@ from alita_tui.sandbox.remote import Remote
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.values import Capabilities
 
 LIMITS = Limits(wall_seconds=10)
 SERVER = Path(__file__).parents[1] / "servers" / "ssh.py"
@@ -131,6 +133,29 @@ async def test_a_tool_runs_on_another_machine_as_it_would_here(engine: PodmanSan
     assert status.available
     assert "ssh://there" in status.engine
     assert {row.resource for row in status.enforcement if row.strong} >= {"processes", "network", "files"}
+
+
+@pytest.mark.podman
+async def test_what_a_tool_is_granted_comes_from_this_machine_there_too(
+    there: Machine, tmp_path: Path
+) -> None:
+    told = Told()
+    (tmp_path / "note.txt").write_text("x" * 200_000)
+    sandbox = PodmanSandbox(
+        there.settings, "remote", engine="ssh://there", broker=broker(told, workspace=tmp_path)
+    )
+    code = (
+        "import os, urllib.request\n"
+        "def run():\n"
+        "    return len(urllib.request.urlopen(os.environ['ALITA_BROKER'] + '/files/note.txt').read())\n"
+    )
+    try:
+        asked = job(code, digest="approved", capabilities=Capabilities(workspace="read"))
+        report = await sandbox.run(asked, nothing, nothing)
+    finally:
+        await sandbox.close()
+    assert report.result == 200_000, report
+    assert [one.outcome for one in told] == ["served"]
 
 
 @pytest.mark.podman

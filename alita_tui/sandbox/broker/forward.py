@@ -156,7 +156,8 @@ async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry, desk: 
             raise Refused(502, "the answer is packed, so that a secret could hide in it", failed=True)
         headers = [(name, keyring.blot().over(value, last=True)) for name, value in headers]
     entry.status = answer.status_code
-    head = h11.Response(status_code=answer.status_code, headers=headers, reason=answer.reason)
+    reason = keyring.blot().over(answer.reason, last=True)
+    head = h11.Response(status_code=answer.status_code, headers=headers, reason=reason)
     await talk.send(head, hold=bool(host.http.trailing_data[0]) or _brief(headers))
     async for piece in host.body():
         await talk.send(h11.Data(data=blot.over(piece)))

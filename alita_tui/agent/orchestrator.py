@@ -10,6 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from importlib.resources import files
+from itertools import takewhile
 from typing import Literal, Protocol
 
 from alita_tui.agent.actions import (
@@ -44,6 +45,7 @@ from alita_tui.spine.commands import (
     Steer,
     SubmitTask,
 )
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import (
     AlitaError,
     ApprovalPending,
@@ -221,7 +223,10 @@ class Orchestrator:
 
     def _begin_unfinished(self) -> None:
         task = self._standing.view.task
-        if task is None or task.outcome not in (None, "parked", "budget"):
+        if task is None:
+            return
+        if task.outcome not in (None, "parked", "budget"):
+            self._work = asyncio.create_task(self._remember(task.task_id), name="alita memory")
             return
         if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
             return  # nobody is asked twice; without a console it was told to go on
@@ -277,9 +282,24 @@ class Orchestrator:
             await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
         if ended.outcome in ("failed", "stuck", "step_limit") and (recipe := self._followed(task_id)):
             await self._bus.kept(self._memory.recipe_failed, recipe)
+        await self._remember(task_id)
+
+    async def _remember(self, task_id: str) -> None:
+        """What a task taught, as far as no earlier process told of it already."""
+        told = {
+            (one.event.item.memory, one.event.item.text)
+            for one in self._since_task()
+            if isinstance(one.event, e.MemoryWritten)
+        }
         for item in await asyncio.to_thread(self._learn, task_id):
-            await self._bus.kept(self._memory.write, item)
-            await self._bus.emit(e.MemoryWritten(item=item), span=task_id)
+            if (item.memory, item.text) not in told:
+                await self._bus.kept(self._memory.write, item)
+                await self._bus.emit(e.MemoryWritten(item=item), span=task_id)
+
+    def _since_task(self) -> list[Envelope]:
+        """What is on record since the newest task was submitted, the newest first."""
+        newest = reversed(self._bus.history)
+        return list(takewhile(lambda one: not isinstance(one.event, e.TaskSubmitted), newest))
 
     def _followed(self, task_id: str) -> str:
         """Item id of the recipe that a task's plan followed; empty where it followed none."""
@@ -304,6 +324,12 @@ class Orchestrator:
         for call_id, name in view.calls:
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
+        for envelope in self._since_task():
+            match envelope.event:
+                case e.Interrupted() | e.ApprovalResolved(verdict="withdrawn"):
+                    return _ended("interrupted", "stopped by you")  # an earlier process ended over it
+                case _:
+                    pass
         if view.question is not None:
             await self._questions.wait(view.question.question_id)
         unsettled = (

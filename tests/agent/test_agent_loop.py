@@ -530,3 +530,43 @@ async def test_a_crash_after_any_event_resumes_to_the_same_end(tmp_path: Path) -
             assert "recording" in ended.reason, (cut, ended)  # an interrupted action shifts the script
         called = [one.event.call_id for one in lab.bus.history if isinstance(one.event, e.ToolCalled)]
         assert len(called) == len(set(called))
+
+
+async def test_a_crash_over_an_interrupt_leaves_the_task_interrupted(tmp_path: Path) -> None:
+    whole = Lab(tmp_path / "whole", rules=rules(BUILD, RUN, DONE))
+
+    def stop(event: e.SessionEvent) -> Command | None:
+        return Interrupt() if isinstance(event, e.ApprovalRequested) else None
+
+    ended = await whole.do(TASK, when=stop)
+    assert ended is not None and ended.outcome == "interrupted"
+    history = list(whole.bus.history)
+    first = next(
+        n for n, one in enumerate(history) if isinstance(one.event, e.ApprovalResolved | e.Interrupted)
+    )
+    last = next(n for n, one in enumerate(history) if isinstance(one.event, e.TaskFinished))
+    for cut in range(first + 1, last + 1):
+        lab = Lab(tmp_path / f"cut{cut}", rules=list(whole.rules))
+        for envelope in history[:cut]:
+            await lab.file.record(envelope, barrier=False)
+        lab.reopen()
+        ended = await lab.do(when=approve)
+        assert ended is not None and (ended.outcome, ended.reason) == ("interrupted", "stopped by you")
+        assert len(lab.events(e.TaskFinished)) == 1 and not lab.events(e.ToolRegistered)
+        lab.file.close()
+
+
+async def test_what_a_task_taught_is_kept_though_the_process_ended_before(tmp_path: Path) -> None:
+    whole = Lab(tmp_path / "whole", rules=rules(BUILD, RUN, DONE))
+    await whole.do(TASK, when=approve)
+    history = list(whole.bus.history)
+    taught = [(one.item.memory, one.item.text) for one in whole.events(e.MemoryWritten)]
+    ended = next(n for n, one in enumerate(history) if isinstance(one.event, e.TaskFinished))
+    for cut in range(ended + 1, len(history) + 1):
+        lab = Lab(tmp_path / f"cut{cut}", rules=list(whole.rules))
+        for envelope in history[:cut]:
+            await lab.file.record(envelope, barrier=False)
+        lab.reopen()
+        await lab.do()
+        assert [(one.item.memory, one.item.text) for one in lab.events(e.MemoryWritten)] == taught
+        lab.file.close()

@@ -79,6 +79,11 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     expect("verdicts", [one.verdict for one in verdicts], ["rejected", "approved"])
     expect("decided", [one.approval_id for one in verdicts], asked)
 
+    kept = [one.item.item_id for one in events if isinstance(one, e.MemoryWritten)]
+    expect("memories of tasks", sum(one.startswith("episode:") for one in kept), len(TASKS))
+    known = {item.item_id for item in house(folder).memory.items()}
+    expect("memories that were told and not kept", set(kept) - known, set())
+
     called = {one.call_id for one in events if isinstance(one, e.ToolCalled)}
     ran = [line.split()[1] for line in _diary(folder) if line.startswith("ran ")]
     expect("runs without a record", set(ran) - called, set())

@@ -73,7 +73,7 @@ class Spend(msgspec.Struct, frozen=True, gc=False):
     by_role: tuple[Share, ...] = ()
     by_model: tuple[Share, ...] = ()
     by_tool: tuple[Share, ...] = ()
-    """What building each tool took."""
+    """What building each tool took, and the model calls that it made (`NAME, running`)."""
     by_step: tuple[Share, ...] = ()
     """Steps of the newest task."""
     last_calls: tuple[PaidCall, ...] = ()
@@ -106,11 +106,13 @@ def read(spend: Spend, event: e.PageRead) -> Spend:
 
 
 def spent(view: SessionView, at: datetime, event: e.BudgetSpent) -> Spend:
-    """After a call was paid. What the toolsmith takes goes to the tool that it is at."""
+    """After a call was paid. What a build takes goes to its tool, and so do the calls that a tool makes."""
     spend = view.spend
     cost, tokens = event.cost_usd or 0.0, event.tokens
     by_tool = spend.by_tool
-    if event.role == "toolsmith" and view.builds:
+    if view.calls:  # the engine waits for a tool that runs: nobody else asks a model
+        by_tool = _add(by_tool, f"{view.calls[-1][1]}, running", cost, tokens)
+    elif event.role in ("toolsmith", "reviewer") and view.builds:
         by_tool = _add(by_tool, view.builds[-1].name, cost, tokens)
     points = (*spend.points, (at, event.total_usd))
     return replace(

@@ -55,6 +55,18 @@ def test_a_tools_share_is_what_building_it_took() -> None:
     assert {one.name: one.calls for one in view.spend.by_role} == {"orchestrator": 1, "toolsmith": 2}
 
 
+def test_the_models_that_a_running_tool_asks_are_its_own_share() -> None:
+    called = e.ToolCalled(
+        call_id="r1", action_id="m1.0", name="roll_dice", version=1, digest="3c" * 32, arguments={}
+    )
+    started = e.BuildStarted(build_id="b1", action_id="m0.0", name="roll_dice", goal="…")
+    view = view_of(task(1), started, ("m1", 0.3, "reviewer"), called, ("m2", 0.1, "summariser"))
+    assert [(one.name, one.usd) for one in view.spend.by_tool] == [
+        ("roll_dice", 0.3),
+        ("roll_dice, running", 0.1),
+    ]
+
+
 def test_a_provider_is_all_of_its_models() -> None:
     view = view_of(
         task(1), ("m1", 0.1, "planner", "p:a"), ("m2", 0.2, "planner", "p:b"), ("m3", 1.0, "planner", "q:a")

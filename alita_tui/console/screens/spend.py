@@ -108,7 +108,7 @@ def rows(view: SessionView, days: Sequence[DayLine], prices: str, width: int) ->
         ("By role", "", spend.by_role),
         ("By provider", "", by_provider(spend.by_model)),
         ("By model", "", spend.by_model),
-        ("By tool", "what building it took", spend.by_tool),
+        ("By tool", "building it, and the models it asks when it runs", spend.by_tool),
         ("By step", "of the newest task", spend.by_step),
     ):
         if shares:

@@ -65,6 +65,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show a build whole: code, tests, evidence, digest. Hidden characters are spelled out."""
+    from alita_tui.view.model import GATES
     from alita_tui.wiring import House
 
     desk = House.open(context.obj).desk
@@ -93,6 +94,12 @@ def show(
     typer.echo("\nReview")
     for finding in draft.findings:
         typer.echo(f"  {finding.severity:6} {finding.rule} line {finding.line}: {reveal(finding.text)}")
+    typer.echo("\nGates")
+    for gate in draft.gates:
+        typer.echo(f"  {gate.state:8} {GATES[gate.gate]}: {reveal(gate.summary)}")
+        for row in gate.rows:
+            if row.tone in ("bad", "warn"):
+                typer.echo(f"           {reveal(row.label)}  {reveal(row.text)}")
     typer.echo("\nSelf-tests (written by the same model as the code)")
     for case in draft.reports[-1].cases if draft.reports else ():
         typer.echo(f"  {'pass' if case.passed else 'FAIL'}  {reveal(case.name)}")

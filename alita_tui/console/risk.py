@@ -12,7 +12,8 @@ import msgspec
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import hidden_characters
-from alita_tui.view.model import Attempt, BuildView
+from alita_tui.spine.values import GateName
+from alita_tui.view.model import GATES, Attempt, BuildView
 
 # Distributions whose import name is not their own (PyPI; the usual cases).
 _IMPORT_OF = {
@@ -48,8 +49,26 @@ def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) ->
         *(Risk(f"asks for {one}") for one in phrases(attempt.draft.capabilities.without(withheld))),
         *(Risk(f"imports {name}, which no requirement declares") for name in undeclared(attempt)),
         *_requirements(attempt),
+        *_gates(attempt),
     ]
     return tuple(sorted(found, key=lambda risk: not risk.serious))
+
+
+_LESSER: frozenset[GateName] = frozenset({"mutation", "neighbours", "replay"})
+"""Gates that say something of the tests, the library or earlier calls, not that the tool is wrong."""
+
+
+def _gates(attempt: Attempt) -> list[Risk]:
+    """Gates that failed, and those that could not run, which is no pass."""
+    verbs = {"failed": "failed", "skipped": "could not run"}
+    return [
+        Risk(
+            f"{GATES[one.gate]} {verbs[one.state]}: {one.summary}",
+            serious=one.state == "failed" and one.gate not in _LESSER,
+        )
+        for one in attempt.gates
+        if one.state in verbs
+    ]
 
 
 def serious(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> bool:

@@ -18,6 +18,7 @@ from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.spine.values import GateResult, RunReport, ToolCard
 from alita_tui.view import spending
 from alita_tui.view.model import (
+    GATES,
     Attempt,
     BuildState,
     BuildView,
@@ -346,8 +347,10 @@ def _with_gate(build: BuildView, result: GateResult) -> BuildView:
     if not build.attempts:
         return build
     newest = build.attempts[-1]
-    others = tuple(one for one in newest.gates if one.gate != result.gate)
-    return replace(build, attempts=(*build.attempts[:-1], replace(newest, gates=(*others, result))))
+    others = [one for one in newest.gates if one.gate != result.gate]
+    order = list(GATES)
+    gates = tuple(sorted((*others, result), key=lambda one: order.index(one.gate)))
+    return replace(build, attempts=(*build.attempts[:-1], replace(newest, gates=gates)))
 
 
 def _end_call(view: SessionView, envelope: Envelope, call_id: str, report: RunReport | None) -> SessionView:

@@ -136,6 +136,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
     gates: tuple[GateResult, ...] = ()
+    """What each gate that looked found out, in the order of GATES."""
 
     @property
     def build_digest(self) -> str:

@@ -170,7 +170,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.GateChecked(result=gate):
             listed = "\n".join(f"{one.label}: {one.text}" for one in gate.rows)
             inks: dict[str, Tone] = {"passed": "normal", "failed": "warn", "skipped": "muted"}
-            said = f"{GATES[gate.gate]} {gate.state}: {gate.summary}"
+            verb = "could not run" if gate.state == "skipped" else gate.state
+            said = f"{GATES[gate.gate]} {verb}: {gate.summary}"
             return row("build", said, listed, meta=_time(gate.duration_ms), tone=inks[gate.state])
         case e.BuildFailed(reason=reason):
             return row("error", f"Build given up: {reason}", tone="bad")

@@ -18,7 +18,7 @@ from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
 from alita_tui.view.habits import Habits
-from alita_tui.view.model import Attempt, BuildView
+from alita_tui.view.model import GATES, Attempt, BuildView
 
 Part = Literal[
     "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
@@ -47,6 +47,20 @@ def risk(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> 
     if not found:
         said = "Tests passed, nothing asked for, no finding above low."
         rows.append(Row(((said, "good"),), (("  ● ", "good"),)))
+    return [*rows, *gates(attempt)]
+
+
+def gates(attempt: Attempt) -> list[Row]:
+    """What each gate found out, in a line, and below it what speaks against the draft."""
+    marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "muted")}
+    verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
+    rows = [BLANK, *heading("Gates")] if attempt.gates else []
+    for one in attempt.gates:
+        said = ((f"{GATES[one.gate]}  ", "strong"), (verbs[one.state] + reveal(flat(one.summary)), ""))
+        rows.append(Row(said, (marks[one.state],)))
+        for row in one.rows:
+            if row.tone in ("bad", "warn"):
+                rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
     return rows
 
 

@@ -836,7 +836,9 @@ def lineage(house: House, name: str) -> Lineage:
         folded.add(entry.session_id)
         with suppress(StoreError, UsageError):
             shares = fold_all(recording(house, entry.session_id)).spend.by_tool
-            spent[record.version] = sum(share.usd for share in shares if share.name == name)
+            for share in shares:
+                if share.name == name:
+                    spent[record.version] = share.usd
     return msgspec.structs.replace(found, spent_usd=spent)
 
 

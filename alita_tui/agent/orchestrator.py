@@ -41,6 +41,7 @@ from alita_tui.spine.commands import (
     Command,
     EnableModel,
     Interrupt,
+    RefreshLibrary,
     ResolveApproval,
     Steer,
     SubmitTask,
@@ -202,6 +203,8 @@ class Orchestrator:
                     self._work.cancel()
             case EnableModel(model=model):
                 await self._asker.enable(model)
+            case RefreshLibrary():
+                await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             case CloseSession():
                 return True
         return False

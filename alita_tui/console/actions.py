@@ -226,6 +226,25 @@ ACTIONS: tuple[Action, ...] = (
     Action("tool.back", "escape", "back", "Back", "Back to the session"),
     Action("tool.older", "left_square_bracket", "version(-1)", "Older", "The version before"),
     Action("tool.newer", "right_square_bracket", "version(1)", "Newer", "The version after"),
+    Action(
+        "tool.rollback",
+        "b",
+        "move('rollback')",
+        "Back a version",
+        "Archive this version and run the one before",
+    ),
+    Action("tool.archive", "a", "move('archive')", "Archive", "Put this version away"),
+    Action(
+        "tool.quarantine", "z", "move('quarantine')", "Quarantine", "Keep this version from running for now"
+    ),
+    Action("tool.revoke", "x", "move('revoke')", "Revoke", "Take the approval of this version back"),
+    Action(
+        "tool.restore", "s", "move('restore')", "Restore", "Let this version run again, as it was approved"
+    ),
+    Action(
+        "tool.pin", "p", "move('pin')", "Pin", "Run this version whatever newer ones there are, or no longer"
+    ),
+    Action("tool.undo", "u", "move('undo')", "Undo", "Take back what was last done with this tool"),
     Action("tool.yank", "y", "yank", "Copy", "Copy the code"),
     # Review of a build
     Action("approval.approve", "a", "approve", "Approve", "Approve exactly these bytes"),

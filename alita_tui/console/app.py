@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on, work
 from textual.binding import BindingType
@@ -23,10 +23,11 @@ from alita_tui.console.screens.session import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
 from alita_tui.console.travel import Travelling
-from alita_tui.spine.commands import EnableModel
+from alita_tui.spine.commands import EnableModel, RefreshLibrary
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import CommandSink, EventSource
 from alita_tui.spine.text import one_line
+from alita_tui.spine.values import MoveKind
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
@@ -265,23 +266,43 @@ class AlitaApp(Reviewing, Travelling):
     def _tool_asked(self, message: SessionScreen.ToolAsked) -> None:
         self._open_tool(message.name)
 
-    def on_tool_screen_version_asked(self, message: ToolScreen.VersionAsked) -> None:
-        """Another version of the tool on screen."""
-        self._open_tool(message.name, message.version)
+    def on_tool_screen_move_asked(self, message: ToolScreen.MoveAsked) -> None:
+        """Something is to be done with a version of a tool."""
+        if not self.replaying:
+            self._open_tool(message.name, message.kind, message.version)
 
     @work(name="tool", group="tool", exclusive=True, exit_on_error=False)
-    async def _open_tool(self, name: str, version: int | None = None) -> None:
+    async def _open_tool(
+        self, name: str, kind: MoveKind | Literal["undo", ""] = "", version: int | None = None
+    ) -> None:
+        """Show a tool; with a kind, after doing that with a version of it."""
+        from alita_tui.console.screens.tool import ToolScreen
+
         try:
-            record = await self._catalog.tool(name, version)
+            if kind:
+                lineage = await self._catalog.move(name, kind, version)
+                self.notify(f"{name}: {kind} is done.", markup=False, timeout=3)
+                if self._sink is not None:
+                    self._sink.send(RefreshLibrary())
+            else:
+                lineage = await self._catalog.lineage(name)
         except AlitaError as error:
             self.notify(one_line(str(error)), severity="warning", markup=False)
             return
-        from alita_tui.console.screens.tool import ToolScreen
-
+        problem = await self._wrong_with(name, lineage.current)
         if isinstance(self.screen, ToolScreen):
-            self.screen.show(record)
+            self.screen.show(lineage, problem)
         else:
-            self.push_screen(ToolScreen(record))
+            self.push_screen(ToolScreen(lineage, problem=problem, may_move=not self.replaying))
+
+    async def _wrong_with(self, name: str, version: int | None) -> str:
+        """Why the version that runs does not; empty where all is well, or where none does."""
+        try:
+            if version is not None:
+                await self._catalog.tool(name, version)
+        except AlitaError as error:
+            return str(error)
+        return ""
 
     # --- what the palette offers ------------------------------------------------------------
 

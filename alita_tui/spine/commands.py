@@ -65,8 +65,21 @@ class EnableModel(Value, frozen=True):
     """`provider:name`."""
 
 
+class RefreshLibrary(Value, frozen=True):
+    """Put the tools that run now on record: a person did something with them."""
+
+
 class CloseSession(Value, frozen=True):
     """Let the session go in good order."""
 
 
-Command = SubmitTask | Steer | AnswerQuestion | ResolveApproval | Interrupt | EnableModel | CloseSession
+Command = (
+    SubmitTask
+    | Steer
+    | AnswerQuestion
+    | ResolveApproval
+    | Interrupt
+    | EnableModel
+    | RefreshLibrary
+    | CloseSession
+)

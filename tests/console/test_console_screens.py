@@ -25,10 +25,11 @@ from alita_tui.replay.playback import LiveTape
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, EnableModel, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.values import RunReport, ToolRecord, Usage
+from alita_tui.spine.values import Lineage, Move, RunReport, ToolRecord, Usage
 from alita_tui.view.habits import Habits
 from alita_tui.view.queries import pending
 
+MOVED: list[tuple[str, str, int | None]] = []
 CHANGED: list[tuple[str, str]] = []
 ORIGINS = {"model.provider": "config.toml line 2", "budget.task_usd": "environment ALITA_BUDGET_TASK_USD"}
 SIZES = [(80, 24), (120, 36), (200, 55)]
@@ -71,6 +72,23 @@ class Catalog(Keeper):
 
     async def days(self) -> tuple[DayLine, ...]:
         return tuple(DayLine(f"2026-11-{n:02}", 0.4 * (n % 5) + 0.02, 9000 * n) for n in range(12, 21))
+
+    async def lineage(self, name: str) -> Lineage:
+        older = msgspec.structs.replace(
+            await self.tool(name), state="archived", digest="ab" * 32, runs=41, failures=3
+        )
+        record = msgspec.structs.replace(await self.tool(name), version=2, parent_version=1, state="trusted")
+        move = Move(
+            name=name, version=1, kind="archive", before="provisional", after="archived", by="ada",
+            at="2026-11-20T09:40:00+00:00", reason="v2 is faster", undone=bool(MOVED),
+        )  # fmt: skip
+        return Lineage(
+            name=name, versions=(older, record), current=2, moves=(move,), spent_usd={1: 0.0312, 2: 0.0149}
+        )
+
+    async def move(self, name: str, kind: str, version: int | None) -> Lineage:
+        MOVED.append((name, kind, version))
+        return await self.lineage(name)
 
     async def habits(self) -> Habits:
         return Habits(verdicts=20, median_seconds=2.1, read_share=0.35)

@@ -1,8 +1,8 @@
-"""One tool of the library, whole: what it is, where it comes from, its code."""
+"""One tool of the library: its line of versions, what was done with them, where it comes from, its code."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -11,33 +11,40 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import ModalScreen
 
-from alita_tui.console.actions import bindings
+from alita_tui.console.actions import action, bindings
+from alita_tui.console.live_keys import shown_keys
 from alita_tui.console.widgets.code import code_rows
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.sheet import Row, Sheet, fact
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, heading
 from alita_tui.spine.grants import phrases
-from alita_tui.spine.text import one_line
-from alita_tui.spine.values import ToolRecord
+from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
+
+_TONES = {"trusted": "good", "provisional": "", "stale": "warn", "quarantined": "bad", "revoked": "bad"}
+_MOVES: tuple[MoveKind | Literal["undo"], ...] = (
+    "rollback", "archive", "quarantine", "revoke", "restore", "pin", "undo",
+)  # fmt: skip
 
 
 class ToolScreen(ModalScreen[None]):
-    """A sheet with the facts first and the code after them."""
+    """A sheet with the line of versions first and the code last. Each move is one key, and `undo` takes it back."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("tool")
     CSS = """
     ToolScreen { align: center middle; background: $background 60%; }
-    #box { width: 92%; max-width: 120; height: 88%; background: $surface; border: round $alita-line; padding: 0 1; }
-    #box Plain { height: 1; padding: 0 1; color: $alita-muted; }
-    #box Sheet { background: $surface; margin: 1 0 0 0; padding: 0 1; }
+    #box { width: 92%; max-width: 120; height: 92%; background: $surface; border: round $alita-line; padding: 0 1; }
+    #box Plain { height: auto; padding: 0 1; color: $alita-muted; }
+    #box Sheet { background: $surface; margin: 1 0 0 0; padding: 0 1; height: 1fr; }
     """
 
-    class VersionAsked(Message):
-        """Another version is to be shown."""
+    class MoveAsked(Message):
+        """Something is to be done with a version."""
 
-        def __init__(self, name: str, version: int) -> None:
+        def __init__(self, name: str, version: int, kind: MoveKind | Literal["undo"]) -> None:
             super().__init__()
             self.name = name
             self.version = version
+            self.kind = kind
 
     class CopyAsked(Message):
         """The code is to be copied."""
@@ -46,28 +53,41 @@ class ToolScreen(ModalScreen[None]):
             super().__init__()
             self.text = text
 
-    def __init__(self, record: ToolRecord) -> None:
+    def __init__(
+        self, lineage: Lineage, *, version: int | None = None, problem: str = "", may_move: bool = True
+    ) -> None:
+        """Begin with one version, or with the one that runs. `problem` is why that one does not run.
+
+        Without `may_move` the library is only looked at.
+        """
         super().__init__()
-        self._record = record
+        self._lineage = lineage
+        self._problem = problem
+        self._may_move = may_move
+        self._version = version or lineage.current or lineage.versions[-1].version
+
+    @property
+    def record(self) -> ToolRecord:
+        """The version on screen."""
+        versions = self._lineage.versions
+        return next((one for one in versions if one.version == self._version), versions[-1])
 
     def compose(self) -> ComposeResult:
-        """The sheet."""
+        """Head, sheet, keys."""
         with Vertical(id="box"):
-            yield Plain(
-                Content.assemble(
-                    ("Tool", "bold $accent"), "   [ ] other versions · y copies the code · Esc goes back"
-                )
-            )
-            yield Sheet(_rows(self._record), id="sheet")
+            yield Plain(id="head")
+            yield Sheet(id="sheet")
+            yield Plain(id="keys")
 
     def on_mount(self) -> None:
         """Scroll with the keys at once."""
+        self._draw()
         self.query_one(Sheet).focus()
 
-    def show(self, record: ToolRecord) -> None:
-        """Show another version."""
-        self._record = record
-        self.query_one(Sheet).show(_rows(record))
+    def show(self, lineage: Lineage, problem: str = "") -> None:
+        """Show the line as it is now, the same version of it."""
+        self._lineage, self._problem = lineage, problem
+        self._draw()
 
     def action_back(self) -> None:
         """Back to the session."""
@@ -75,39 +95,111 @@ class ToolScreen(ModalScreen[None]):
 
     def action_version(self, direction: int) -> None:
         """The version before or after."""
-        wanted = self._record.version + direction
-        if wanted >= 1:
-            self.post_message(self.VersionAsked(self._record.draft.name, wanted))
+        numbers = [one.version for one in self._lineage.versions]
+        wanted = numbers.index(self.record.version) + direction
+        if 0 <= wanted < len(numbers):
+            self._version, self._problem = numbers[wanted], ""
+            self._draw()
+
+    def action_move(self, kind: MoveKind | Literal["undo"]) -> None:
+        """Ask the app to do something with the version on screen."""
+        if not self._may_move:
+            return
+        if kind == "pin" and self._lineage.pinned == self.record.version:
+            kind = "unpin"
+        self.post_message(self.MoveAsked(self._lineage.name, self.record.version, kind))
 
     def action_yank(self) -> None:
         """Copy the code."""
-        self.post_message(self.CopyAsked(self._record.draft.code))
+        self.post_message(self.CopyAsked(self.record.draft.code))
+
+    def _draw(self) -> None:
+        record, lineage = self.record, self._lineage
+        state = ("pinned " if lineage.pinned == record.version else "") + record.state
+        self.query_one("#head", Plain).update(
+            Content.assemble(
+                (f"TOOL · {one_line(lineage.name)} v{record.version}", "bold $alita-approval"),
+                (
+                    f"  {state}",
+                    f"${'alita-' + tone if (tone := _TONES.get(record.state, '')) else 'foreground'}",
+                ),
+                (f"\n{one_line(record.draft.description, 300)}", "$foreground"),
+            )
+        )
+        self.query_one(Sheet).show(_rows(lineage, record, self._problem))
+        keys = shown_keys(self)
+        parts: list[str | tuple[str, str]] = []
+        for kind in _MOVES if self._may_move else ():
+            parts += [(keys.get(f"move('{kind}')", ""), "bold $alita-approval"), f"\u00a0{_label(kind)}   "]
+        for run, label in (
+            ("version(-1)", ""),
+            ("version(1)", "versions"),
+            ("yank", "copy"),
+            ("back", "back"),
+        ):
+            parts += [(keys.get(run, ""), "bold"), f"\u00a0{label}   " if label else "\u00a0"]
+        self.query_one("#keys", Plain).update(Content.assemble(*parts))
 
 
-def _rows(record: ToolRecord) -> list[Row]:
+def _label(kind: MoveKind | Literal["undo"]) -> str:
+    return action(f"tool.{kind}").label.lower().replace(" ", "\u00a0")
+
+
+def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
+    rows = [Row(((reveal(problem), "bad"),), (("▲ ", "bad"),))] if problem else []
+    rows += heading("Versions", "the newest first")
+    rows += [_version(lineage, one, here=one is record) for one in reversed(lineage.versions)]
+    if lineage.spent_usd:
+        spent = sum(lineage.spent_usd.values())
+        said = (
+            f"${spent:.4f} to build; built anew for each run it would have been ${lineage.saved_usd:.4f} more"
+        )
+        rows.append(fact("money", said))
+    rows += [BLANK, *heading(f"v{record.version}")]
+    rows += _facts(record)
+    if lineage.moves:
+        rows += [BLANK, *heading("What was done", "the newest first")]
+    for move in reversed(lineage.moves):
+        because = f": {one_line(move.reason)}" if move.reason else ""
+        back = "  taken back" if move.undone else ""
+        body = ((f"{move.kind} v{move.version} by {one_line(move.by)}{because}", ""), (back, "muted"))
+        rows.append(fact(move.at[:16].replace("T", " "), body, width=20))
+    rows += [BLANK, *heading("Code")]
+    rows += code_rows(record.draft.code, sources=False)
+    return [*rows, BLANK, *heading("Tests"), *code_rows(record.draft.tests, sources=False)]
+
+
+def _version(lineage: Lineage, one: ToolRecord, *, here: bool) -> Row:
+    runs = f"{one.runs} runs" + (f", {one.failures} failed" if one.failures else "")
+    parts = [runs, one.created_at[:10]]
+    parts += [f"from v{one.parent_version}"] if one.parent_version else []
+    parts += [f"${lineage.spent_usd[one.version]:.4f}"] if one.version in lineage.spent_usd else []
+    now = "● runs " if one.version == lineage.current else "       "
+    pin = " pinned" if one.version == lineage.pinned else ""
+    return Row(
+        (
+            (f"v{one.version:<3} ", "strong" if here else ""),
+            (f"{one.state + pin:<18} ", _TONES.get(one.state, "muted")),
+            (" · ".join(parts), "muted"),
+        ),
+        (("▸ " if here else "  ", "heading"), (now, "good")),
+    )
+
+
+def _facts(record: ToolRecord) -> list[Row]:
     draft = record.draft
-    asked = draft.capabilities
     rows = [
-        Row(((f"{one_line(draft.name)} v{record.version}", "strong"), (f"   {record.state}", "wait"))),
-        Row(((one_line(draft.description, 400), ""),)),
-        Row(),
         fact("digest", f"sha256:{record.digest}"),
         fact("approved", f"{one_line(record.approval_id)} on {one_line(record.created_at)[:19]}"),
         fact("runs", f"{record.runs}, {record.failures} failed"),
-        fact("may use", one_line("; ".join(phrases(asked)), 600) or "nothing but its arguments"),
-        fact(
-            "takes",
-            ", ".join(one_line(name) for name in draft.input_schema.get("properties", {})) or "nothing",
-        ),
+        fact("may use", one_line("; ".join(phrases(record.granted)), 600) or "nothing but its arguments"),
     ]
-    if record.lock.packages:
-        rows.append(
-            fact(
-                "needs", ", ".join(f"{one_line(p.name)} {one_line(p.version)}" for p in record.lock.packages)
-            )
-        )
+    withheld = [item for item in draft.capabilities.items if item not in record.granted.items]
+    rows += [fact("withheld", one_line(", ".join(withheld), 400))] if withheld else []
+    takes = ", ".join(one_line(name) for name in draft.input_schema.get("properties", {}))
+    rows.append(fact("takes", takes or "nothing"))
+    if packages := record.lock.packages:
+        rows.append(fact("needs", ", ".join(f"{one_line(p.name)} {one_line(p.version)}" for p in packages)))
     rows += [fact("source", one_line(source.url)) for source in record.sources]
-    rows += [Row(), Row((("Code", "heading"),))]
-    rows += code_rows(draft.code, sources=False)
-    rows += [Row(), Row((("Tests", "heading"),)), *code_rows(draft.tests, sources=False)]
-    return rows
+    tests = draft.tests.count("\ndef test_") + draft.tests.startswith("def test_")
+    return [*rows, fact("tests", f"{tests}, below the code")]

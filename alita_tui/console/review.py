@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from alita_tui.console.arming import Arming
-from alita_tui.console.risk import risks
 from alita_tui.spine.commands import ResolveApproval, Verdict
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities
 from alita_tui.view.model import Attempt, BuildView, SessionView
+from alita_tui.view.risk import risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
 Twice = Literal["retested", "stopped"]

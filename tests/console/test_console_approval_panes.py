@@ -12,7 +12,6 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from alita_tui.console.review import Review
-from alita_tui.console.risk import declared_by, risks, undeclared
 from alita_tui.console.themes import Themed
 from alita_tui.console.widgets.code import Base, CodeView, code_rows, diff_rows, highlight
 from alita_tui.console.widgets.inked import text_of, width_of
@@ -21,6 +20,7 @@ from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.spine.values import Capabilities, Finding, Lock, LockedPackage, build_digest
 from alita_tui.view.model import Attempt
+from alita_tui.view.risk import declared_by, risks, undeclared
 
 NASTY = st.text(
     st.sampled_from("ab_ =()[]'\"#\\\t\r\x0b\x0c\x1b\x85\u202e\u2066\u200b\u00a0\u2028界é\n \n{}⟨0"),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import streams
 
-from alita_tui.console.risk import risks, serious
 from alita_tui.console.widgets.evidence import gates, risk
 from alita_tui.spine.values import GateResult, GateRow
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import Attempt, BuildView
+from alita_tui.view.risk import risks, serious
 
 PASSED = GateResult(gate="contract", state="passed", summary="all fit")
 SKIPPED = GateResult(gate="hidden", state="skipped", summary="no separate call wrote tests")

@@ -10,7 +10,6 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.console.risk import declared_by, risks, serious
 from alita_tui.console.widgets.inked import Line
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.testlog import tests
@@ -19,6 +18,7 @@ from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
 from alita_tui.view.habits import Habits
 from alita_tui.view.model import GATES, Attempt, BuildView
+from alita_tui.view.risk import declared_by, risks, serious
 
 Part = Literal[
     "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"

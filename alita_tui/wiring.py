@@ -144,7 +144,8 @@ class House:
         from alita_tui.store.labels import Labels
 
         self.paths.prepare()
-        return Labels(self._documents(self.paths.labels, "labels"), now)
+        documents = self._documents(self.paths.labels, "labels")
+        return Labels(documents, now, redact=lambda text: self.redactor().text(text))
 
     @cached_property
     def session_search(self) -> SessionSearch:

@@ -84,11 +84,7 @@ class HouseKeeper:
 
     async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[BookmarkLine, ...]:
         """See `SessionKeeper.bookmark`."""
-        redactor = await asyncio.to_thread(self._house.redactor)
-        clean = redactor.text(note) if note is not None else None
-        return _bookmarks(
-            await asyncio.to_thread(lambda: self._house.labels.bookmark(session_id, seq, clean))
-        )
+        return _bookmarks(await asyncio.to_thread(lambda: self._house.labels.bookmark(session_id, seq, note)))
 
     async def fork(self, envelopes: Sequence[Envelope], seq: int) -> str:
         """See `SessionKeeper.fork`."""
@@ -138,14 +134,11 @@ def _bookmarks(label: Label) -> tuple[BookmarkLine, ...]:
 
 
 def _export(house: House, envelopes: Sequence[Envelope], form: ExportForm) -> Path:
-    from alita_tui.cli.output import write_text
+    from alita_tui.cli.output import free, write_text
     from alita_tui.replay.export import ENDINGS, export
 
     text = export(envelopes, form, house.redactor().value)
     name = envelopes[0].session_id if envelopes else "session"
-    path, number = Path(f"{name}.{ENDINGS[form]}"), 1
-    while path.exists():
-        number += 1
-        path = Path(f"{name}-{number}.{ENDINGS[form]}")
+    path = free(Path(f"{name}.{ENDINGS[form]}"))
     write_text(path, text)
     return path.resolve()

@@ -51,6 +51,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         typer.echo("  ".join([*cells, line[-1]]).rstrip())
 
 
+def free(path: Path) -> Path:
+    """A path, or the same with a number, that no file has."""
+    number, made = 1, path
+    while made.exists():
+        number += 1
+        made = path.with_stem(f"{path.stem}-{number}")
+    return made
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file for this user only. Raises UsageError."""
     try:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from alita_tui.cli.output import json_document, json_line, plain, table, write_text
+from alita_tui.cli.output import free, json_document, json_line, plain, table, write_text
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -137,7 +137,8 @@ def export(
     if out == Path("-"):
         typer.echo(text, nl=False)
         return
-    path = out or Path(f"{envelopes[0].session_id if envelopes else 'session'}.{ENDINGS[form]}")
+    name = envelopes[0].session_id if envelopes else "session"
+    path = out or free(Path(f"{name}.{ENDINGS[form]}"))
     write_text(path, text)
     if json:
         json_document({"path": str(path), "format": form, "characters": len(text)})

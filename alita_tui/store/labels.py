@@ -42,9 +42,17 @@ class Label(Value, frozen=True):
 class Labels:
     """The labels of all sessions. Every method may raise StoreError."""
 
-    def __init__(self, documents: Documents, clock: Clock = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        clock: Clock = lambda: datetime.now(UTC),
+        *,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """`redact` takes the secrets out of what the person writes."""
         self._documents = documents
         self._clock = clock
+        self._redact = redact
 
     def all(self) -> dict[str, Label]:
         """Labels by session; one that cannot be read is passed over."""
@@ -63,7 +71,7 @@ class Labels:
 
     def rename(self, session_id: str, title: str) -> Label:
         """Give a session a title; an empty one gives it its own back."""
-        return self._change(session_id, lambda label: replace(label, title=str(one_line(title, _TITLE))))
+        return self._change(session_id, lambda label: replace(label, title=self._line(title, _TITLE)))
 
     def tag(self, session_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Label:
         """Add and remove tags. Raises UsageError for what cannot be one."""
@@ -85,11 +93,14 @@ class Labels:
         def change(label: Label) -> Label:
             kept = [one for one in label.bookmarks if one.seq != seq]
             if note is not None:
-                text = str(one_line(note, _NOTE))
+                text = self._line(note, _NOTE)
                 kept.append(Bookmark(seq=seq, note=text, at=self._clock().isoformat()))
             return replace(label, bookmarks=tuple(sorted(kept, key=lambda one: one.seq)))
 
         return self._change(session_id, change)
+
+    def _line(self, text: str, limit: int) -> str:
+        return str(one_line(self._redact(text), limit))
 
     def _change(self, session_id: str, change: Callable[[Label], Label]) -> Label:
         changed = change(self.of(session_id))

@@ -84,6 +84,7 @@ def test_no_secret_goes_in_or_out(shell: Shell, tmp_path: Path) -> None:
         assert secret not in out.read_text()
         assert "[redacted" in out.read_text().replace("\\[", "[")
         assert out.stat().st_mode & 0o077 == 0
+    assert secret not in shell.run("sessions", "rename", made, f"about {secret}").stdout
 
 
 def test_people_are_told_in_words(shell: Shell) -> None:

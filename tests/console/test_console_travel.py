@@ -151,6 +151,16 @@ async def test_deleting_is_undone_and_what_is_open_stays() -> None:
         assert listed(app) == names
 
 
+async def test_what_is_open_elsewhere_is_not_opened_here() -> None:
+    app, _, _ = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        app.screen.query_one(OptionList).highlighted = listed(app).index("session:20261118-000000-aaaa")
+        await pilot.press("enter")
+        assert "open in another process; v looks at it" in text(app, "#said")
+        assert app.return_value is None and on(app, SessionsScreen)
+
+
 async def test_searching_finds_titles_at_once_and_what_was_said_after_it() -> None:
     app, _, _ = running(goldens.walkthrough())
     async with app.run_test(size=(120, 36)) as pilot:

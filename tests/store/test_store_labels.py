@@ -32,6 +32,16 @@ def test_labels_hold_for_everyone_and_leave_the_session_alone(tmp_path: Path, la
     assert again.of("c") == Label(session_id="c")
 
 
+def test_no_secret_is_written_down(tmp_path: Path) -> None:
+    table = DocumentTable(tmp_path / "labels.json", "labels")
+    labels = Labels(table, redact=lambda text: text.replace("hunter2", "[redacted]"))
+    labels.rename("a", "the hunter2 session")
+    labels.bookmark("a", 3, "hunter2 was used here")
+    table.close()
+    assert "hunter2" not in (tmp_path / "labels.json").read_text()
+    assert labels.of("a").bookmarks[0].note == "[redacted] was used here"
+
+
 def test_what_is_taken_back_leaves_nothing(labels: Labels) -> None:
     labels.rename("a", "x")
     labels.rename("a", "")

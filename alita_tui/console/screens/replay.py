@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from textual import on, work
-from textual.binding import Binding
 
 from alita_tui.console.player import Player
 from alita_tui.console.screens.session import SessionScreen
@@ -17,8 +16,6 @@ from alita_tui.console.widgets.trace import Trace
 class ReplayScreen(SessionScreen):
     """Another session, or this one as it was. Every pane shows its state at the player's place."""
 
-    BINDINGS = [Binding("escape", "escape", show=False)]  # as Textual declares it
-
     def __init__(
         self, player: Player, *, keys: Mapping[str, str], rewound: bool = False, motion: bool = True
     ) -> None:
@@ -29,7 +26,6 @@ class ReplayScreen(SessionScreen):
 
     def on_mount(self) -> None:
         """Show where the player stands, and read on from there."""
-        super().on_mount()
         self.fit(self.app.size)
         self._stage.jump(self.player.view)
         self._read()

@@ -244,6 +244,9 @@ class SessionsScreen(ModalScreen[Switch | None]):
         hit, line = self._hit, self._line
         if hit is not None:
             self.post_message(self.LookAsked(hit.session_id, hit.seq))
+        elif line is not None and line.state == "open" and line.session_id != self._current:
+            look = key_of("sessions.view", self._keys)
+            self._say(f"It is open in another process; {look} looks at it without touching it.")
         elif line is not None:
             self.dismiss(None if line.session_id == self._current else Switch(line.session_id))
 

@@ -269,7 +269,7 @@ PROTOCOL = (
 FLOODS = (
     Abuse(
         "flood of refused requests",
-        "attack()\nend = time.monotonic() + 3\ncount = 0\nwhile time.monotonic() < end: count += get('http://evil.example/')[0] in (403, 429)\nattack(count)\nreturn 20 < count < 400",
+        "attack()\nreturn {get('http://evil.example/')[0] for _ in range(120)} <= {403, 429}",
         True,
     ),
     Abuse(

@@ -21,6 +21,7 @@ from test_sandbox_workspace import Models
 from alita_tui.sandbox.broker.desk import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.setup import repair
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
 
@@ -74,8 +75,12 @@ def swap(inside: Path, over: threading.Event) -> None:
                     shutil.rmtree(race, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def aftermath(settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
+@pytest.fixture(scope="module", params=["draft", "gvisor"])
+def aftermath(
+    request: pytest.FixtureRequest, settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Aftermath]:
+    settings = msgspec.structs.replace(settings, profile=request.param)
+    asyncio.run(repair(settings, nothing))
     folder = tmp_path_factory.mktemp("host")
     inside, over = workspace(folder), threading.Event()
     swapping = threading.Thread(target=swap, args=(inside, over))

@@ -149,22 +149,31 @@ class CrashHouse(House):
         return StandIn(self.diary)
 
 
-def house(folder: Path) -> CrashHouse:
+class ContainedHouse(CrashHouse):
+    """The same with real containers."""
+
+    def sandbox(self, session_id: str, **options: Any) -> Any:
+        return House.sandbox(self, session_id, **options)
+
+
+def house(folder: Path, kind: type[CrashHouse] = CrashHouse) -> CrashHouse:
     paths = locate(folder / "home", {})
-    made = CrashHouse(paths, load(paths, {}, {}), {})
+    made = kind(paths, load(paths, {}, {}), {})
     made.diary = Diary(folder / "diary")
     return made
 
 
-async def at_the_console(folder: Path, session_id: str | None = None) -> None:
+async def at_the_console(
+    folder: Path, session_id: str | None = None, kind: type[CrashHouse] = CrashHouse
+) -> None:
     """The session from where it stands to its end, with a person before the screen."""
-    home = house(folder)
+    home = house(folder, kind)
     opened = await live(home, session_id, parks=False)
     person = Person(opened, home.diary)
     for task in person.left_to_say():
         opened.send(SubmitTask(text=task))
     watching = asyncio.create_task(person.watch())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await opened.run(until_idle=True)
         await watching
 
@@ -246,6 +255,11 @@ class Person:
 
     def _all(self, kind: type) -> list[Any]:
         return [one for one in self._seen if isinstance(one, kind)]
+
+
+async def in_containers(folder: Path, session_id: str | None = None) -> None:
+    """At the console, with real containers."""
+    await at_the_console(folder, session_id, ContainedHouse)
 
 
 SCENES = {"console": at_the_console, "shell": in_the_shell}

@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-from crash.scene import SCENES, TASKS, house
+from crash.scene import SCENES, TASKS, house, in_containers
 from tinydb import TinyDB
 
 from alita_tui.spine import events as e
@@ -29,7 +29,7 @@ def judge(folder: Path, scene: str) -> list[str]:
     sessions = folder / "home" / "data" / "sessions"
     before = _read(sessions / f"{session_id}.json") if session_id else []
     problems = _kept(folder, before) + [f"left behind: {breach}" for breach in check(before)]
-    asyncio.run(SCENES[scene](folder, session_id))
+    asyncio.run({**SCENES, "containers": in_containers}[scene](folder, session_id))
     (path,) = sessions.glob("*.json")
     after = _read(path)
     problems += [f"in the end: {breach}" for breach in check(after, complete=True)]

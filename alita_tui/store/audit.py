@@ -238,7 +238,7 @@ class AuditLog:
 
     def compare(self, history: Iterable[Envelope]) -> list[str]:
         """Verdicts of people in a session that have no entry here, or another one. Raises StoreError."""
-        entered = {entry.approval_id: entry for entry in self.entries()}
+        entered = {entry.approval_id: entry for entry in self.entries() if entry.on_build}
         problems: list[str] = []
         for envelope in history:
             event = envelope.event

@@ -121,3 +121,19 @@ def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
 def test_verdicts_of_earlier_runs_are_left_alone(path, last):
     assert AuditLog(path).catch_up("s", approved_in(last=last)) == ()
     assert not path.exists()
+
+
+def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path):
+    log, history = AuditLog(path), approved_in()
+    log.catch_up("s", history)
+    assert log.compare(history) == []
+    given = next(one.event for one in history if isinstance(one.event, e.ApprovalResolved))
+    log.append(
+        who="ada", verdict="archived", digest=given.digest, name="roll_dice", version=1, session_id="",
+        approval_id=given.approval_id,
+    )  # fmt: skip
+    assert log.compare(history) == []
+    other = AuditLog(path.with_name("other.jsonl"))
+    assert [line.partition(": ")[2] for line in other.compare(history)] == [
+        f"the verdict {given.verdict} by {given.by} has no entry"
+    ]

@@ -208,10 +208,10 @@ class Life:
         )
 
     async def live(self) -> None:
-        for number in range(self.dice.randint(1, 4)):
+        for number in range(self.dice.randint(1, 3)):
             await self.desk.bus.emit(e.TaskSubmitted(task_id=f"t{number}", text="go"))
             before = self.billed
-            for what in self.dice.choices("aaasd", k=self.dice.randint(1, 2)):
+            for what in self.dice.choices("aaasd", k=self.dice.choice([1, 1, 2])):
                 match what:
                     case "a":
                         await self.ask(alone=True)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.backups import Backups
     from alita_tui.store.desk import Desk
-    from alita_tui.store.documents import DocumentTable
+    from alita_tui.store.documents import CleanDocuments, DocumentTable
     from alita_tui.store.labels import Labels
     from alita_tui.store.search import SessionSearch
     from alita_tui.store.sessions import SessionFile, SessionShelf
@@ -328,22 +328,18 @@ class House:
         finally:
             await model.aclose()
 
-    @cached_property
-    def replies(self) -> ReplyStore:
+    def replies(self, redacted: Callable[[Json], Json]) -> ReplyStore:
         """Replies of earlier sessions to the very same requests."""
         from alita_tui.llm.cache import ReplyStore
-        from alita_tui.store.documents import DocumentTable
+
+        return ReplyStore(lambda: self._cached(self.paths.replies, "replies", redacted))
+
+    def _cached(self, path: Path, table: str, redacted: Callable[[Json], Json]) -> CleanDocuments:
+        """A table of what may be lost, opened; blocks on the disk."""
+        from alita_tui.store.documents import CleanDocuments, DocumentTable
 
         self.paths.prepare()
-        return ReplyStore(lambda: DocumentTable(self.paths.replies, "replies"))
-
-    @cached_property
-    def pages(self) -> DocumentTable:
-        """Web pages that were read before, to be asked for only if they changed."""
-        from alita_tui.store.documents import DocumentTable
-
-        self.paths.prepare()
-        return DocumentTable(self.paths.pages, "pages")
+        return CleanDocuments(DocumentTable(path, table), redacted)
 
     @property
     def cached_roles(self) -> frozenset[ModelRole]:
@@ -434,8 +430,8 @@ class House:
             )
         return Fleet(settings, session_id, broker=broker)
 
-    def web(self) -> WebRoom:
-        """Search and reading."""
+    def web(self, redacted: Callable[[Json], Json]) -> WebRoom:
+        """Search and reading; pages that hold a secret are not kept."""
         import msgspec
 
         from alita_tui.web.client import WebRoom, WebSettings
@@ -450,7 +446,8 @@ class House:
             google_key=self.loaded.secrets.get(chosen.google_key_name, ""),
             github_token=self.loaded.secrets.get(chosen.github_token_name, ""),
         )
-        return WebRoom(settings, environ=self.environ, pages=lambda: self.pages)
+        opened = cache(lambda: self._cached(self.paths.pages, "pages", redacted))
+        return WebRoom(settings, environ=self.environ, pages=opened)
 
     async def warm_up(self, progress: Progress) -> None:
         """Fetch what the recorded model's tools need, once, so that the demo works without a network.
@@ -528,8 +525,8 @@ def _asker(house: House, bus: Bus, models: Roster, questions: Questions) -> Mode
 
     book = None if models.recorded else house.spend_book(bus.session_id)
     purse = Purse(bus, _caps(house.loaded.settings.budget), questions, new_id, book=book)
-    cache = None if models.recorded else house.replies
-    return ModelCalls(bus, models.router, purse, new_id, cache=cache, cached=house.cached_roles)
+    replies = None if models.recorded else house.replies(bus.redacted)
+    return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=house.cached_roles)
 
 
 class _Unwritten:
@@ -648,7 +645,7 @@ class Live:
         self._checked: SandboxStatus | None = None
         self._served = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
-        self._web = house.web()
+        self._web = house.web(self.bus.redacted)
         self._loop = asyncio.get_running_loop()
         budget = house.loaded.settings.budget
         questions = Questions(self.bus, parks=parks)

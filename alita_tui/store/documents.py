@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
+from alita_tui.spine.ports import Documents
 from alita_tui.spine.values import Json
 from alita_tui.store import disk
 from alita_tui.store.journal import JournalDB
@@ -57,3 +59,25 @@ class DocumentTable:
             if isinstance(row, dict) and row.get("key") == key:
                 return int(doc_id)
         return None
+
+
+class CleanDocuments:
+    """Meets `Documents` over others. What holds a secret is not kept: with a mark in its place it would be wrong."""
+
+    def __init__(self, documents: Documents, redacted: Callable[[Json], Json]) -> None:
+        """`redacted` gives a document with every secret taken out."""
+        self._documents = documents
+        self._redacted = redacted
+
+    def all(self) -> tuple[Json, ...]:
+        """See `Documents.all`."""
+        return self._documents.all()
+
+    def put(self, key: str, document: Json) -> None:
+        """See `Documents.put`."""
+        if self._redacted(document) == document:
+            self._documents.put(key, document)
+
+    def remove(self, key: str) -> None:
+        """See `Documents.remove`."""
+        self._documents.remove(key)

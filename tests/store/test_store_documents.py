@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from tinydb import TinyDB
 
-from alita_tui.store.documents import DocumentTable
+from alita_tui.spine.redaction import Redactor
+from alita_tui.store.documents import CleanDocuments, DocumentTable
 from alita_tui.store.reading import journal_of
 
 
@@ -108,3 +109,14 @@ def test_processes_and_threads_lose_nothing(path):
     mine.close()
     with TinyDB(path) as plain:
         assert len(plain.table("tools")) == 180
+
+
+def test_what_holds_a_secret_is_not_kept(tmp_path: Path) -> None:
+    redactor = Redactor([("HOUSE_KEY", "open sesame 7731")])
+    table = CleanDocuments(DocumentTable(tmp_path / "pages.json", "pages"), redactor.value)
+    table.put("a", {"key": "a", "text": "Nothing to hide."})
+    table.put("b", {"key": "b", "page": {"text": ["Say open sesame 7731 to enter."]}})
+    assert [one["key"] for one in table.all()] == ["a"]
+    assert not any(b"7731" in path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    table.remove("a")
+    assert table.all() == ()

@@ -96,8 +96,9 @@ class Route:
         usd: Callable[[Model], float | None],
     ) -> None:
         self._router = router
-        self._lacks = {one.name: lack for one in candidates if (lack := _lack(one, tokens, usd))}
-        self._left = [one for one in candidates if one.name not in self._lacks]
+        lacks = [(one, _lack(one, tokens, usd)) for one in candidates]
+        self._left = [one for one, lack in lacks if not lack]
+        self._lacks = {one.name: lack for one, lack in lacks if lack}
         why = "; ".join(f"{name} {lack}" for name, lack in self._lacks.items())
         self._last = ModelError(
             "context",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,57 @@ def test_a_budget_that_does_not_do_ends_with_three_and_the_task_goes_on_once_it_
     code, events = alita(home, "resume")
     assert code == 0
     assert events[-1]["kind"] == "session_closed" and "there is none" in json.dumps(events)
+
+
+class Page(BaseHTTPRequestHandler):
+    """A page that never changes, and says so."""
+
+    def do_GET(self) -> None:
+        known = self.headers.get("If-None-Match") == '"v1"'
+        body = b"" if known else b"<title>T</title><main>What was to be known.</main>"
+        self.send_response(304 if known else 200)
+        for name, value in (
+            ("ETag", '"v1"'),
+            ("Content-Type", "text/html"),
+            ("Content-Length", str(len(body))),
+        ):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_a_page_that_did_not_change_is_not_sent_to_a_later_session(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    site = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    serving = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.02})
+    serving.start()
+    host = f"127.0.0.1:{site.server_port}"
+    replies = (act("read_page", url=f"http://{host}/"), act("answer", text="read"))
+    script = Script(
+        format="alita-script/1",
+        name="read",
+        rules=(Rule(role="orchestrator", match="TASK: ", replies=replies),),
+    )
+    with OpenAIServer(script) as server:
+        (home / "config.toml").write_text(
+            f'[model]\nprovider = "custom"\nname = "m"\nbase_url = "{server.base_url}"\n'
+            f'[web]\nallowed_private = ["{host}"]\n'
+        )
+        read = []
+        for _ in range(2):
+            code, events = alita(home, "run", "read it")
+            assert code == 0
+            read += [event for event in events if event["kind"] == "page_read"]
+    site.shutdown()
+    site.server_close()
+    serving.join()
+    assert [(one.get("unchanged", False), one["text"]) for one in read] == [
+        (False, "What was to be known."), (True, "What was to be known."),
+    ]  # fmt: skip
 
 
 def test_a_day_is_one_budget_for_all_sessions(

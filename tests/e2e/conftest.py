@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,9 +34,14 @@ def index() -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = self.path == "/pypi/email-validator/json"
+            found = re.fullmatch(r"/pypi/(email-validator|dnspython|idna)/(.+/)?json", self.path)
             info = {"name": "email-validator", "version": "2.3.0", "summary": "Validates email addresses."}
-            body = json.dumps({"info": {**info, "package_url": "https://pypi.org/project/email-validator/"}})
+            known = {
+                "info": {**info, "package_url": "https://pypi.org/project/email-validator/"},
+                "releases": {"1.0": [{"upload_time_iso_8601": "2015-04-21T10:00:00Z", "yanked": False}]},
+                "vulnerabilities": [],
+            }
+            body = json.dumps(known)
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", "application/json")
             self.end_headers()

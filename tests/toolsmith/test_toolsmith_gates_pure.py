@@ -257,8 +257,12 @@ async def test_requirements(name: str, facts: PackageFacts, state: str, said: st
 
 
 async def test_an_index_that_tells_nothing_is_no_pass() -> None:
-    with pytest.raises(CouldNotRun, match="told nothing of requests"):
-        await Requirements(Told(), lambda: NOW).check(needing("requests"))
+    odd = await look(Requirements(Told(), lambda: NOW), needing("requests"))
+    assert odd.state == "skipped" and "told nothing more" in odd.rows[0].text
+    half = Told(requests=PackageFacts(first_upload="2015-01-01T00:00:00Z"))
+    for index in (Told(), half):
+        with pytest.raises(CouldNotRun, match="did not tell of requests"):
+            await Requirements(index, lambda: NOW).check(needing("requests"))
 
 
 async def test_no_requirements_need_no_index() -> None:

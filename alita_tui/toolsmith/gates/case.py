@@ -46,7 +46,12 @@ class Gate(Protocol):
 
 
 class CouldNotRun(AlitaError):
-    """A gate could not look, which is no pass."""
+    """A gate could not look, or not far enough, which is no pass."""
+
+    def __init__(self, message: str, rows: Sequence[GateRow] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(rows)
+        """What it saw until then."""
 
 
 def passed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:

@@ -10,7 +10,7 @@ import msgspec
 
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import GateResult
+from alita_tui.spine.values import GateResult, GateRow
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate
 
 LONGEST = 90.0
@@ -24,7 +24,7 @@ async def look(gate: Gate, case: Case, *, longest: float = LONGEST) -> GateResul
         async with asyncio.timeout(longest):
             found = await gate.check(case)
     except CouldNotRun as error:
-        found = _skipped(gate, error.message)
+        found = _skipped(gate, error.message, error.rows)
     except TimeoutError:
         found = _skipped(gate, f"it was not done after {longest:.0f} seconds")
     except (SandboxUnavailable, RequirementsError) as error:
@@ -60,5 +60,5 @@ async def look_all(
         await asyncio.gather(*looks, return_exceptions=True)
 
 
-def _skipped(gate: Gate, reason: str) -> GateResult:
-    return GateResult(gate=gate.name, state="skipped", summary=reason)
+def _skipped(gate: Gate, reason: str, rows: tuple[GateRow, ...] = ()) -> GateResult:
+    return GateResult(gate=gate.name, state="skipped", summary=one_line(reason, 300), rows=rows)

@@ -108,9 +108,11 @@ class Hidden:
         good = sum(row.tone == "good" for row in rows)
         wrong = any(row.tone == "bad" for row in rows)
         said = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
+        if wrong:
+            return failed(self.name, said, rows)
         if len(rows) < len(cases):
-            raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases")
-        return failed(self.name, said, rows) if wrong else passed(self.name, said, rows)
+            raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases", rows)
+        return passed(self.name, said, rows)
 
     async def _agreed(self, about: str, draft: ToolDraft) -> tuple[tuple[Expected, ...], str]:
         """The cases that two of three samples agree on, and the model that wrote them."""

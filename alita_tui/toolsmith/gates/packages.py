@@ -57,11 +57,11 @@ class Requirements:
         dark = [
             one.name
             for one, facts in zip(packages, known, strict=True)
-            if facts is None and (one.direct or one.name not in popular())
+            if (facts is None or facts.vulnerabilities is None) and (one.direct or one.name not in popular())
         ]
         if dark:
             raise CouldNotRun(
-                f"the index told nothing of {', '.join(dark[:5])}: age and faults are not known"
+                f"the index did not tell of {', '.join(dark[:5])}: age or known faults are open", rows
             )
         return passed(
             self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows

@@ -42,7 +42,9 @@ class Replayed:
                 else f"{answer.get('error')}: {answer.get('text', '')}"
             )
             rows.append(GateRow(label=label, text=f"→ {now}, before {shown(call.result)}", tone="warn"))
-        if len(answers) < len(calls):
-            raise CouldNotRun(f"there was time for {len(answers)} of {len(calls)} recorded calls")
-        said = f"{changed} of {len(calls)} recorded calls come out otherwise"
-        return failed(self.name, said, rows) if changed else passed(self.name, said, rows)
+        if changed:
+            said = f"{changed} of {len(rows)} recorded calls come out otherwise"
+            return failed(self.name, said, rows)
+        if len(rows) < len(calls):
+            raise CouldNotRun(f"there was time for {len(rows)} of {len(calls)} recorded calls", rows)
+        return passed(self.name, f"all {len(rows)} recorded calls come out as before", rows)

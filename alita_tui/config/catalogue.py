@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from functools import cache
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
 
@@ -44,6 +44,11 @@ class Field(Value, frozen=True):
     def kind(self) -> type:
         """The plain type: bool, int, float, str or tuple."""
         return type(self.default)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The only texts that it may be; empty where any is one."""
+        return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
     def lists_models(self) -> bool:
@@ -105,9 +110,11 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
             raise ValueError
         value_read = msgspec.convert(read, field.type, strict=True)
     except (msgspec.ValidationError, ValueError) as error:
-        said = f" {one_line(str(error), 80)}." if isinstance(error, msgspec.ValidationError) else ""
+        unsaid = field.choices or not isinstance(error, msgspec.ValidationError)
+        said = "" if unsaid else f" {one_line(str(error), 80)}."
+        wanted = " or ".join(field.choices) or _WORDS[field.kind]
         raise ConfigError(
-            f"{where}: {field.key} must be {_WORDS[field.kind]}, not {one_line(repr(value), 60)}.{said}",
+            f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{said}",
             hint=f"The default is {field.default!r}.",
         ) from error
     if field.lists_models:

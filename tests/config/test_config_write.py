@@ -79,6 +79,7 @@ def test_a_link_is_followed(paths, tmp_path):
         ("budget.max_step", "3", "budget.max_steps"),
         ("money", "3", "alita config"),
         ("budget.max_steps", "many", "a whole number"),
+        ("sandbox.profile", "kata", "must be draft or gvisor, not 'kata'."),
         ("budget.max_steps", "0", ">= 1"),
         ("budget.task_usd", "nan", "a number"),
         ("console.bell", "maybe", "true or false"),
@@ -149,6 +150,8 @@ def values(key: str):
     field = fields()[key]
     if field.lists_models:
         return MODELS
+    if field.choices:
+        return st.sampled_from(field.choices)
     if field.kind is int:
         bounds = msgspec.inspect.type_info(field.type)
         return st.integers(bounds.ge or 0, bounds.le or 1_000_000)

@@ -14,6 +14,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sandbox_sheet import environment_rows
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
@@ -377,6 +378,11 @@ async def test_engines_on_other_machines_are_named_and_one_that_is_lost_is_told(
         await opened(pilot, tape(status).envelopes)
         assert "ssh://builder@two does not answer." in text(app)
         assert "at ssh://builder@one, this session" in text(app)
+
+
+def test_a_small_environment_is_not_nothing() -> None:
+    seen = msgspec.structs.replace(SEEN, environments=(EnvironmentRow("e", ("one 1.0",), 12_300, AT),))
+    assert "12 kB" in "".join(text for row in environment_rows(seen, 80) for text, _ink in row.body)
 
 
 async def test_a_recording_is_looked_at_without_any_hand_in_it() -> None:

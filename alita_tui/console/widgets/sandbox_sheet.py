@@ -149,7 +149,7 @@ def _environment(one: EnvironmentRow, at: float, most: int, width: int) -> list[
     left: Line = (
         (f"  {one.environment:<14}", "name"),
         (f"{drawn:<{_BAR}} ", "good"),
-        (f"{one.size / _MB:>7,.1f} MB", "strong"),
+        (f"{one.size / _MB:>7,.1f} MB" if one.size >= _MB else f"{one.size / 1024:>7,.0f} kB", "strong"),
     )
     first = Row(spread(left, (f"used {_age(at - one.used_at)} ago", "muted"), width))
     packages = ", ".join(map(one_line, one.packages)) or "nothing installed"

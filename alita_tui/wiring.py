@@ -6,7 +6,7 @@ import asyncio
 import getpass
 import os
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from alita_tui.config.load import SHORTEST_KEY, Loaded, load
 from alita_tui.config.paths import Paths, locate, shipped
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
-from alita_tui.spine.commands import CloseSession, Command
+from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError, UsageError
 from alita_tui.spine.events import ModelRole
@@ -41,6 +41,7 @@ from alita_tui.spine.values import (
     Json,
     Lineage,
     Lock,
+    LockedPackage,
     MemoryItem,
     Move,
     MoveKind,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from alita_tui.agent.questions import Questions
     from alita_tui.agent.rerun import Rerun
     from alita_tui.config.models import ModelEntry
+    from alita_tui.config.policy import Policy
     from alita_tui.config.settings import BudgetSettings
     from alita_tui.llm.cache import ReplyStore
     from alita_tui.llm.factory import ModelSpec, ProbeResult
@@ -201,6 +203,24 @@ class House:
         from alita_tui.registry.starters import Starters
 
         return Starters(shipped("starters"))
+
+    @property
+    def policy(self) -> Policy:
+        """The rules that may approve, as their file has them now. Raises ConfigError."""
+        from alita_tui.config.policy import load_policy
+
+        return load_policy(self.paths.policy)
+
+    def known_packages(self) -> tuple[LockedPackage, ...]:
+        """The wheels of all tools that may run and that a person approved."""
+        by_rule = {one.approval_id for one in self.audit.entries() if one.via == "policy"}
+        records = (one for card in self.shelf.cards() for one in self.shelf.versions(card.name))
+        return tuple(
+            package
+            for record in records
+            if record.state in ("provisional", "trusted") and record.approval_id not in by_rule
+            for package in record.lock.packages
+        )
 
     @cached_property
     def memory(self) -> Recollection:
@@ -653,7 +673,14 @@ class Live:
         broker = house.broker(self._brokered, asker)
         self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
         shelf = LendingShelf(house.shelf)
-        gate = Gate(self.bus, house.desk, me=getpass.getuser(), parks=parks, settled=self._settled)
+        gate = Gate(
+            self.bus,
+            house.desk,
+            me=getpass.getuser(),
+            parks=parks,
+            settled=self._settled,
+            rule=self._ruled,
+        )
         before, after = gates(house, self._sandbox, asker, self._web, shelf)
         prover = Prover(
             self.bus,
@@ -804,6 +831,17 @@ class Live:
         with suppress(StoreError):  # what is left of it goes when the session is taken up
             self._house.desk.taken(request.approval_id)
 
+    def _ruled(self, request: e.ApprovalRequested) -> Decision | None:
+        """The verdict of a rule of the person's; none, and a notice, where their policy cannot be read."""
+        try:
+            return ruling(self._house, self.bus.history, request)
+        except ConfigError as error:
+            notice = e.NoticeRaised(
+                level="warning", text=f"No rule is asked. {error.message}", hint=error.hint
+            )
+            asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
+            return None
+
     def _settle_again(self) -> None:
         """What a crash kept from following a verdict."""
         for approval_id in self._house.audit.catch_up(self.session_id, self.bus.history):
@@ -814,6 +852,32 @@ class Live:
 
         history = tuple(self.bus.history)
         return (*episode(history, task_id), *recipe(history, task_id))
+
+
+def ruling(house: House, envelopes: Iterable[Envelope], request: e.ApprovalRequested) -> Decision | None:
+    """What the first rule that covers a build decides on it. Raises ConfigError, StoreError."""
+    from alita_tui.toolsmith.gate import Decision
+    from alita_tui.view.policy import unmet
+    from alita_tui.view.queries import build_of
+
+    rules = house.policy.rules
+    made = build_of(envelopes, request.build_id) if rules else None
+    attempt = made.presented if made else None
+    if made is None or attempt is None:
+        return None
+    known, today = house.known_packages(), now().astimezone().date()
+    for rule in rules:
+        if not unmet(rule, made, attempt, known, today):
+            verdict = ResolveApproval(
+                approval_id=request.approval_id,
+                digest=attempt.build_digest,
+                verdict="approved",
+                reason=f"{rule.reach} (rule sha256 {rule.digest[:12]})",
+                lasting=rule.lasting,
+                via="policy",
+            )
+            return Decision(command=verdict, by=f"rule {rule.name}")
+    return None
 
 
 def lineage(house: House, name: str) -> Lineage:

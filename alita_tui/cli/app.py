@@ -58,6 +58,7 @@ def _commands() -> None:
         builds,
         machine,
         models,
+        policy,
         replays,
         sandbox,
         sessions,
@@ -74,6 +75,7 @@ def _commands() -> None:
     app.command("setup")(machine.setup)
     app.add_typer(builds.app, name="builds")
     app.add_typer(audit.app, name="audit")
+    app.add_typer(policy.app, name="policy")
     app.add_typer(tools.app, name="tools")
     for tends in (
         shelf.search,

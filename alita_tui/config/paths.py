@@ -100,6 +100,11 @@ class Paths(Value, frozen=True):
         return self.config / "config.toml"
 
     @property
+    def policy(self) -> Path:
+        """Rules that may approve builds without asking."""
+        return self.config / "policy.toml"
+
+    @property
     def env_file(self) -> Path:
         """Keys and settings as KEY=VALUE lines."""
         return self.config / ".env"

@@ -49,7 +49,7 @@ class ResolveApproval(Value, frozen=True):
     """For `edited`: the whole new code."""
     tests: str = ""
     """For `edited`: the whole new tests; empty keeps them."""
-    via: Literal["console", "cli"] = "console"
+    via: Literal["console", "cli", "policy"] = "console"
     seen_ms: float = 0.0
     scrolled_to_end: bool = False
 

@@ -13,7 +13,7 @@ import streams
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
-from alita_tui.spine.errors import UsageError
+from alita_tui.spine.errors import ApprovalPending, UsageError
 from alita_tui.store.desk import Desk
 from alita_tui.store.sessions import SessionFile, SessionShelf
 from alita_tui.toolsmith.gate import Decision, Gate
@@ -136,3 +136,29 @@ async def test_verdicts_of_many_shells_at_once_leave_one(room: Room) -> None:
     assert refused == 7
     assert decision.by.startswith("shell ")
     assert len(room.said(e.ApprovalResolved)) == 1
+
+
+async def test_a_rule_decides_in_the_person_s_place_and_is_on_record(room: Room) -> None:
+    asked = await room.open()
+    ruled = Decision(command=verdict(asked, "approved", "policy"), by="rule pure")
+    room.gate = Gate(
+        room.bus, room.desk, me="me", parks=True, settled=room._settle,
+        rule=lambda request: ruled if request == asked else None,
+    )  # fmt: skip
+    assert (await room.gate.ask(asked)).by == "rule pure"
+    (resolved,) = room.said(e.ApprovalResolved)
+    assert isinstance(resolved, e.ApprovalResolved)
+    assert (resolved.by, resolved.via, resolved.reason) == ("rule pure", "policy", "r")
+    assert [one.by for one in room.settled] == ["rule pure"], "every use of a rule is audited"
+
+
+async def test_a_build_that_a_person_was_asked_about_stays_theirs(room: Room) -> None:
+    asked = await room.open()
+    asking = await waiting(room, asked)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    ruled = Decision(command=verdict(asked, "approved", "policy"), by="rule pure")
+    room.gate = Gate(room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=lambda _: ruled)
+    with pytest.raises(ApprovalPending):
+        await room.gate.wait(asked)
+    assert not room.said(e.ApprovalResolved)

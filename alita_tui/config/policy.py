@@ -1,0 +1,82 @@
+"""`policy.toml`: rules that may approve in your place. Without the file, or without `enabled = true`, none does."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from alita_tui.spine.errors import ConfigError, StoreError
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Value
+from alita_tui.view.policy import Rule
+
+
+class Policy(Value, frozen=True, forbid_unknown_fields=True):
+    """The file as it is read."""
+
+    enabled: bool = False
+    rule: tuple[Rule, ...] = ()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that are asked; none while it is off."""
+        return self.rule if self.enabled else ()
+
+
+def load_policy(path: Path) -> Policy:
+    """The policy of a file; an empty one where there is none. Raises ConfigError."""
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return Policy()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is no TOML: {one_line(str(error))}.", hint=_HINT) from error
+    if any("secrets" in rule for rule in _tables(raw)):
+        raise ConfigError(f"{path}: no rule can cover secrets.", hint="Approve such builds yourself.")
+    try:
+        policy = msgspec.convert(raw, Policy)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{path}: {one_line(str(error))}.", hint=_HINT) from error
+    names = [rule.name for rule in policy.rule]
+    if not all(names) or len(set(names)) < len(names):
+        raise ConfigError(f"{path}: each rule needs a name of its own.")
+    return policy
+
+
+def revoke_rule(path: Path, name: str, note: str) -> Rule:
+    """Take a rule back for good, and give it as it was: the file keeps it, with a note of when and by whom.
+
+    Raises ConfigError where there is none of this name or it is revoked already, StoreError.
+    """
+    import tomlkit
+
+    found = next((rule for rule in load_policy(path).rule if rule.name == name), None)
+    if found is None:
+        raise ConfigError(f"There is no rule {one_line(name, 60)!r}.", hint="`alita policy list` shows them.")
+    if found.revoked:
+        raise ConfigError(f"The rule {one_line(name, 60)!r} was revoked {found.revoked}.")
+    document: Any = tomlkit.parse(path.read_text("utf-8"))
+    for rule in document["rule"]:
+        if rule["name"] == name:
+            rule["revoked"] = note
+    draft = path.with_suffix(".tmp")
+    try:
+        draft.write_text(tomlkit.dumps(document), "utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StoreError(f"{path} could not be saved: {error.strerror or error}.") from error
+    return found
+
+
+def _tables(raw: dict[str, Any]) -> list[dict[str, Any]]:
+    rules = raw.get("rule", [])
+    return [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+
+
+_HINT = "A rule is a [[rule]] with a name, and what it allows: `alita policy list` shows an example."

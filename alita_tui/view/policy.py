@@ -1,0 +1,119 @@
+"""Rules by which a build may be approved without asking: over what it may do and what was seen of it. Pure.
+
+A rule says how much a build may ask for, never what it is called. What no rule can cover: secrets,
+requirements that no approved tool has, evidence that is missing, and any risk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+from typing import Literal
+
+import msgspec
+
+from alita_tui.spine.values import GateName, Lasting, LockedPackage, Value, digest_of
+from alita_tui.view.model import GATES, Attempt, BuildView
+from alita_tui.view.risk import risks
+
+_REACH = ("none", "read", "write")
+
+
+class Rule(Value, frozen=True, forbid_unknown_fields=True):
+    """One rule of `policy.toml`. Everything that it does not name is not allowed."""
+
+    name: str
+    network: tuple[str, ...] = ()
+    """Hosts that a build may ask for, exactly as drafts write them: `name:port`."""
+    workspace: Literal["none", "read", "write"] = "none"
+    """As much of the workspace, at most."""
+    model_calls: int = 0
+    """As many model calls a run, at most."""
+    requirements: Literal["none", "known"] = "none"
+    """`known`: exactly the wheels of tools that a person approved."""
+    gates: tuple[GateName, ...] = tuple(GATES)
+    """Gates that must have passed. One that could not run has not."""
+    new_tools_only: bool = False
+    """Not for a version that would replace another."""
+    max_lines: int = 200
+    """Of the code."""
+    lasting: Lasting = "library"
+    until: date | None = None
+    """The last day on which it holds."""
+    revoked: str = ""
+    """When and by whom it was taken back; it does not hold then."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over the rule: what the audit log names."""
+        return digest_of(msgspec.json.encode(self, order="sorted").decode())
+
+    @property
+    def reach(self) -> str:
+        """What it covers, in one line."""
+        parts = [f"hosts {', '.join(self.network)}"] if self.network else ["no network"]
+        parts.append(f"workspace {self.workspace}" if self.workspace != "none" else "no workspace")
+        parts.append(f"{self.model_calls} model calls" if self.model_calls else "no model")
+        parts.append("wheels of approved tools" if self.requirements == "known" else "no requirements")
+        parts.append(f"{len(self.gates)} gates passed, at most {self.max_lines} lines")
+        parts += ["new tools only"] if self.new_tools_only else []
+        parts += ["for the task only"] if self.lasting == "task" else []
+        parts += [f"until {self.until}"] if self.until else []
+        return "; ".join(parts)
+
+
+def unmet(
+    rule: Rule, build: BuildView, attempt: Attempt, known: Collection[LockedPackage], today: date
+) -> tuple[str, ...]:
+    """Why a rule does not approve a build, one reason each; empty when it does.
+
+    `known` are the wheels of tools that a person approved.
+    """
+    found = [f"it was revoked {rule.revoked}"] if rule.revoked else []
+    if rule.until is not None and today > rule.until:
+        found.append(f"it held until {rule.until}")
+    return (*found, *_asks(rule, attempt), *_needs(rule, attempt, known), *_evidence(rule, build, attempt))
+
+
+def _asks(rule: Rule, attempt: Attempt) -> list[str]:
+    wants = attempt.draft.capabilities
+    found = [f"it asks for the secret {name}, which no rule covers" for name in wants.secrets]
+    found += [f"it asks for the host {host}" for host in wants.network if host not in rule.network]
+    if _REACH.index(wants.workspace) > _REACH.index(rule.workspace):
+        found.append(f"it asks for the workspace, to {wants.workspace}")
+    if wants.model_calls > rule.model_calls:
+        found.append(f"it asks for {wants.model_calls} model calls a run")
+    return found
+
+
+def _needs(rule: Rule, attempt: Attempt, known: Collection[LockedPackage]) -> list[str]:
+    packages = attempt.lock.packages if attempt.lock else ()
+    if attempt.draft.requirements and not packages:
+        return ["its requirements are not pinned"]
+    if rule.requirements == "none":
+        return [f"it needs {one.name} {one.version}" for one in packages]
+    seen = {(one.name, one.version, one.hashes) for one in known if one.hashes}
+    return [
+        f"it needs {one.name} {one.version}, which no approved tool has"
+        for one in packages
+        if (one.name, one.version, one.hashes) not in seen
+    ]
+
+
+def _evidence(rule: Rule, build: BuildView, attempt: Attempt) -> list[str]:
+    # What it asks for is judged by the rule itself; everything else that speaks against it counts.
+    withheld = frozenset(attempt.draft.capabilities.items)
+    found = [risk.text for risk in risks(build, attempt, withheld)]
+    if attempt.author != "model":
+        found.append("it was edited by a person, who decides on it")
+    if rule.new_tools_only and build.parent is not None:
+        found.append("it would replace another version")
+    if (lines := attempt.draft.code.count("\n")) > rule.max_lines:
+        found.append(f"it has {lines} lines")
+    states = {one.gate: one.state for one in attempt.gates}
+    found += [
+        f"{GATES[gate]} has not passed ({states.get(gate, 'not run')})"
+        for gate in rule.gates
+        if states.get(gate) != "passed"
+    ]
+    return found

@@ -423,7 +423,9 @@ class House:
         from alita_tui.spine.address import Guard
 
         guard = Guard(self.loaded.settings.sandbox.allowed_private, setting="sandbox.allowed_private")
-        return Broker(guard, tell, workspace=self.workspace, secret=self.secret, models=models)
+        return Broker(
+            guard, tell, workspace=self.workspace, secret=self.secret, models=models, environ=self.environ
+        )
 
     def sandbox(
         self, session_id: str, *, pool: bool = False, broker: Broker | None = None, profile: str = ""

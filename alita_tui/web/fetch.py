@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from alita_tui.spine.address import Guard, host_key
 from alita_tui.spine.errors import WebError
+from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
 
@@ -59,11 +60,7 @@ class Fetcher:
         self._timeout = timeout
         self._max_bytes = max_bytes
         self._user_agent = user_agent
-        self._proxies = {
-            name[: -len("_proxy")].lower(): value
-            for name, value in sorted(environ.items())  # lower-case names come last and win
-            if name.lower().endswith("_proxy") and value
-        }
+        self._proxies = Proxies(environ)
         self._transports: dict[str, httpx.AsyncHTTPTransport] = {}
         self._opening = asyncio.Lock()
         self._closed = False
@@ -135,7 +132,7 @@ class Fetcher:
         import httpx
 
         host, port = origin_of(url)
-        proxy = self._proxy(url.scheme, host)
+        proxy = self._proxies.of(url.scheme, host)
         addresses = await self._guard.check(host, port, trusted=trusted, proxied=bool(proxy))
         transport = await self._transport(proxy)
         extensions: dict[str, object] = {"timeout": httpx.Timeout(self._timeout).as_dict()}
@@ -161,16 +158,6 @@ class Fetcher:
                     continue
                 raise _explain(error, host) from error
         raise AssertionError("the guard returns at least one address")
-
-    def _proxy(self, scheme: str, host: str) -> str:
-        proxy = self._proxies.get(scheme) or self._proxies.get("all", "")
-        if not proxy or host == "localhost" or host.startswith("127.") or host == "::1":
-            return ""
-        for entry in self._proxies.get("no", "").lower().split(","):
-            name = entry.strip().lstrip(".")
-            if name == "*" or (name and (host == name or host.endswith(f".{name}"))):
-                return ""
-        return proxy
 
     async def _transport(self, proxy: str) -> httpx.AsyncHTTPTransport:
         async with self._opening:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import socketserver
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -116,6 +117,74 @@ def serving(name: str = "") -> Iterator[Site]:
     thread.start()
     try:
         yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass
+class Middle:
+    """A proxy that leads every name to loopback, and what it was asked."""
+
+    port: int = 0
+    asked: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def proxying(answer: int = 200) -> Iterator[Middle]:
+    """A forward proxy, for tunnels and for plain requests."""
+    middle = Middle()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            first = self.rfile.readline().decode()
+            lines = list(iter(self.rfile.readline, b"\r\n"))
+            middle.asked.append(" ".join(first.split()[:2]))
+            middle.known += [
+                line.decode().split(": ")[1].strip()
+                for line in lines
+                if line.lower().startswith(b"proxy-authorization")
+            ]
+            tunnel = first.startswith("CONNECT")
+            place = first.split()[1] if tunnel else urlsplit(first.split()[1]).netloc
+            if answer != 200:
+                self.wfile.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % answer)
+                return
+            with socket.create_connection(("127.0.0.1", int(place.rpartition(":")[2]))) as host:
+                if tunnel:
+                    self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                else:
+                    host.sendall(
+                        "".join([first.replace(f"http://{place}", "", 1)]).encode()
+                        + b"".join(lines)
+                        + b"\r\n"
+                    )
+                back = threading.Thread(target=pour, args=(host, self.connection))
+                back.start()
+                pour(self.connection, host)
+                back.join()
+
+    def pour(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        allow_reuse_address = True
+
+        def handle_error(self, *_: object) -> None:
+            """Clients that hang up are what some tests are about."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    middle.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield middle
     finally:
         server.shutdown()
         server.server_close()

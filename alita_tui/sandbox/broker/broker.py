@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from alita_tui.sandbox.broker.streams import Send, Switch
 from alita_tui.spine.address import Guard
 from alita_tui.spine.grants import secret_names
 from alita_tui.spine.ports import Asker, Job
+from alita_tui.spine.proxies import Proxies
 
 if TYPE_CHECKING:
     import ssl
@@ -38,8 +39,11 @@ class Broker:
         models: Asker | None = None,
         caps: Caps | None = None,
         trust: ssl.SSLContext | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
-        """`secret` gives a secret's value by name and may block; `trust` is what hosts are certified by."""
+        """`secret` gives a secret's value by name and may block; `trust` is what hosts are certified by;
+        `environ` names the proxies of this machine.
+        """
         self._guard = guard
         self._tell = tell
         self._workspace = workspace
@@ -47,6 +51,7 @@ class Broker:
         self._models = models
         self._caps = caps or Caps()
         self._given_trust = trust
+        self._proxies = Proxies(environ or {})
 
     async def open(self, job: Job, send: Send, longer: Callable[[float], None]) -> Counter:
         """What serves one run. `longer` is told of seconds that the run may take beyond its limit."""
@@ -58,7 +63,7 @@ class Broker:
 
         names = secret_names(job.capabilities)
         secrets = {name: value for name in names if (value := self._secret(name))}
-        desk = Desk(job, self._caps, self._guard, secrets, self._tell)
+        desk = Desk(job, self._caps, self._guard, secrets, self._tell, self._proxies)
 
         async def extend(seconds: float) -> None:
             longer(seconds)

@@ -13,6 +13,7 @@ from alita_tui.spine.errors import WebError
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.grants import HostGrant, host_grants, secret_names
 from alita_tui.spine.ports import Job
+from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
 
@@ -64,10 +65,19 @@ class Refused(Exception):
 class Desk:
     """One run's grants and what is left of them."""
 
-    def __init__(self, job: Job, caps: Caps, guard: Guard, secrets: dict[str, str], tell: Tell) -> None:
+    def __init__(
+        self,
+        job: Job,
+        caps: Caps,
+        guard: Guard,
+        secrets: dict[str, str],
+        tell: Tell,
+        proxies: Proxies | None = None,
+    ) -> None:
         self.caps = caps
         self.asked = job.capabilities
         self.hosts = host_grants(job.capabilities)
+        self.proxies = proxies or Proxies({})
         self.secrets = secrets
         """Values by name; those that are not there are not set on this machine."""
         self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
@@ -96,12 +106,16 @@ class Desk:
                 return one
         raise Refused(403, f"{one_line(host, 120)}:{port} is not granted")
 
-    async def pinned(self, grant: HostGrant) -> tuple[str, ...]:
-        """The host's addresses, resolved once for the whole run and all of them allowed. Raises Refused."""
+    async def pinned(self, grant: HostGrant, *, proxied: bool = False) -> tuple[str, ...]:
+        """The host's addresses, resolved once for the whole run and all of them allowed.
+
+        `proxied`: a name that only the proxy knows has none. Raises Refused.
+        """
         try:
             async with self._resolving:
                 if grant.where not in self._pinned:
-                    self._pinned[grant.where] = await self._guard.check(grant.host, grant.port)
+                    found = await self._guard.check(grant.host, grant.port, proxied=proxied)
+                    self._pinned[grant.where] = found
         except WebError as error:
             raise Refused(403, str(error)) from error
         return self._pinned[grant.where]

@@ -4,85 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, suppress
-from ipaddress import ip_address
+from collections.abc import Iterable
 
 import h11
 
 from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
 from alita_tui.sandbox.broker.http import Headers, Talk, passed_on
+from alita_tui.sandbox.broker.outward import reached
 from alita_tui.sandbox.broker.secrets import Keyring
 from alita_tui.sandbox.broker.streams import Pipe
 from alita_tui.spine.grants import METHODS, HostGrant
 
-_TRIES = 3
-_PIECE = 1 << 16
-
-
-class Wire:
-    """A connection to a host. Meets `Pipe`; what goes through it is counted."""
-
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, desk: Desk, entry: Entry
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._desk = desk
-        self._entry = entry
-
-    async def read(self) -> bytes:
-        """See `Pipe.read`."""
-        data = await self._reader.read(_PIECE)
-        self._entry.received += self._desk.received(len(data))
-        return data
-
-    async def write(self, data: bytes) -> None:
-        """See `Pipe.write`."""
-        self._entry.sent += self._desk.sent(len(data))
-        self._writer.write(data)
-        await self._writer.drain()
-
-    async def close(self) -> None:
-        """Hang up."""
-        self._writer.close()
-        with suppress(OSError):
-            await self._writer.wait_closed()
-
-
-@asynccontextmanager
-async def connected(
-    desk: Desk, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None
-) -> AsyncIterator[Wire]:
-    """A connection to one of the addresses that were checked. Raises Refused."""
-    addresses = (await desk.pinned(grant))[:_TRIES]
-    problem = "there is no address"
-    for address in addresses:
-        try:
-            async with asyncio.timeout(desk.caps.connect_seconds):
-                reader, writer = await asyncio.open_connection(
-                    address, grant.port, ssl=tls, server_hostname=grant.host if tls else None
-                )
-        except ssl.SSLError as error:
-            problem = f"its certificate is not accepted: {getattr(error, 'verify_message', error.reason)}"
-        except TimeoutError:
-            problem = f"it did not answer within {desk.caps.connect_seconds:g} s"
-        except OSError as error:
-            problem = error.strerror or str(error)
-        else:
-            entry.address = address
-            wire = Wire(reader, writer, desk, entry)
-            try:
-                yield wire
-            finally:
-                await wire.close()
-            return
-    raise Refused(502, f"{grant.where} cannot be reached: {problem}", failed=True)
-
 
 async def tunnel(talk: Talk, desk: Desk, grant: HostGrant, entry: Entry) -> None:
     """Bytes both ways, unread: TLS from the tool to the host. Raises Refused."""
-    async with connected(desk, grant, entry, None) as wire:
+    async with reached(desk, grant, entry, None, through=True) as host:
+        wire = host.pipe
         entry.status, entry.tunnel = 200, True
         await talk.send(h11.Response(status_code=200, headers=[]))
         early, _ = talk.http.trailing_data
@@ -125,10 +62,11 @@ async def forward(
     keyring = Keyring(desk, grant, entry)
     target = keyring.into_target(_path(request.target))
     headers = keyring.into_headers(_to_host(passed_on(request.headers), grant, tls, request.headers))
-    async with connected(desk, grant, entry, tls) as wire:
-        if entry.secrets and not tls and not ip_address(entry.address).is_loopback:
+    async with reached(desk, grant, entry, tls) as there:
+        if entry.secrets and not there.private:
             raise Refused(403, f"{grant.where} would get a secret without TLS")
-        host = Talk(wire, desk.caps.head_bytes, server=False)
+        host = Talk(there.pipe, desk.caps.head_bytes, server=False)
+        target, headers = there.prefix + target, there.headers + headers
         try:
             await host.send(h11.Request(method=request.method, target=target, headers=headers), hold=True)
             async for piece in talk.body():

@@ -117,17 +117,19 @@ def _usage(signs: bool) -> Any:
 
 
 class TlsPipe:
-    """The server's side of TLS over a pipe. Meets `Pipe`."""
+    """TLS over a pipe: with a `host` to talk to, the client's side of it, else the server's. Meets `Pipe`."""
 
-    def __init__(self, pipe: Pipe, context: ssl.SSLContext) -> None:
+    def __init__(self, pipe: Pipe, context: ssl.SSLContext, *, host: str = "") -> None:
         self._pipe = pipe
         self._came = ssl.MemoryBIO()
         self._going = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._came, self._going, server_side=True)
+        self._tls = context.wrap_bio(
+            self._came, self._going, server_side=not host, server_hostname=host or None
+        )
         self._one_by_one = asyncio.Lock()
 
     async def shake_hands(self) -> None:
-        """Raises ssl.SSLError, also where the tool does not trust the certificate."""
+        """Raises ssl.SSLError, also where one side does not trust the other's certificate."""
         while True:
             try:
                 self._tls.do_handshake()

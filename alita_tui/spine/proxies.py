@@ -1,0 +1,27 @@
+"""Which proxy the environment names for a host: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, in either case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Proxies:
+    """The proxies of an environment. Loopback hosts never go through one."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._named = {
+            name[: -len("_proxy")].lower(): value
+            for name, value in sorted(environ.items())  # lower-case names come last and win
+            if name.lower().endswith("_proxy") and value
+        }
+
+    def of(self, scheme: str, host: str) -> str:
+        """The proxy's address, or an empty string where the way is direct."""
+        proxy = self._named.get(scheme) or self._named.get("all", "")
+        if not proxy or host == "localhost" or host.startswith("127.") or host == "::1":
+            return ""
+        for entry in self._named.get("no", "").lower().split(","):
+            name = entry.strip().lstrip(".")
+            if name == "*" or (name and (host == name or host.endswith(f".{name}"))):
+                return ""
+        return proxy

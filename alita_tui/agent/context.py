@@ -6,6 +6,7 @@ Because it is derived, a resumed session goes on with exactly the conversation i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 
 import msgspec
 
@@ -27,13 +28,15 @@ class Entry(Value, frozen=True):
 
 def conversation(history: Iterable[Envelope]) -> tuple[Entry, ...]:
     """The turns of a session, in the neutral form. Every request is followed by its result."""
-    writer = _Writer()
+    told = Conversation()
     for envelope in history:
-        writer.hear(envelope)
-    return writer.finish()
+        told.hear(envelope)
+    return told.entries()
 
 
-class _Writer:
+class Conversation:
+    """The turns so far, carried on event by event."""
+
     def __init__(self) -> None:
         self._entries: list[Entry] = []
         self._seq = 0
@@ -45,6 +48,7 @@ class _Writer:
         """What the person said while requests were open."""
 
     def hear(self, envelope: Envelope) -> None:  # noqa: C901  # one match over all kinds
+        """Take in the next event."""
         event, self._seq = envelope.event, envelope.seq or self._seq
         match event:
             case e.TaskSubmitted(text=text):
@@ -113,9 +117,12 @@ class _Writer:
             case _:
                 pass
 
-    def finish(self) -> tuple[Entry, ...]:
-        self._close_open("The run was interrupted before this was done.")
-        return tuple(self._entries)
+    def entries(self) -> tuple[Entry, ...]:
+        """The turns as they would be if nothing more came; what is open stays open."""
+        whole = copy(self)
+        whole._entries, whole._open, whole._said = [*self._entries], {**self._open}, [*self._said]
+        whole._close_open("The run was interrupted before this was done.")
+        return tuple(whole._entries)
 
     def _add(self, message: Message, name: str = "") -> None:
         self._entries.append(Entry(seq=self._seq, message=message, name=name))

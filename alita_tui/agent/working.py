@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
 from importlib.resources import files
 
 from alita_tui.agent.compaction import OBSERVATION, SUMMARY, oldest, saves_enough, size, summarised, trim
-from alita_tui.agent.context import Entry, conversation
+from alita_tui.agent.context import Conversation, Entry
 from alita_tui.agent.estimate import worst
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -30,6 +32,10 @@ class WorkingContext:
         self._asker = asker
         self._window = window
         self._prompt = files("alita_tui.agent.prompts").joinpath("summariser.md").read_text("utf-8")
+        self._conversation = Conversation()
+        self._summary: e.ContextSummarised | None = None
+        self._heard = 0
+        self._guard = threading.Lock()  # a cancelled call leaves its thread behind
         self._told: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
         self._refused_at = -_AGAIN
 
@@ -39,10 +45,11 @@ class WorkingContext:
 
         window = self._window() or _UNKNOWN
         room = window - worst(request).input_tokens - min(request.max_tokens, window // 4)
-        entries = self.entries()
-        trimmed = trim(entries, room)
+        # In a thread: a long session takes a while.
+        entries = await asyncio.to_thread(self.entries)
+        trimmed = await asyncio.to_thread(trim, entries, room)
         if trimmed.tokens_after > _FULL * room and await self._summarise(entries):
-            trimmed = trim(self.entries(), room)
+            trimmed = await asyncio.to_thread(trim, self.entries(), room)
         told = (trimmed.masked, trimmed.shortened)
         if told != self._told and any(told):
             await self._bus.emit(
@@ -58,15 +65,23 @@ class WorkingContext:
 
     def entries(self) -> tuple[Entry, ...]:
         """The conversation, with the newest summary in place of what it stands for."""
-        entries = conversation(self._bus.history)
-        for envelope in reversed(self._bus.history):
-            if isinstance(envelope.event, e.ContextSummarised):
-                return summarised(entries, envelope.event.upto, envelope.event.text)
-        return entries
+        entries = self._all()
+        return summarised(entries, self._summary.upto, self._summary.text) if self._summary else entries
+
+    def _all(self) -> tuple[Entry, ...]:
+        history = self._bus.history
+        with self._guard:
+            while self._heard < len(history):
+                envelope = history[self._heard]
+                self._heard += 1
+                self._conversation.hear(envelope)
+                if isinstance(envelope.event, e.ContextSummarised):
+                    self._summary = envelope.event
+            return self._conversation.entries()
 
     def again(self, seq: int, offset: int) -> str:
         """The observation of one event, from a character on; empty when there is none."""
-        for entry in conversation(self._bus.history):
+        for entry in self._all():
             if entry.seq == seq and entry.message.role == "tool":
                 rest = entry.message.text[offset:]
                 more = len(rest) - OBSERVATION // 2

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import streams
 from lab import Lab, say
 
 from alita_tui.agent.compaction import OBSERVATION, oldest, saves_enough, size, summarised, trim
-from alita_tui.agent.context import conversation
+from alita_tui.agent.context import Conversation, conversation
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import SubmitTask
@@ -186,3 +187,12 @@ def test_a_long_one_is_read_again_in_parts() -> None:
             break
         offset = int(part.rpartition("offset ")[2].rstrip(")"))
     assert text == whole
+
+
+def test_carried_on_event_by_event_it_is_the_same_as_derived_anew() -> None:
+    history = [one for one in streams.walkthrough() if one.durable]
+    told = Conversation()
+    for number, envelope in enumerate(history, 1):
+        told.hear(envelope)
+        assert told.entries() == conversation(history[:number])
+        assert told.entries() == told.entries(), "asking changes nothing"

@@ -18,6 +18,7 @@ test: browser
 
 crash: setup
 	@$(PY) -m tests.crash
+	@$(PY) -m tests.crash --full
 
 check: setup
 	@.venv/bin/ruff check --output-format concise .

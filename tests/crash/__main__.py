@@ -1,6 +1,7 @@
 """`python -m tests.crash [--every N]`: kill a session at each place, go on from there, judge; then kill it twice.
 
-Each trial is a process forked from this one, which has everything imported; two run side by side.
+With `--full` the disk is full there for a while instead. Each trial is a process forked from this one, which
+has everything imported; two run side by side.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from crash.knife import Knife
 from crash.scene import SCENES
 from crash.trial import judge, the_session
+
+from alita_tui import wiring
+from alita_tui.spine.errors import StoreError
+
+Trial = Callable[[int, Path, str], tuple[int, list[str]]]
 
 
 def in_a_child(work: Callable[[], None], errors: Path) -> int:
@@ -56,22 +62,50 @@ def cut_at(place: int, folder: Path, scene: str) -> bool:
     return os.WIFSIGNALED(status)
 
 
+def filled_at(place: int, folder: Path, scene: str) -> bool:
+    """Play the session while the disk is full for a while; False when it had to be left over it."""
+
+    def work() -> None:
+        wiring.RETRY_SECONDS = 0.001
+        Knife(place, refuse=1 + place % 7).sharpen()
+        try:
+            asyncio.run(SCENES[scene](folder, the_session(folder)))
+        except StoreError:
+            os._exit(3)
+
+    status = os.waitstatus_to_exitcode(in_a_child(work, folder / "error"))
+    if status not in (0, 3):
+        raise RuntimeError((folder / "error").read_text())
+    return status == 0
+
+
+def filled(place: int, root: Path, scene: str) -> tuple[int, list[str]]:
+    """Whether the session went on over a full disk by itself, and what was wrong afterwards."""
+    folder = Path(tempfile.mkdtemp(dir=root, prefix=f"full-{scene}-{place}-"))
+    return int(filled_at(place, folder, scene)), judged(folder, scene)
+
+
 def tried(place: int, root: Path, scene: str) -> tuple[int, list[str]]:
     """How often the session was killed, there and then while it was taken up, and what was wrong afterwards."""
     folder = Path(tempfile.mkdtemp(dir=root, prefix=f"{scene}-{place}-"))
     killed = int(cut_at(place, folder, scene))
     if place % 3 == 0:
         killed += cut_at(random.Random(place).randrange(1, 200), folder, scene)
+    return killed, judged(folder, scene)
+
+
+def judged(folder: Path, scene: str) -> list[str]:
+    """What is wrong with what was left, and with the session that goes on from there."""
 
     def work() -> None:
         (folder / "problems").write_text(json.dumps(judge(folder, scene)))
 
     if in_a_child(work, folder / "error"):
-        return killed, [(folder / "error").read_text()]
-    problems = json.loads((folder / "problems").read_text())
+        return [(folder / "error").read_text()]
+    problems: list[str] = json.loads((folder / "problems").read_text())
     if not problems:
         shutil.rmtree(folder)
-    return killed, problems
+    return problems
 
 
 def prepare(root: Path, scenes: list[str]) -> list[tuple[str, int]]:
@@ -94,31 +128,38 @@ def main() -> int:
     reader.add_argument("--every", type=int, default=1, help="try one place of so many")
     reader.add_argument("--begin", type=int, default=0, help="which one of them")
     reader.add_argument("--scene", choices=SCENES, help="only this one")
+    reader.add_argument("--full", action="store_true", help="fill the disk there for a while, without a kill")
     chosen = reader.parse_args()
     memory = Path("/dev/shm")
-    root = Path(tempfile.mkdtemp(prefix="alita-crash-", dir=memory if os.access(memory, os.W_OK) else None))
+    place = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="alita-crash-", dir=place, ignore_cleanup_errors=True) as folder:
+        return _run(chosen, Path(folder))
+
+
+def _run(chosen: argparse.Namespace, root: Path) -> int:
     every = prepare(root, [chosen.scene] if chosen.scene else list(SCENES))
     places = every[chosen.begin :: chosen.every]
     halves = []
     for half in (0, 1):
         child = os.fork()
         if not child:
-            os._exit(_try_all(places[half::2], root, root / f"half-{half}"))
+            trial = filled if chosen.full else tried
+            os._exit(_try_all(trial, places[half::2], root, root / f"half-{half}"))
         halves.append(child)
     failed = [os.waitpid(child, 0)[1] for child in halves]
     if any(failed):
         return 1
     sums = [json.loads((root / f"half-{half}").read_text()) for half in (0, 1)]
-    killed, bad = (sum(column) for column in zip(*sums, strict=True))
-    print(f"killed {killed} times at {len(places)} of {len(every)} places; wrong at {bad}")
-    shutil.rmtree(root)
+    times, bad = (sum(column) for column in zip(*sums, strict=True))
+    what = "went on by itself" if chosen.full else "killed"
+    print(f"{what} {times} times at {len(places)} of {len(every)} places; wrong at {bad}")
     return 1 if bad else 0
 
 
-def _try_all(places: list[tuple[str, int]], root: Path, result: Path) -> int:
+def _try_all(trial: Trial, places: list[tuple[str, int]], root: Path, result: Path) -> int:
     bad = killed = 0
     for scene, place in places:
-        cuts, problems = tried(place, root, scene)
+        cuts, problems = trial(place, root, scene)
         killed += cuts
         bad += bool(problems)
         for problem in problems:

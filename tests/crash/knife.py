@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -16,10 +17,15 @@ _CUTS: tuple[Callable[[int], int], ...] = (lambda n: 0, lambda n: 1, lambda n: n
 class Knife:
     """Counts the places where this process could end, and ends it at one of them."""
 
-    def __init__(self, at: int = 0) -> None:
-        """`at`: number of the place, from 1; 0: none, only count."""
+    def __init__(self, at: int = 0, *, refuse: int = 0) -> None:
+        """`at`: number of the place, from 1; 0: none, only count.
+
+        With `refuse` the process is not ended: from that place on the disk is full for so many changes.
+        """
+        self._refuse = refuse
         self.places = 0
         self._at = at
+        self._refused = 0
         self._guard = threading.RLock()
 
     def sharpen(self) -> None:
@@ -41,7 +47,12 @@ class Knife:
     def _place(self) -> bool:
         with self._guard:
             self.places += 1
-            return self.places == self._at
+            if not self._refuse:
+                return self.places == self._at
+            if self.places >= self._at and self._refused < self._refuse:
+                self._refused += 1
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return False
 
     def _whole(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def cut(*arguments: Any, **options: Any) -> Any:

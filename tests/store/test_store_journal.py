@@ -94,7 +94,8 @@ def test_what_a_killed_writer_had_written_is_there(path):
     assert db.journal.restored.events == 30
     assert (db.journal.restored.discarded, db.journal.restored.note) == (0, "")
     db.close()
-    assert len(TinyDB(path).table("events")) == 30
+    with TinyDB(path) as plain:
+        assert len(plain.table("events")) == 30
 
 
 def test_a_torn_tail_is_cut_and_told(path):
@@ -159,7 +160,8 @@ def test_a_cut_off_json_gives_back_what_is_before_the_cut(path, by_tinydb):
     assert db.journal.restored.events == 11 and db.journal.restored.discarded >= 1
     assert path.with_name("x.json.damaged-1").read_bytes() == raw[: raw.index(b'"12":') + 9]
     db.close()
-    assert [row["n"] for row in TinyDB(path).table("events").all()] == list(range(1, 12))
+    with TinyDB(path) as plain:
+        assert [row["n"] for row in plain.table("events").all()] == list(range(1, 12))
 
 
 def test_garbage_in_the_json_costs_the_lines_it_hits_and_the_original_is_kept(path):
@@ -196,7 +198,8 @@ def test_empty_files_open(path):
     path.touch()
     journal_of(path).touch()
     assert numbers(path, "exclusive") == []
-    assert TinyDB(path).tables() == {"store"}
+    with TinyDB(path) as plain:
+        assert plain.tables() == {"store"}
 
 
 def test_a_crash_between_checkpoint_and_emptying_the_journal_does_not_bring_old_state_back(path):

@@ -74,7 +74,9 @@ def test_anyone_can_read_it(tmp_path: Path) -> None:
     mine = book(tmp_path)
     mine.settle("a", 0.2, 60)
     mine.close()
-    assert TinyDB(tmp_path / "spend.json").table("days").all() == [
+    with TinyDB(tmp_path / "spend.json") as plain:
+        rows = plain.table("days").all()
+    assert rows == [
         {
             "day": "2026-11-21",
             "session": "one",

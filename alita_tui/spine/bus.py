@@ -110,7 +110,7 @@ class Bus:
                 at=self._clock(),
                 step=self.step,
                 span=span,
-                event=event,  # type: ignore[arg-type]  # every Transient is in SessionEvent
+                event=self.redacted(event),  # type: ignore[arg-type]  # every Transient is in SessionEvent
             )
         )
 

@@ -78,3 +78,12 @@ async def test_a_verdict_left_on_the_desk_holds_no_secret(tmp_path: Path) -> Non
     assert left is not None and left.command["reason"] == "[redacted]"
     assert SECRET not in str(msgspec.to_builtins(left))
     lab.file.close()
+
+
+async def test_what_is_told_while_it_grows_holds_none_either(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, rules=[], secrets=(("SESAME", SECRET),))
+    news = lab.bus.subscribe()
+    lab.bus.hint(e.OutputChunk(run_id="r", title="t", stream="stdout", text=f"<{SECRET}>"))
+    lab.bus.close()
+    assert [envelope.event.text async for envelope in news] == ["<[redacted SESAME]>"]
+    lab.file.close()

@@ -97,11 +97,11 @@ class SessionSearch:
             raise disk.store_error("written", self._path, error) from error
         db = sqlite3.connect(self._path, timeout=60)
         try:
-            if db.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-                db.executescript(
-                    "DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rows;"
-                    f"{_SCHEMA}PRAGMA user_version = {_VERSION};"
-                )
+            if _version(db) != _VERSION:
+                with db:
+                    db.execute("BEGIN IMMEDIATE")
+                    if _version(db) != _VERSION:  # nobody was quicker
+                        _begin_anew(db)
         except BaseException:
             db.close()
             raise
@@ -159,3 +159,16 @@ def _flat(text: str) -> str:
     """One line that keeps the blanks at its ends."""
     said = str(one_line(text, 400))
     return f"{' ' if text[:1].isspace() else ''}{said}{' ' if said and text[-1:].isspace() else ''}"
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _begin_anew(db: sqlite3.Connection) -> None:
+    """Inside a transaction: a script would end it."""
+    script = (
+        f"DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rows; {_SCHEMA} PRAGMA user_version = {_VERSION};"
+    )
+    for statement in filter(str.strip, script.split(";")):
+        db.execute(statement)

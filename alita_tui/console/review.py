@@ -43,10 +43,10 @@ class Review:
         self._arming = Arming(at)
         self._again: Arming | None = None
         self._input_at = float("-inf")
-
-    @property
-    def serious(self) -> int:
+        self.serious = self._count()
         """How many risks there are that take typing the tool's name."""
+
+    def _count(self) -> int:
         return sum(risk.serious for risk in risks(self.build, self.attempt, self.withheld))
 
     @property
@@ -59,6 +59,7 @@ class Review:
         if items != self.withheld:
             self.back()
             self.withheld = items
+            self.serious = self._count()
 
     def touch(self, at: float) -> bool:
         """Note input made at a time; True when a verdict made by it counts."""

@@ -1,4 +1,4 @@
-"""20,000 random streams of input through the review's own code, judged by an oracle that knows no code of it.
+"""12,000 random streams of input through the review's own code, judged by an oracle that knows no code of it.
 
 Only the widgets are stood in for: what is drawn decides nothing. `test_console_approval_streams` drives the
 whole app, with fewer streams.
@@ -25,7 +25,7 @@ from alita_tui.view.model import BuildView, SessionView
 from alita_tui.view.rows import Rows
 
 QUIET, LONGEST = 0.425, 1.5  # as promised to people, not as the code has it
-SEQUENCES = 20_000
+SEQUENCES = 12_000
 ACTIONS = {
     "a": "approve", "o": "lend", "r": "reject", "e": "edit", "t": "retest", "b": "ban", "x": "stop",
     "c": "grants", "n": "next", "p": "previous", "escape": "defer",

@@ -65,6 +65,7 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Show a build whole: code, tests, evidence, digest. Hidden characters are spelled out."""
+    from alita_tui.spine.grants import phrases
     from alita_tui.view.model import GATES
     from alita_tui.wiring import House
 
@@ -85,8 +86,11 @@ def show(
         typer.echo(f"  source {reveal(source.url)}")
     draft = made.attempts[-1]
     typer.echo("\nAsks for")
-    for item in draft.draft.capabilities.items or ("nothing: it computes",):
-        typer.echo(f"  {reveal(item)}")
+    asked = draft.draft.capabilities
+    for item, phrase in zip(asked.items, phrases(asked), strict=True):
+        typer.echo(f"  {reveal(item)}  {reveal(phrase)}")
+    if asked.none:
+        typer.echo("  nothing: it computes")
     typer.echo("\nRequirements")
     for package in draft.lock.packages if draft.lock else ():
         first = package.hashes[0][:23] if package.hashes else ""

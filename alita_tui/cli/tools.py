@@ -46,6 +46,7 @@ def list_tools(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def show(context: typer.Context, name: str, json: Json = False) -> None:
     """Show a tool whole."""
+    from alita_tui.spine.grants import phrases
     from alita_tui.wiring import House
 
     record = House.open(context.obj).shelf.get(name)
@@ -54,7 +55,8 @@ def show(context: typer.Context, name: str, json: Json = False) -> None:
         return
     typer.echo(f"{record.draft.name} v{record.version}  {record.state}  sha256 {record.digest}")
     typer.echo(reveal(record.draft.description))
-    typer.echo(f"approved as {record.approval_id} on {record.created_at}\n")
+    typer.echo(f"approved as {record.approval_id} on {record.created_at}")
+    typer.echo(f"may use {reveal('; '.join(phrases(record.granted))) or 'nothing but its arguments'}\n")
     typer.echo(reveal(record.draft.code))
 
 

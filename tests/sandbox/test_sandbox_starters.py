@@ -156,6 +156,7 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
         "cli",
     )
     assert house.audit.verify() == []
+    assert "may use the workspace, to read" in shell("show", "file_read").stdout
     assert "already" in shell("starters", "approve", "file_read", "--digest", digest).stdout
     house.workspace.mkdir(parents=True, exist_ok=True)
     (house.workspace / "note.txt").write_text("a note")

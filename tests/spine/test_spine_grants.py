@@ -58,3 +58,5 @@ def test_phrases_are_all_that_is_granted():
         "1 model call a run",
     )
     assert phrases(Capabilities()) == ()
+    for one in (asked, Capabilities(network=("nonsense", "b.example:1"), secrets=("K", "L@b.example:1"))):
+        assert len(phrases(one)) == len(one.items)  # a shell shows them side by side

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
+from alita_tui.sandbox.broker.desk import Caps
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
@@ -284,7 +285,8 @@ class PodmanSandbox:
         kernel = str((self._info or {}).get("host", {}).get("kernel", ""))
         key = (what, kernel, *sorted(controllers), *self._files.versions)
         profile = self._host.settings.profile
-        return await limits.known(self._host.area, key, run, controllers, fresh=fresh, profile=profile)
+        found = await limits.known(self._host.area, key, run, controllers, fresh=fresh, profile=profile)
+        return (*found, Caps().row)
 
 
 def _info(url: str) -> dict[str, Any]:

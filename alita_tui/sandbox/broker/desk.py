@@ -15,7 +15,7 @@ from alita_tui.spine.grants import HostGrant, host_grants, secret_names
 from alita_tui.spine.ports import Job
 from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
+from alita_tui.spine.values import Enforcement, Value
 
 Outcome = Literal["served", "refused", "failed"]
 Tell = Callable[[BrokerAnswered], Coroutine[None, None, None]]
@@ -49,6 +49,16 @@ class Caps(Value, frozen=True):
     """A run is given as long as this for each model call, beyond its own limit."""
     told: int = 50
     """Refused requests that are recorded one by one; more of them change nothing."""
+
+    @property
+    def row(self) -> Enforcement:
+        """What holds the grants of a run, for the table of limits."""
+        return Enforcement(
+            resource="grants",
+            mechanism=f"the host's broker: {self.requests} requests a run, {self.per_second:g} a second; "
+            f"{self.sent_bytes >> 20} MB to hosts, {self.received_bytes >> 20} MB from them, "
+            f"{self.files_bytes >> 20} MB of workspace files",
+        )
 
 
 class Refused(Exception):

@@ -55,6 +55,7 @@ class PlayedModel:
         self._usage = usage
         self._takes = takes
         self.attempts = 0
+        self.hurried: list[bool] = []
         self.spent = Usage()
         """What a provider would bill: whole replies only."""
 
@@ -75,6 +76,7 @@ class PlayedModel:
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         self.attempts += 1
+        self.hurried.append(request.hurry)
         await self._takes()
         error = self._plan()
         if error is not None and error.kind != "truncated":
@@ -147,14 +149,20 @@ def steady() -> ModelError | None:
 async def dead_minute(kind: ModelErrorKind, seed: int) -> tuple[int, list[float], bool]:
     """A first model that is dead for a minute, and a second one that is well, asked about once a second.
 
-    How often the dead one was asked, the seconds that it added to each call (its attempts of up to 0.3
-    seconds, and waits), and whether it serves again later.
+    How often the dead one was asked, the seconds that it added to each call (its attempts, of up to 0.3
+    seconds unless nothing takes the connection, and waits), and whether it serves again later.
     """
     dice = random.Random(seed)
+
+    def slow() -> float:
+        if kind != "timeout" or desk.time.now >= 60:
+            return dice.uniform(0.0, 0.3)
+        return 1.2 if dead.hurried[-1] else 10.0  # as `llm.remote` waits for a connection
+
     dead = PlayedModel(
         "p:a",
         lambda: fault(kind) if desk.time.now < 60 else None,
-        takes=lambda: desk.time.sleep(dice.uniform(0.0, 0.3)),
+        takes=lambda: desk.time.sleep(slow()),
     )
     desk = Desk(dead, PlayedModel("p:b", steady))
     desk.router.jitter = dice.random

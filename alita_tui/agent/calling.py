@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
+import msgspec
+
 from alita_tui.agent.estimate import Scales, worst
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.tokens import tokens_in
@@ -64,8 +66,9 @@ class ModelCalls:
                 call_id = self._new_id()
                 if found := await self._known(held.model, request, call_id):
                     return found
+                asked = msgspec.structs.replace(request, hurry=route.spare(held))
                 try:
-                    reply = await self._paid(held.model, request, limit, call_id)
+                    reply = await self._paid(held.model, asked, limit, call_id)
                 except ModelError as error:
                     route.failed(held, error)
                     following = _next(route)

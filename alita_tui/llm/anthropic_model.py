@@ -37,7 +37,9 @@ class AnthropicModel(RemoteModel):
 
     async def _stream(self, request: ModelRequest, draft: ReplyDraft) -> AsyncGenerator[Delta, None]:
         # The plain events: the SDK's own accumulation turns arguments that were cut into `{}`.
-        stream = await self._client.messages.create(**_body(self._at.model, request), stream=True)
+        stream = await self._client.messages.create(
+            **_body(self._at.model, request), stream=True, timeout=self._patience(request)
+        )
         async with stream:
             draft.content_type = stream.response.headers.get("content-type", "")
             reading = _Reading(draft)

@@ -34,7 +34,9 @@ class OpenAIModel(RemoteModel):
 
     async def _stream(self, request: ModelRequest, draft: ReplyDraft) -> AsyncGenerator[Delta, None]:
         body = _body(self._at.provider, self._at.model, request)
-        stream = await self._client.chat.completions.create(**body, stream=True)
+        stream = await self._client.chat.completions.create(
+            **body, stream=True, timeout=self._patience(request)
+        )
         async with stream:
             draft.content_type = stream.response.headers.get("content-type", "")
             reading = _Reading(draft)

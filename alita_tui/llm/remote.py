@@ -21,7 +21,10 @@ from alita_tui.spine.values import Usage
 
 _CONNECT = 10.0
 """Seconds until a server has to take a connection."""
+_HURRY = 1.2
+"""The same, where another model could be asked instead: one lost packet is sent again within it (RFC 6298)."""
 _SENDABLE = re.compile(r"[\x21-\x7e]*")
+_UNREACHED = "Check the network and the base URL; is the machine of the server on?"
 _UNUSABLE = "Check the base URL, and HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment."
 
 
@@ -176,6 +179,13 @@ class RemoteModel(ABC):
             ),
         }
 
+    def _patience(self, request: ModelRequest) -> Any:
+        """How long this request waits for a connection and for each piece."""
+        import httpx2
+
+        connect = _HURRY if request.hurry else _CONNECT
+        return httpx2.Timeout(self._timeout, connect=min(connect, self._timeout))
+
     def _transport_fault(self, error: Exception) -> ModelError:
         import httpx2
 
@@ -183,6 +193,8 @@ class RemoteModel(ABC):
         if isinstance(error, sdk.APIStatusError) and error.status_code != 200:
             code, text = _named(error)
             return at.answered(error.status_code, code, text, error.response.headers)
+        if isinstance(error.__cause__ or error, httpx2.ConnectTimeout):
+            return at.fault("timeout", f"{at.host} took no connection in time.", hint=_UNREACHED)
         if isinstance(error, sdk.APITimeoutError | httpx2.TimeoutException):
             return at.fault("timeout", f"{at.host} was silent for {self._timeout:g} seconds.")
         if isinstance(error, sdk.APIConnectionError | httpx2.RequestError):

@@ -146,6 +146,12 @@ class Route:
         """The model that comes first in the role's order."""
         return self._order[0]
 
+    def spare(self, one: Candidate) -> bool:
+        """True where a model that did not fail yet could be asked at once instead."""
+        now = self._router.clock()
+        others = (other for other in self._left if other is not one and other.name not in self._failures)
+        return any(self._router.breaker(other.name).ready_at(now) == now for other in others)
+
     def why(self, previous: str, one: Candidate) -> str:
         """Why a call goes to this model and not to the one before."""
         if previous in self._failures:

@@ -97,6 +97,8 @@ class ModelRequest(Value, frozen=True):
     system: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
+    hurry: bool = False
+    """Another model could be asked instead: a server that takes no connection is not waited for long."""
     must_call: str = ""
     """Name of the tool the model has to call; `*` for any; empty when it may also just write."""
     max_tokens: int = 8192
@@ -178,6 +180,9 @@ class Route(Protocol):
     @property
     def first(self) -> str:
         """The model that comes first in the role's order."""
+
+    def spare(self, one: Candidate) -> bool:
+        """True where a model that did not fail yet could be asked at once instead."""
 
     def why(self, previous: str, one: Candidate) -> str:
         """Why a call goes to this model and not to the one before."""

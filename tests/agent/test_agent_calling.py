@@ -66,7 +66,7 @@ async def test_a_stream_that_broke_leaves_no_half_of_a_call() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    "kind", ["connection", "server", "overloaded", "truncated", "rate_limit", "malformed"]
+    "kind", ["connection", "server", "overloaded", "truncated", "rate_limit", "malformed", "timeout"]
 )
 async def test_a_provider_that_is_dead_for_a_minute_is_asked_three_times_at_most(
     kind: ModelErrorKind, seed: int
@@ -104,6 +104,19 @@ async def test_an_exhausted_quota_is_seen_once() -> None:
     assert broke.attempts == 1
     (change,) = desk.events(e.ProviderChanged)
     assert (change.model, change.state, change.reason) == ("p:a", "disabled", "a: it is payment")
+
+
+async def test_a_call_is_in_a_hurry_where_another_model_could_be_asked() -> None:
+    first, second = PlayedModel("p:a", lambda: fault("connection")), PlayedModel("p:b", steady)
+    desk = Desk(first, second)
+    for _ in range(3):
+        await desk.calls.ask(REQUEST)
+        desk.time.now += 1.0
+    assert first.hurried == [True, True]  # from then on it is left alone
+    assert second.hurried == [False, False, False]  # the first one was just asked, then it pauses
+    alone = PlayedModel("p:a", steady)
+    await Desk(alone).calls.ask(REQUEST)
+    assert alone.hurried == [False]
 
 
 async def test_cancelling_a_probe_leaves_the_way_free() -> None:

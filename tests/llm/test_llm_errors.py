@@ -194,6 +194,24 @@ async def test_a_refused_connection_names_the_host(lab: Lab) -> None:
     assert "secret" not in error.message
 
 
+async def test_a_machine_that_takes_no_connection_is_not_waited_for_where_another_could_be_asked(
+    lab: Lab,
+) -> None:
+    with socket.socket() as deaf, socket.socket() as one, socket.socket() as two:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)  # it accepts nothing, and its queue is full
+        for filler in (one, two):
+            filler.setblocking(False)
+            filler.connect_ex(deaf.getsockname())
+        other = open_lab(lab.vendor, lab.server, base_url=f"http://127.0.0.1:{deaf.getsockname()[1]}/v1")
+        error = await other.fail(msgspec.structs.replace(REQUEST, hurry=True))
+        await other.model.aclose()
+    assert error.kind == "timeout" and "took no connection in time" in error.message
+    assert "is the machine of the server on?" in error.hint
+    waits = [other.model._patience(msgspec.structs.replace(REQUEST, hurry=hurry)) for hurry in (True, False)]
+    assert [(wait.connect, wait.read) for wait in waits] == [(1.2, 20.0), (10.0, 20.0)]
+
+
 @pytest.mark.parametrize("after", [0, 1, 4, 7])
 @pytest.mark.parametrize(
     ("then", "kind"), [("end", "truncated"), ("cut", "connection"), ("reset", "connection")]

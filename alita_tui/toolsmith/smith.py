@@ -161,7 +161,7 @@ class Smith:
             Message(role="user", text=brief(order, build.parent, self._neighbours(order)))
         ]
         signatures: list[str] = []
-        doubted = False
+        kept: ToolDraft | None = None  # it passed, but a gate speaks against it
         for attempt in range(1, self._max_repairs + 2):
             reply = await self._asker.ask(
                 ModelRequest(
@@ -184,21 +184,31 @@ class Smith:
                 proof = await self._prover.prove(build, attempt, draft, by=self._model)
             except ContractError as error:
                 draft, proof = None, Proof(problem=f"The contract is not met: {error.message}")
-            # A doubt is worth one repair; after that the person sees it and decides.
-            settled = not proof.doubt or doubted or attempt > self._max_repairs
-            if draft is not None and not proof.problem and settled:
-                return await self._ask_person(build, attempt, draft, proof.lock)
-            doubted = doubted or not proof.problem
+            if draft is not None and not proof.problem:
+                # A doubt is worth one repair; after that the person sees it and decides.
+                if not proof.doubt or kept is not None or attempt > self._max_repairs:
+                    return await self._ask_person(build, attempt, draft, proof.lock)
+                kept = draft
             problem = proof.problem or f"A gate speaks against it: {proof.doubt}"
             if not proof.repairable:
                 return await self._fail(build, problem)
             signatures.append(signature(problem))
             if signatures[-_SAME_ERROR:] == [signatures[-1]] * _SAME_ERROR and len(signatures) > _SAME_ERROR:
-                return await self._fail(build, f"repairs do not get further: {problem}")
+                return await self._fall_back(build, attempt, kept, f"repairs do not get further: {problem}")
             messages += repair(reply.requests, problem)
-        return await self._fail(
-            build, f"no draft passed after {self._max_repairs} repairs; the last: {problem}"
-        )
+        reason = f"no draft passed after {self._max_repairs} repairs; the last: {problem}"
+        return await self._fall_back(build, attempt, kept, reason)
+
+    async def _fall_back(
+        self, build: Build, attempt: int, kept: ToolDraft | None, reason: str
+    ) -> BuildOutcome:
+        """Ask about the draft that only a gate spoke against, proved once more; without one the build failed."""
+        if kept is None:
+            return await self._fail(build, reason)
+        proof = await self._prover.prove(build, attempt + 1, kept, by=self._model)
+        if proof.problem:
+            return await self._fail(build, reason)
+        return await self._ask_person(build, attempt + 1, kept, proof.lock)
 
     async def _ask_person(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> BuildOutcome:
         request = e.ApprovalRequested(

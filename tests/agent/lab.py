@@ -142,6 +142,7 @@ class Lab:
         self.retry = retry
         self.budget = Budget()
         self.gates: tuple[Gate, ...] = ()
+        self.first_gates: tuple[Gate, ...] = ()
         self.in_text = False
         self.window = 0
         self.sandbox = PlayedSandbox()
@@ -187,7 +188,12 @@ class Lab:
             settled=self.on_settled,
         )
         prover = Prover(
-            self.bus, self.sandbox, before=(), after=self.gates, limits=Limits(), progress=lambda *_: None
+            self.bus,
+            self.sandbox,
+            before=self.first_gates,
+            after=self.gates,
+            limits=Limits(),
+            progress=lambda *_: None,
         )
         shelf = LendingShelf(self.shelf)
         smith = Smith(

@@ -75,6 +75,9 @@ def test_a_recorded_build(snap_compare: Snap, size: tuple[int, int], theme: str)
         (risky, MIDDLE, "alita-dark", ("a", "f", "e")),
         (risky, LARGE, "alita-light", ("d",)),
         (risky, LARGE, "alita-dark", ("f", "s")),
+        (risky, MIDDLE, "alita-light", ("d", "v")),
+        (risky, SMALL, "alita-dark", ("b",)),
+        (risky, MIDDLE, "alita-dark", ("c", "space")),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

@@ -162,3 +162,18 @@ async def test_a_build_that_a_person_was_asked_about_stays_theirs(room: Room) ->
     with pytest.raises(ApprovalPending):
         await room.gate.wait(asked)
     assert not room.said(e.ApprovalResolved)
+
+
+async def test_a_person_who_was_first_stands_before_a_rule(room: Room) -> None:
+    asked = await room.open()
+    ruled = Decision(command=verdict(asked, "approved", "policy"), by="rule pure")
+
+    def rule(request: e.ApprovalRequested) -> Decision:
+        room.desk.leave(request.approval_id, verdict(asked, "rejected", "cli"), "ada")
+        return ruled
+
+    room.gate = Gate(room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=rule)
+    assert (await room.gate.ask(asked)).by == "ada"
+    assert [one.verdict for one in room.said(e.ApprovalResolved) if isinstance(one, e.ApprovalResolved)] == [
+        "rejected"
+    ]

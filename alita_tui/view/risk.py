@@ -81,18 +81,19 @@ def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
     hidden = sum(hidden_characters(text) for text in (attempt.draft.code, attempt.draft.tests))
     if hidden:
         found.append(Risk(f"{hidden} hidden characters in code or tests, shown as ⟨U+…⟩"))
-    found += _names(attempt.draft.code)
+    found += _names("code", attempt.draft.code)
+    found += _names("tests", attempt.draft.tests)
     if attempt.build_digest != build.digest:
         found.append(Risk("these bytes are not the ones that approval is asked for"))
     return found
 
 
-def _names(code: str) -> list[Risk]:
+def _names(what: str, code: str) -> list[Risk]:
     """Names with letters outside ASCII, which can pass for others (UTS #39)."""
     try:
         tree = parse(code)
     except UNPARSABLE:
-        return [Risk("the code is no valid Python")]
+        return [Risk(f"the {what} {'is' if what == 'code' else 'are'} no valid Python")]
     strange = {
         text
         for node in ast.walk(tree)
@@ -103,7 +104,8 @@ def _names(code: str) -> list[Risk]:
         "".join(char if char.isascii() else f"⟨U+{ord(char):04X}⟩" for char in name)
         for name in sorted(strange)
     ]
-    return [Risk(f"names with letters outside ASCII: {', '.join(spelled)}")] if spelled else []
+    where = "" if what == "code" else " in the tests"
+    return [Risk(f"names with letters outside ASCII{where}: {', '.join(spelled)}")] if spelled else []
 
 
 def _tests(attempt: Attempt) -> list[Risk]:

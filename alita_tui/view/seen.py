@@ -24,7 +24,8 @@ def _lines(build: BuildView, attempt: Attempt) -> list[str]:
         found.append("static review: not done")
     else:
         weighty = [one.rule for one in attempt.findings if one.blocking or one.severity in ("medium", "high")]
-        said = f"{len(attempt.findings)} findings" + (f", {', '.join(weighty)}" if weighty else "")
+        count = len(attempt.findings)
+        said = f"{count} finding{'' if count == 1 else 's'}" + (f", {', '.join(weighty)}" if weighty else "")
         found.append(f"static review: {'passed' if attempt.reviewed else 'did not pass'}, {said}")
     found.append(f"self-tests: {_tests(attempt.reports, attempt.passed, attempt.problem)}")
     if attempt.granted_reports:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 import streams
-from approval_cases import LONG_CODE, NEW, OLD, calm, risky
+from approval_cases import LONG_CODE, NEW, OLD, calm, risky, waiting_for
 from approval_host import Host
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -221,3 +221,12 @@ def test_the_steps_of_a_risky_approval_come_one_after_the_other() -> None:
     assert review.back()
     assert not review.back()
     assert review.approve(5, 14.0) == "name"
+
+
+def test_names_that_can_pass_for_others_count_in_the_tests_too() -> None:
+    draft = msgspec.structs.replace(
+        streams.DRAFT, tests="def test_it():\n    n\u0430me = 1\n    assert n\u0430me\n"
+    )
+    build = waiting_for(draft).builds[-1]
+    (risk,) = [one.text for one in risks(build, build.attempts[-1]) if "ASCII" in one.text]
+    assert risk == "names with letters outside ASCII in the tests: n⟨U+0430⟩me"

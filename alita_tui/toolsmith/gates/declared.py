@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from typing import Literal
 
+from alita_tui.spine.grants import host_grants
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, ToolDraft
@@ -26,6 +27,8 @@ _RULES = {
 }
 _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
 _SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
+_BROKER = "ALITA_BROKER"
+"""The variable that names the broker to a tool with such a grant."""
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
 
@@ -47,6 +50,7 @@ class Declared:
             if kind in _KINDS:
                 seen[kind].append(one_line(what, 80))
         used = await asyncio.to_thread(uses, case.draft)
+        _by_broker(case.draft.capabilities, used, seen)
         declared = _declared(case.draft.capabilities)
         rows, undeclared = [], []
         for kind in _KINDS:
@@ -101,6 +105,22 @@ def uses(draft: ToolDraft) -> dict[str, list[str]]:
     return {kind: list(dict.fromkeys(listed)) for kind, listed in found.items()}
 
 
+def _by_broker(wants: Capabilities, used: dict[str, list[str]], seen: dict[str, list[str]]) -> None:
+    """What looks like network and environment, and is how a tool asks the broker for files and models."""
+    if wants.workspace == "none" and not wants.model_calls:
+        return
+    asks = "urllib.request" in used["network"]
+    used["network"] = [one for one in used["network"] if one != "urllib.request"]
+    seen["network"] = [one for one in seen["network"] if not one.startswith("127.0.0.1:")]
+    seen["environment"] = [one for one in seen["environment"] if one != _BROKER]
+    if not seen["environment"]:
+        used["environment"] = [one for one in used["environment"] if one != "os.environ"]
+    if asks and wants.workspace != "none":
+        used["reads"].append("by the broker")
+    if asks and wants.workspace == "write":
+        used["writes"].append("by the broker")
+
+
 def _declared(wants: Capabilities) -> dict[str, str]:
     found = {"network": ", ".join(wants.network)}
     if wants.workspace != "none":
@@ -117,7 +137,8 @@ def _strange(wants: Capabilities, kind: str, used: list[str], seen: list[str]) -
             hosts = [one for one in used if re.fullmatch(r".+:\d+", one)]
             if not wants.network:
                 return used + seen
-            known = {*wants.network, *(one.rpartition(":")[0] + ":" for one in wants.network)}
+            hosts_granted = host_grants(wants)
+            known = {*(one.where for one in hosts_granted), *(f"{one.host}:" for one in hosts_granted)}
             return [one for one in hosts + seen if one.removesuffix("None") not in known]
         case "writes":
             outside = [one for one in seen if not _scratch(one)]

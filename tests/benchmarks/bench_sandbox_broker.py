@@ -24,7 +24,7 @@ from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Capabilities
 
 Row = dict[str, float | str | None]
-REQUESTS, ROUNDS, BULK = 40, 5, 20_000_000
+REQUESTS, ROUNDS, BULK = 40, 9, 20_000_000
 SERVER = (
     "import http.server\n"
     "class Quick(http.server.BaseHTTPRequestHandler):\n"
@@ -51,7 +51,7 @@ TOOL = (
 async def measured(
     settings: SandboxSettings, port: int
 ) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Milliseconds of small requests brokered and direct, and of a large one, taken in turns."""
+    """Milliseconds of small requests (medians of rounds) and of a large one, brokered and direct in turns."""
 
     async def tell(_: BrokerAnswered) -> None:
         return
@@ -79,13 +79,13 @@ async def measured(
             report = await sandbox.run(job, lambda *_: None, lambda *_: None)
             assert report.status == "ok", report
             *small, large = report.result
-            ours += small[1:]
+            ours.append(statistics.median(small[1:]))
             bulk.append(large)
             bare = await asyncio.to_thread(
                 subprocess.run, [sys.executable, "-I", "-c", script], capture_output=True, check=True
             )
             *small, large = json.loads(bare.stdout)
-            direct += small[1:]
+            direct.append(statistics.median(small[1:]))
             bulk_direct.append(large)
     finally:
         await sandbox.close()
@@ -106,9 +106,10 @@ def broker(results: dict[str, Row], row: Callable[..., Row]) -> None:
         server.wait()
         assert server.stdout is not None
         server.stdout.close()
-    bare = statistics.median(direct)
-    results["sandbox.broker_ms"] = row(statistics.median(ours) - bare, "ms", bare)
-    speeds = [BULK / 1000 / statistics.median(taken) for taken in (bulk, bulk_direct)]
+    # A request is handed on between six processes: of the rounds the one counts that nobody else cut in on.
+    bare = min(direct)
+    results["sandbox.broker_ms"] = row(min(ours) - bare, "ms", bare)
+    speeds = [BULK / 1000 / min(taken) for taken in (bulk, bulk_direct)]
     results["sandbox.broker_mb_per_second"] = row(speeds[0], "MB/s", speeds[1])
 
 

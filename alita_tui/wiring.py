@@ -21,7 +21,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError, UsageError
+from alita_tui.spine.errors import ConfigError, RegistryError, SandboxUnavailable, StoreError, UsageError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import (
@@ -613,6 +613,8 @@ def approve_starter(house: House, draft: ToolDraft, lock: Lock) -> ToolRecord:
     Raises RegistryError, StoreError.
     """
     digest, approval_id = build_digest(draft, lock), f"starter-{new_id()}"
+    if refused := house.shelf.banned(draft.name, draft, digest):
+        raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
     house.audit.append(
         who=getpass.getuser(),
         verdict="approved",

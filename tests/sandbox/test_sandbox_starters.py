@@ -21,6 +21,7 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports import Job
+from alita_tui.spine.values import Ban
 from alita_tui.wiring import House
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
@@ -165,6 +166,15 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
     (house.workspace / "note.txt").unlink()
     gone = shell("run", "file_read", "--input", '{"path": "note.txt"}')
     assert gone.exit_code == 1 and "there is no note.txt" in gone.stderr
+
+
+def test_what_is_banned_cannot_be_approved(shell: Shell) -> None:
+    house = House.open(shell.home)
+    house.shelf.ban(Ban(ban_id="b1", capabilities=("workspace:read",), reason="no files", by="me"))
+    digest = shell.digest("file_read")
+    refused = shell("starters", "approve", "file_read", "--digest", digest)
+    assert isinstance(refused.exception, RegistryError)
+    assert house.audit.entries() == () and House.open(shell.home).shelf.cards() == ()
 
 
 def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) -> None:

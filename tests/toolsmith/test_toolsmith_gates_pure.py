@@ -9,7 +9,7 @@ import pytest
 
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import PackageFacts
-from alita_tui.spine.values import GateName, GateResult, Lock, LockedPackage, ToolDraft
+from alita_tui.spine.values import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate, failed, passed
 from alita_tui.toolsmith.gates.check import look, look_all
 from alita_tui.toolsmith.gates.declared import uses
@@ -186,7 +186,7 @@ def test_mutants_are_few_spread_and_the_same_again() -> None:
 @pytest.mark.parametrize("code", ["def run(:", "\x00", "(" * 5000])
 def test_what_is_no_python_has_no_mutants_and_no_uses(code: str) -> None:
     assert mutants(code, 5) == []
-    assert not any(uses(draft(code)).values())
+    assert not any(uses(draft(code), Capabilities()).values())
 
 
 # --- probes -------------------------------------------------------------------------------

@@ -133,6 +133,38 @@ async def test_a_host_that_is_not_the_declared_one(bench: Workbench) -> None:
     assert found.state == "failed" and "203.0.113.7:443" in found.rows[0].text
 
 
+BROKERED = """import os
+from urllib.request import urlopen
+
+
+def run(x: int) -> int:
+    address = os.environ.get('ALITA_BROKER', '')
+    if address:
+        urlopen(address + '/files/notes.txt').read()
+    return 2 * x + 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "wants", "state"),
+    [
+        (BROKERED, Capabilities(workspace="read"), "passed"),
+        (BROKERED, Capabilities(), "failed"),
+        (BROKERED.replace("ALITA_BROKER", "HOME"), Capabilities(workspace="read"), "failed"),
+        (NET, Capabilities(network=("GET,HEAD 203.0.113.7:443",)), "passed"),
+        (ENVIRON, Capabilities(network=("203.0.113.7:443",), secrets=("MY_TOKEN",)), "passed"),
+        (ENVIRON, Capabilities(network=("203.0.113.7:443",), secrets=("OTHER",)), "failed"),
+        (FILES, Capabilities(workspace="read"), "failed"),
+    ],
+)
+async def test_what_a_declaration_covers(
+    bench: Workbench, code: str, wants: Capabilities, state: str
+) -> None:
+    found = await Declared(bench).check(case(code, capabilities=wants))
+    assert found.state == state
+    assert "not used" not in "".join(row.text for row in found.rows if row.label == "reads") or code == FILES
+
+
 # --- mutation -----------------------------------------------------------------------------
 
 

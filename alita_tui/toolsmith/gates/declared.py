@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from typing import Literal
 
-from alita_tui.spine.grants import host_grants
+from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, ToolDraft
@@ -26,9 +26,8 @@ _RULES = {
     "ast/dynamic": "code",
 }
 _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
+_PLACE = re.compile(r"[^:]+:\d+")
 _SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
-_BROKER = "ALITA_BROKER"
-"""The variable that names the broker to a tool with such a grant."""
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
 
@@ -49,13 +48,16 @@ class Declared:
         for kind, what in answer["seen"]:
             if kind in _KINDS:
                 seen[kind].append(one_line(what, 80))
-        used = await asyncio.to_thread(uses, case.draft)
-        _by_broker(case.draft.capabilities, used, seen)
+        used = await asyncio.to_thread(uses, case.draft, Capabilities())
+        unclaimed = await asyncio.to_thread(uses, case.draft, case.draft.capabilities)
         declared = _declared(case.draft.capabilities)
+        if "/files/" in case.draft.code:
+            for kind in {"reads", "writes"} & {*declared}:
+                used[kind].append("the broker's /files")
         rows, undeclared = [], []
         for kind in _KINDS:
             says = declared.get(kind, "")
-            strange = _strange(case.draft.capabilities, kind, used[kind], seen[kind])
+            strange = _strange(case.draft.capabilities, kind, used[kind], unclaimed[kind], seen[kind])
             if not (says or used[kind] or seen[kind]):
                 continue
             text = " · ".join(
@@ -82,8 +84,8 @@ class Declared:
         return passed(self.name, said, rows)
 
 
-def uses(draft: ToolDraft) -> dict[str, list[str]]:
-    """What the code reaches for by kind, whatever is declared; hosts where they are written out."""
+def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
+    """What the code reaches for by kind beyond what is granted; with it, hosts that are written out."""
     import msgspec
 
     found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
@@ -92,7 +94,7 @@ def uses(draft: ToolDraft) -> dict[str, list[str]]:
     except UNPARSABLE:
         return found
     notes = Notes()
-    note_uses(notes, tree, msgspec.structs.replace(draft, capabilities=Capabilities()))
+    note_uses(notes, tree, msgspec.structs.replace(draft, capabilities=granted))
     for one in notes.sorted():
         if one.rule in _RULES:
             found[_RULES[one.rule]].append(one.text.split(":")[0])
@@ -105,24 +107,8 @@ def uses(draft: ToolDraft) -> dict[str, list[str]]:
     return {kind: list(dict.fromkeys(listed)) for kind, listed in found.items()}
 
 
-def _by_broker(wants: Capabilities, used: dict[str, list[str]], seen: dict[str, list[str]]) -> None:
-    """What looks like network and environment, and is how a tool asks the broker for files and models."""
-    if wants.workspace == "none" and not wants.model_calls:
-        return
-    asks = "urllib.request" in used["network"]
-    used["network"] = [one for one in used["network"] if one != "urllib.request"]
-    seen["network"] = [one for one in seen["network"] if not one.startswith("127.0.0.1:")]
-    seen["environment"] = [one for one in seen["environment"] if one != _BROKER]
-    if not seen["environment"]:
-        used["environment"] = [one for one in used["environment"] if one != "os.environ"]
-    if asks and wants.workspace != "none":
-        used["reads"].append("by the broker")
-    if asks and wants.workspace == "write":
-        used["writes"].append("by the broker")
-
-
 def _declared(wants: Capabilities) -> dict[str, str]:
-    found = {"network": ", ".join(wants.network)}
+    found = {"network": ", ".join(wants.network), "environment": ", ".join(wants.secrets)}
     if wants.workspace != "none":
         found["reads"] = "the workspace"
     if wants.workspace == "write":
@@ -130,26 +116,39 @@ def _declared(wants: Capabilities) -> dict[str, str]:
     return found
 
 
-def _strange(wants: Capabilities, kind: str, used: list[str], seen: list[str]) -> list[str]:
+def _strange(
+    wants: Capabilities, kind: str, used: list[str], unclaimed: list[str], seen: list[str]
+) -> list[str]:
     """What of it no declaration covers. Files of its own under /tmp are the tool's to use."""
     match kind:
         case "network":
-            hosts = [one for one in used if re.fullmatch(r".+:\d+", one)]
-            if not wants.network:
-                return used + seen
-            hosts_granted = host_grants(wants)
-            known = {*(one.where for one in hosts_granted), *(f"{one.host}:" for one in hosts_granted)}
-            return [one for one in hosts + seen if one.removesuffix("None") not in known]
+            written = [one for one in used if _PLACE.fullmatch(one)] if wants.network else unclaimed
+            return list(dict.fromkeys(one for one in written + seen if not _covered(wants, one)))
         case "writes":
             outside = [one for one in seen if not _scratch(one)]
             # Where the tests made it write, the paths are known; else it may be anything.
-            return [] if wants.workspace == "write" else outside if seen else used
+            return outside if seen else unclaimed
         case "reads":
-            return [] if wants.workspace != "none" else [one for one in seen if not _scratch(one)]
+            return [one for one in seen if not _scratch(one)]
         case "environment":
-            return [] if wants.secrets else used + seen
+            own = {*secret_names(wants), *(("ALITA_BROKER",) if _brokered(wants) else ())}
+            return unclaimed + [one for one in seen if one not in own]
         case _:
             return used + seen
+
+
+def _covered(wants: Capabilities, place: str) -> bool:
+    """True for a granted host and port, a look-up of a granted name, and the broker on the tool's own loopback."""
+    host, _, port = place.partition(":")
+    places = [one.where for one in host_grants(wants)]
+    if place in places or (host == "127.0.0.1" and _brokered(wants)):
+        return True
+    return port in ("", "None") and any(one.startswith(f"{host}:") for one in places)
+
+
+def _brokered(wants: Capabilities) -> bool:
+    """True where the tool talks to the broker on its own loopback."""
+    return wants.workspace != "none" or wants.model_calls > 0
 
 
 def _scratch(path: str) -> bool:

@@ -6,11 +6,13 @@ import asyncio
 import getpass
 import os
 import sys
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -82,6 +84,7 @@ if TYPE_CHECKING:
     from alita_tui.toolsmith.gate import Decision
     from alita_tui.toolsmith.gates.case import Gate
     from alita_tui.toolsmith.proving import Proof
+    from alita_tui.view.model import SessionView
     from alita_tui.web.client import WebRoom
 
 _SESSIONS_LOOKED_AT = 30
@@ -669,6 +672,8 @@ class Live:
         self._checked: SandboxStatus | None = None
         self._served = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
+        self.seen: Callable[[], SessionView] | None = None
+        """Gives a view of this session from whoever folds it anyway; closing folds only what came after."""
         self._web = house.web(self.bus.redacted)
         self._loop = asyncio.get_running_loop()
         budget = house.loaded.settings.budget
@@ -807,13 +812,15 @@ class Live:
             parts.push_async_callback(self._sandbox.close)
             parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
-            await self.bus.emit(e.SessionClosed(state=await asyncio.to_thread(self._state)))
+            seen = self.seen() if self.seen is not None else None
+            await self.bus.emit(e.SessionClosed(state=await asyncio.to_thread(self._state, seen)))
 
-    def _state(self) -> str:
+    def _state(self, seen: SessionView | None) -> str:
         from alita_tui.view.fingerprint import fingerprint
         from alita_tui.view.fold import fold_all
 
-        return fingerprint(fold_all(self.bus.history))
+        news = bisect_right(self.bus.history, seen.seq, key=lambda one: one.seq or 0) if seen else 0
+        return fingerprint(fold_all(islice(self.bus.history, news, None), seen))
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)

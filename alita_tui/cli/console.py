@@ -260,11 +260,13 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
     file = await asyncio.to_thread(open_file, house, session) if session is not None else None
     painted = asyncio.Event()
     session_to_be = Arriving()
+    tape = LiveTape()
 
     async def serve() -> None:
         # The engine's own imports would share the interpreter with the first paint.
         await painted.wait()
         opened = await live(house, file, parks=False)
+        opened.seen = tape.newest
         session_to_be.arrive(opened)
         await opened.run()
 
@@ -275,7 +277,7 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
         catalog=HouseCatalog(house, painted),
         options=_options(house),
         upkeep=SessionUpkeep(session_to_be.opened),
-        tape=LiveTape(),
+        tape=tape,
     )
     engine.add_done_callback(lambda done: app.exit() if not done.cancelled() and done.exception() else None)
     with guarded_screen(house.paths.log):

@@ -169,7 +169,7 @@ class Travelling(themes.Themed[Switch | None]):
             bar.say(str(error))
             return
         if self._playback is None and self.main.view.busy:
-            bar.say(f"{made} begins at event {player.seq}; open it from the sessions once this task is done.")
+            bar.say(f"Made {made}; open it from the sessions once this task is done.")
         else:
             self.exit(Switch(made))
 

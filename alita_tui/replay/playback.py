@@ -256,6 +256,10 @@ class Playback:
 class LiveTape(Recording):
     """The running session as a recording that grows. Meets the console's `Tape`."""
 
+    def newest(self) -> SessionView:
+        """The view at its end; folds the few events since the last checkpoint."""
+        return self.view_at(len(self))
+
     def player(self) -> Playback:
         """A player that stands at the end."""
         return Playback(self, position=len(self))

@@ -334,12 +334,13 @@ async def test_a_fork_is_what_is_opened_next() -> None:
 async def test_a_fork_of_a_busy_session_waits_until_it_is_done() -> None:
     waiting = streams.waiting()
     app, _, _ = running(waiting)
-    async with app.run_test(size=(160, 36)) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         await drawn(pilot, waiting[-1].seq or 0)
         await pilot.press("ctrl+r")
         await until(pilot, lambda: on(app, ReplayScreen))
         await pilot.press("f")
-        await until(pilot, lambda: "20261121-000000-fork begins" in text(app, "#keys"))
+        said = "Made 20261121-000000-fork; open it from the sessions once this task is done."
+        await until(pilot, lambda: said in text(app, "#keys"))
         assert app.return_value is None and app.is_running
 
 

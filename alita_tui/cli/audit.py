@@ -14,7 +14,7 @@ from alita_tui.spine.text import one_line, reveal
 if TYPE_CHECKING:
     from alita_tui.spine.values import ToolRecord
     from alita_tui.store.audit import AuditEntry
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 app = typer.Typer(
     help="The log of every verdict, each entry chained to the one before.",
@@ -32,7 +32,7 @@ def list_entries(
 ) -> None:
     """List the verdicts, oldest first, and how they were given."""
     from alita_tui.view.habits import Look, habits
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     entries = [one for one in House.open(context.obj).audit.entries() if tool in ("", one.name)]
     if json:
@@ -66,7 +66,8 @@ def verify(context: typer.Context, json: Json = False) -> None:
     """Check the chain, and the log against every session. Exit code 1 where something was changed."""
     from alita_tui.spine.errors import StoreError
     from alita_tui.store.testimony import contradictions
-    from alita_tui.wiring import House, recording
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import recording
 
     house = House.open(context.obj)
     problems = house.audit.verify()
@@ -89,7 +90,7 @@ def verify(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def explain(context: typer.Context, tool: str, json: Json = False) -> None:
     """Say who approved a tool, seeing what, and what became of each of its versions."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     versions = house.shelf.versions(tool)

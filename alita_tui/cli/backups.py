@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 @app.command()
 def create(context: typer.Context, json: Json = False) -> None:
     """Take a backup. Those taken by hand are kept until you remove them."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     made = House.open(context.obj, strict=False).backups.create()
     if json:
@@ -31,7 +31,7 @@ def create(context: typer.Context, json: Json = False) -> None:
 @app.command("list")
 def list_backups(context: typer.Context, json: Json = False) -> None:
     """List the backups, newest first."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     found = House.open(context.obj, strict=False).backups.list()
     if json:
@@ -52,7 +52,7 @@ def restore(
     json: Json = False,
 ) -> None:
     """Bring a backup back. What is there now is backed up first, so this can be undone."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     restored, before = House.open(context.obj, strict=False).backups.restore(backup)
     if json:

@@ -36,7 +36,7 @@ def list_builds(
     context: typer.Context, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
 ) -> None:
     """List the builds that wait, oldest first."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     parked = House.open(context.obj).desk.pending()
     if json:
@@ -67,7 +67,7 @@ def show(
     """Show a build whole: code, tests, evidence, digest. Hidden characters are spelled out."""
     from alita_tui.spine.grants import phrases
     from alita_tui.view.model import GATES
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     parked, envelopes = desk.show(build)
@@ -123,7 +123,7 @@ def approve(
     without: Without = None,
 ) -> None:
     """Approve exactly the bytes with this digest; the session takes it up."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     grants = _narrowed(_folded(desk, build), without)
@@ -141,7 +141,7 @@ def reject(
     ] = None,
 ) -> None:
     """Reject a build with a reason; the session takes it up."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     _leave(desk, build, None, {"verdict": "rejected", "reason": reason, "tags": tag or []})
@@ -159,7 +159,7 @@ def edit(
     ] = None,
 ) -> None:
     """Hand in a draft of your own in its place; it is tested and asked again."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     draft = _folded(desk, build).attempts[-1].draft
@@ -173,7 +173,7 @@ def edit(
 @app.command()
 def test(context: typer.Context, build: Build, digest: Digest, without: Without = None) -> None:
     """Run its self-tests again with what it asks for, then ask again. Nothing is approved by it."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     grants = _narrowed(_folded(desk, build), without)
@@ -183,7 +183,7 @@ def test(context: typer.Context, build: Build, digest: Digest, without: Without 
 @app.command()
 def stop(context: typer.Context, build: Build, reason: Reason = "") -> None:
     """Decide against a build and end the run that asked for it."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     _leave(House.open(context.obj).desk, build, None, {"verdict": "stopped", "reason": reason})
 
@@ -202,7 +202,7 @@ def ban(
     ] = None,
 ) -> None:
     """Reject a build and never be asked again; `alita tools unban` takes it back."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     known = ("name", "digest", *_folded(desk, build).attempts[-1].draft.capabilities.items)

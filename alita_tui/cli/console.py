@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from alita_tui.spine.inventory import Inventory
     from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
     from alita_tui.view.habits import Habits
-    from alita_tui.wiring import House, Live
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.live import Live
 
 
 def open_console(home: Path | None = None, session: str | None = None, model: str | None = None) -> None:
     """Open the console on a new session or on `session`; switching opens the next one in its place."""
-    from alita_tui.wiring import House, need_terminal
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.terminal import need_terminal
 
     need_terminal()
     gc.disable()  # until the first paint: nothing that is made on the way there is garbage
@@ -42,7 +44,8 @@ def open_console(home: Path | None = None, session: str | None = None, model: st
 
 def open_replay(home: Path | None, session: str | None, at: int | None = None) -> None:
     """Open the console on a recording, at an event: no engine, no sandbox, nowhere to send a command."""
-    from alita_tui.wiring import House, need_terminal
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.terminal import need_terminal
 
     need_terminal()
     house = House.open(home, strict=False)
@@ -61,7 +64,8 @@ def open_setup(home: Path | None) -> None:
     """Open the wizard by itself."""
     import typer
 
-    from alita_tui.wiring import House, need_terminal
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.terminal import need_terminal
 
     need_terminal()
     house = House.open(home, strict=False)
@@ -128,7 +132,7 @@ class HouseCatalog(HouseKeeper):
 
     async def lineage(self, name: str) -> Lineage:
         """See `Catalog.lineage`."""
-        from alita_tui.wiring import lineage
+        from alita_tui.wiring.records import lineage
 
         return await asyncio.to_thread(lineage, self._house, name)
 
@@ -136,7 +140,7 @@ class HouseCatalog(HouseKeeper):
         """See `Catalog.move`."""
         import getpass
 
-        from alita_tui.wiring import lineage
+        from alita_tui.wiring.records import lineage
 
         kept, me = self._house.lineages("console"), getpass.getuser()
         if kind == "undo":
@@ -168,7 +172,7 @@ class HouseCatalog(HouseKeeper):
     async def prices(self) -> str:
         """See `Catalog.prices`."""
         from alita_tui.llm.prices import table_of
-        from alita_tui.wiring import now
+        from alita_tui.wiring.house import now
 
         return f"prices: {await asyncio.to_thread(table_of, now().date())}"
 
@@ -254,7 +258,7 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import LiveTape
-    from alita_tui.wiring import close, live, open_file
+    from alita_tui.wiring.live import close, live, open_file
 
     # A session that was asked for is opened first: what is wrong with it is said without a screen.
     file = await asyncio.to_thread(open_file, house, session) if session is not None else None
@@ -298,7 +302,7 @@ async def _replay(house: House, session: str | None, at: int | None) -> tuple[in
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import Playback
     from alita_tui.replay.recording import Recording
-    from alita_tui.wiring import recording
+    from alita_tui.wiring.records import recording
 
     with console.Console(stderr=True).status("Opening the session …"):
         envelopes = await asyncio.to_thread(recording, house, session)

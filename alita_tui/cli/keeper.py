@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from alita_tui.spine.envelope import Envelope
     from alita_tui.store.labels import Label
     from alita_tui.view.compare import Comparison
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 
 class HouseKeeper:
@@ -39,7 +39,7 @@ class HouseKeeper:
         """See `SessionKeeper.player`."""
         from alita_tui.replay.playback import Playback
         from alita_tui.replay.recording import Recording
-        from alita_tui.wiring import recording
+        from alita_tui.wiring.records import recording
 
         made = await asyncio.to_thread(lambda: Recording.prepared(recording(self._house, session_id)))
         return Playback(made, position=len(made))
@@ -47,7 +47,7 @@ class HouseKeeper:
     async def compare(self, left: str, right: str) -> Comparison:
         """See `SessionKeeper.compare`."""
         from alita_tui.view.compare import compare
-        from alita_tui.wiring import recording
+        from alita_tui.wiring.records import recording
 
         house = self._house
         return await asyncio.to_thread(lambda: compare(recording(house, left), recording(house, right)))
@@ -98,7 +98,7 @@ class HouseKeeper:
 def _lines(house: House) -> tuple[SessionLine, ...]:
     from alita_tui.console.keeping import SessionLine
     from alita_tui.store.labels import Label
-    from alita_tui.wiring import now
+    from alita_tui.wiring.house import now
 
     labels = house.labels.all()
     return tuple(

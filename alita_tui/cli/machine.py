@@ -26,7 +26,8 @@ def doctor(
     """Check settings, model and sandbox; say what is wrong and what to do."""
     from alita_tui.sandbox.setup import repair
     from alita_tui.spine.errors import RequirementsError
-    from alita_tui.wiring import House
+    from alita_tui.wiring.checks import diagnose, warm_up
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj, strict=False)
     if fix:
@@ -45,7 +46,7 @@ def doctor(
 
         try:
             asyncio.run(repair(house.sandbox_settings(), tell))
-            asyncio.run(house.warm_up(tell))
+            asyncio.run(warm_up(house, tell))
         except RequirementsError as error:
             typer.echo(f"The demo's first tool will need the network: {neutralise(error.message)}", err=True)
         finally:
@@ -53,7 +54,7 @@ def doctor(
                 sys.stderr.write("\n")
         if quiet:
             return
-    checks = asyncio.run(house.diagnose())
+    checks = asyncio.run(diagnose(house))
     if json:
         json_document(checks)
     else:
@@ -86,7 +87,7 @@ def show(
     if context.invoked_subcommand is not None:
         return
     from alita_tui.config import catalogue
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     loaded = House.open(context.obj, strict=False).loaded
     keys = tuple(catalogue.fields())
@@ -108,7 +109,7 @@ def show(
 def set_one(context: typer.Context, key: str, value: str) -> None:
     """Write one setting to the settings file."""
     from alita_tui.config.write import set_value
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj, strict=False)
     set_value(house.paths, key, value)
@@ -119,7 +120,7 @@ def set_one(context: typer.Context, key: str, value: str) -> None:
 def unset_one(context: typer.Context, key: str) -> None:
     """Remove one setting from the settings file; its default holds again."""
     from alita_tui.config.write import unset_value
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj, strict=False)
     typer.echo("removed" if unset_value(house.paths, key) else "it was not set")
@@ -128,7 +129,7 @@ def unset_one(context: typer.Context, key: str) -> None:
 @config_app.command("path")
 def path(context: typer.Context) -> None:
     """Show the folders that alita uses."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     paths = House.open(context.obj, strict=False).paths
     table(

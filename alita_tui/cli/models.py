@@ -15,7 +15,7 @@ from alita_tui.spine.text import neutralise
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
     from alita_tui.llm.factory import ProbeResult
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 app = typer.Typer(help="Language models.", no_args_is_help=True, rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -31,7 +31,7 @@ def list_models(
     json: Json = False,
 ) -> None:
     """List the configured models by role, or what a provider's server offers."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     if provider:
@@ -76,7 +76,7 @@ def test_model(
 ) -> None:
     """Make one small real call and say what works, and how fast."""
     from alita_tui.config.models import known_models, read_entry
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     entries = configured(house)
@@ -132,7 +132,7 @@ def add(
     from alita_tui.config.models import known_models, read_entry
     from alita_tui.config.write import set_value
     from alita_tui.llm.presets import preset
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     wanted = next((one for one in ROLES if one == role), None)
     if role and wanted is None:
@@ -165,7 +165,7 @@ def default(
     from alita_tui.config.models import known_models, read_entry
     from alita_tui.config.write import set_value
     from alita_tui.llm.presets import preset
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj, strict=False)
     entry = read_entry(model, "the model", known_models(house.loaded.settings))

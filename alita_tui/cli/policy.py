@@ -10,7 +10,7 @@ from alita_tui.cli.output import json_document, table
 from alita_tui.spine.text import reveal
 
 if TYPE_CHECKING:
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 app = typer.Typer(
     help="Rules that may approve builds in your place. There are none until you write some.",
@@ -33,7 +33,7 @@ until = 2027-01-31
 @app.command("list")
 def list_rules(context: typer.Context, json: Json = False) -> None:
     """List the rules, whether they hold, and how often each was used."""
-    from alita_tui.wiring import House, now
+    from alita_tui.wiring.house import House, now
 
     house = House.open(context.obj)
     policy = house.policy
@@ -74,7 +74,7 @@ def explain(
     """Say for each rule whether it would approve a build, and if not, why not."""
     from alita_tui.view.policy import unmet
     from alita_tui.view.queries import build_of
-    from alita_tui.wiring import House, now
+    from alita_tui.wiring.house import House, now
 
     house = House.open(context.obj)
     parked, envelopes = house.desk.show(build)
@@ -102,7 +102,7 @@ def revoke(context: typer.Context, rule: str) -> None:
     import getpass
 
     from alita_tui.config.policy import revoke_rule
-    from alita_tui.wiring import House, now
+    from alita_tui.wiring.house import House, now
 
     house = House.open(context.obj)
     me = getpass.getuser()

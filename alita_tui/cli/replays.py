@@ -17,7 +17,7 @@ from alita_tui.spine.text import one_line
 if TYPE_CHECKING:
     from alita_tui.agent.rerun import Rerun
     from alita_tui.spine.envelope import Envelope
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 
 def replay(
@@ -48,7 +48,8 @@ def replay(
         open_replay(context.obj, session, at)
         return
     home: Path | None = context.obj
-    from alita_tui.wiring import House, recording
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import recording
 
     house = House.open(home, strict=False)
     envelopes = recording(house, session)
@@ -77,7 +78,7 @@ def _fold(envelopes: Sequence[Envelope], json: bool) -> bool:
 
 
 async def _rerun(house: House, envelopes: Sequence[Envelope], json: bool) -> bool:
-    from alita_tui.wiring import rerun
+    from alita_tui.wiring.records import rerun
 
     done: list[Rerun] = []
     async with aclosing(rerun(house, envelopes)) as results:

@@ -29,7 +29,7 @@ _MB = 1024 * 1024
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show engine, base image, what enforces each limit, containers and environments."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
 
@@ -67,7 +67,7 @@ def status(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def pool(context: typer.Context, json: Json = False) -> None:
     """Show the containers that wait or run, of every alita here, and how many are kept."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     chosen = house.loaded.settings.sandbox
@@ -112,7 +112,7 @@ def pool(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def reap(context: typer.Context, json: Json = False) -> None:
     """Remove what dead sessions left, and environments past their room."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
 
@@ -133,7 +133,7 @@ def reap(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def rebuild(context: typer.Context, json: Json = False) -> None:
     """Make the base image anew; the old one serves until the new one is there."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     last = ""
@@ -182,7 +182,7 @@ def run(
 ) -> None:
     """Run each file in a fresh container with nothing granted."""
     from alita_tui.sandbox.policy import PROFILES
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     if profile and profile not in PROFILES:
         raise UsageError(
@@ -242,7 +242,7 @@ async def _one(
     from alita_tui.sandbox.imports import is_tool
     from alita_tui.spine.ports import Job
     from alita_tui.toolsmith.contract import ContractError, header_requirements
-    from alita_tui.wiring import new_id
+    from alita_tui.wiring.house import new_id
 
     def nothing(*_: object) -> None:
         return

@@ -26,7 +26,7 @@ def list_sessions(
     from msgspec import to_builtins
 
     from alita_tui.store.labels import Label
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     labels = house.labels.all()
@@ -61,7 +61,8 @@ def list_sessions(
 @app.command()
 def show(context: typer.Context, session: Which = None, json: Json = False) -> None:
     """Print a session's trace, or its events as JSON lines."""
-    from alita_tui.wiring import House, recording
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import recording
 
     for envelope in recording(House.open(context.obj), session):
         (json_line if json else plain)(envelope)
@@ -76,7 +77,8 @@ def verify(
 ) -> None:
     """Check a session's laws and file, its tools' digests and the audit log. Exit code 1 when one is broken."""
     from alita_tui.cli.verifying import verified
-    from alita_tui.wiring import House, path_of
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import path_of
 
     house = House.open(context.obj, strict=False)
     paths = [Path(one.path) for one in house.sessions.list()] if everything else [path_of(house, session)]
@@ -107,7 +109,7 @@ def fork(
     json: Json = False,
 ) -> None:
     """Begin a session that shares another one's events up to SEQ and goes its own way from there."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     made = House.open(context.obj).sessions.fork(session, at)
     if json:
@@ -129,7 +131,8 @@ def export(
     """Hand a session on: secrets are taken out, and the file says so."""
     from alita_tui.replay.export import ENDINGS
     from alita_tui.replay.export import export as written
-    from alita_tui.wiring import House, recording
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import recording
 
     house = House.open(context.obj, strict=False)
     envelopes = recording(house, session)
@@ -157,7 +160,7 @@ def import_session(
     """Put a session on the shelf that was exported as JSON lines."""
     from alita_tui.replay.export_jsonl import read_jsonl
     from alita_tui.spine.laws import check
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj, strict=False)
     made = house.sessions.new_id()

@@ -20,7 +20,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Search the text of all sessions. Exit code 1 when nothing is found."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     house.paths.prepare()
@@ -44,7 +44,7 @@ def rename(
     json: Json = False,
 ) -> None:
     """Give a session another title."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     label = house.labels.rename(house.sessions.find(session).stem, title)
@@ -63,7 +63,7 @@ def tag(
     json: Json = False,
 ) -> None:
     """Add tags to a session, or take them away: `alita sessions tag ID -- work -old`."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     label = house.labels.tag(
@@ -84,7 +84,7 @@ def archive(
     json: Json = False,
 ) -> None:
     """Take a session out of the list; `list --all` and the search still have it."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     label = house.labels.archive(house.sessions.find(session).stem, not undo)
@@ -96,7 +96,7 @@ def archive(
 
 def delete(context: typer.Context, session: One, json: Json = False) -> None:
     """Delete a session. For 30 days `restore` brings it back."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     gone = House.open(context.obj).sessions.delete(session)
     if json:
@@ -112,7 +112,7 @@ def restore(
 ) -> None:
     """Bring a deleted session back."""
     from alita_tui.spine.errors import UsageError
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     sessions = House.open(context.obj).sessions
     wanted = session or next(iter(sessions.trash.ids()), None)
@@ -134,7 +134,8 @@ def compare(
     """Put two sessions side by side: steps, tools, cost, answer."""
     from alita_tui.view.compare import Side
     from alita_tui.view.compare import compare as put
-    from alita_tui.wiring import House, recording
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import recording
 
     house = House.open(context.obj)
     found = put(recording(house, left), recording(house, right))

@@ -15,7 +15,7 @@ from alita_tui.spine.text import reveal
 if TYPE_CHECKING:
     from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.values import ToolDraft
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 app = typer.Typer(help="Tools that come with alita; each waits for your approval.", rich_markup_mode=None)
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -39,7 +39,7 @@ def starters(context: typer.Context, json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from alita_tui.spine.grants import phrases
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     rows = []
@@ -70,7 +70,7 @@ def show(
     """Show a starter whole: what it may use, its code, its tests, its digest."""
     import msgspec
 
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     draft = House.open(context.obj).starters.draft(name, host or (), secret or ())
     if json:
@@ -97,7 +97,8 @@ def approve(
     secret: Secrets = None,
 ) -> None:
     """Approve exactly the bytes and grants with this digest; its tests run in the sandbox first."""
-    from alita_tui.wiring import House, approve_starter, prove
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.tools import approve_starter, prove
 
     house = House.open(context.obj)
     draft = house.starters.draft(name, host or (), secret or ())

@@ -48,7 +48,7 @@ def resume(
     model: ModelOption = None,
 ) -> None:
     """Go on with a session where it stood."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj, {"model": model})
     if session is None:
@@ -69,7 +69,7 @@ def demo(
         from alita_tui.cli.console import open_console
 
         return open_console(context.obj, None, "demo:recorded")
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     flags: dict[str, object] = {"model": "demo:recorded"}
     house = House.open(context.obj, flags)
@@ -79,7 +79,8 @@ def demo(
 def _models(house: object, session: str, model: str | None) -> dict[str, object]:
     """A demo session goes on with the demo's recording unless another model is named."""
     from alita_tui.spine.events import SessionOpened
-    from alita_tui.wiring import House, recording
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import recording
 
     assert isinstance(house, House)
     first = next(iter(recording(house, session)), None)
@@ -112,7 +113,8 @@ async def _headless(
     from alita_tui.cli.output import json_line, plain
     from alita_tui.spine.commands import Interrupt, SubmitTask
     from alita_tui.spine.events import TaskFinished
-    from alita_tui.wiring import House, live
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.live import live
 
     house = House.open(context.obj, flags)
     opened = await live(house, session, parks=True)

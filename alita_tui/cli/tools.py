@@ -29,7 +29,7 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 @app.command("list")
 def list_tools(context: typer.Context, json: Json = False) -> None:
     """List the tools."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     cards = House.open(context.obj).shelf.cards()
     if json:
@@ -47,7 +47,7 @@ def list_tools(context: typer.Context, json: Json = False) -> None:
 def show(context: typer.Context, name: str, json: Json = False) -> None:
     """Show a tool whole."""
     from alita_tui.spine.grants import phrases
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     record = House.open(context.obj).shelf.get(name)
     if json:
@@ -63,7 +63,8 @@ def show(context: typer.Context, name: str, json: Json = False) -> None:
 @app.command()
 def history(context: typer.Context, name: str, json: Json = False) -> None:
     """Show every version of a tool, what became of it, and what was done with it."""
-    from alita_tui.wiring import House, lineage
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import lineage
 
     found = lineage(House.open(context.obj), name)
     if json:
@@ -138,7 +139,7 @@ def undo(context: typer.Context, name: str) -> None:
     """Take back what was last done with a tool."""
     import getpass
 
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     _tell(House.open(context.obj).lineages("cli").undo(name, by=getpass.getuser()))
 
@@ -146,7 +147,7 @@ def undo(context: typer.Context, name: str) -> None:
 def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:
     import getpass
 
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     lineages = House.open(context.obj).lineages("cli")
     _tell(lineages.move(name, kind, version, by=getpass.getuser(), reason=reason))
@@ -163,7 +164,7 @@ def _tell(found: Lineage) -> None:
 @app.command()
 def bans(context: typer.Context, json: Json = False) -> None:
     """List what you never want to be asked about again."""
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     found = House.open(context.obj).shelf.bans.all()
     if json:
@@ -180,7 +181,7 @@ def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its i
     """Take a ban back."""
     import getpass
 
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     known = [one for one in house.shelf.bans.all() if one.ban_id == ban]
@@ -207,7 +208,8 @@ def run(
     """Run an approved tool in the sandbox."""
     import msgspec
 
-    from alita_tui.wiring import House, run_tool
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.tools import run_tool
 
     text = sys.stdin.read() if input_json == "-" else input_json
     try:

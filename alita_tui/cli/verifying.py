@@ -13,7 +13,7 @@ from alita_tui.spine.values import Value
 if TYPE_CHECKING:
     from alita_tui.registry.shelf import Shelf
     from alita_tui.spine.envelope import Envelope
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 
 class Verified(Value, frozen=True, omit_defaults=False):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from alita_tui.console.setup import SetupChoice, SetupResult, Surroundings
     from alita_tui.llm.factory import ModelSpec, ProbeResult
     from alita_tui.llm.presets import Preset
-    from alita_tui.wiring import House
+    from alita_tui.wiring.house import House
 
 
 async def run_wizard(house: House, options: ConsoleOptions) -> SetupResult | None:

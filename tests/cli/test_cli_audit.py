@@ -18,7 +18,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.queries import build_of
 from alita_tui.view.seen import evidence
-from alita_tui.wiring import House
+from alita_tui.wiring.house import House
 
 SESSION = "20261120-093000-aaaa"
 TOOL = streams.DRAFT.name

@@ -17,7 +17,7 @@ from alita_tui.cli.app import app
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import UsageError
 from alita_tui.store.sessions import SessionFile
-from alita_tui.wiring import House
+from alita_tui.wiring.house import House
 
 SESSION = "20261120-093000-aaaa"
 WITH_HOST = {"network": ["api.ecb.example:443"]}

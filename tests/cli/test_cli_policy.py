@@ -18,7 +18,8 @@ from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.values import GateResult
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.model import GATES
-from alita_tui.wiring import House, ruling
+from alita_tui.wiring.house import House
+from alita_tui.wiring.live import ruling
 
 SESSION = "20261120-093000-aaaa"
 PURE = msgspec.structs.replace(

@@ -18,7 +18,7 @@ from alita_tui.console.setup import SetupChoice
 from alita_tui.llm.presets import Preset, preset
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.values import Usage
-from alita_tui.wiring import House
+from alita_tui.wiring.house import House
 
 PING = ScriptReply(
     requests=(ScriptRequest(name="ping", arguments={"word": "pong"}),),

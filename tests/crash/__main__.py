@@ -25,8 +25,8 @@ from crash.knife import Knife
 from crash.scene import SCENES
 from crash.trial import judge, the_session
 
-from alita_tui import wiring
 from alita_tui.spine.errors import StoreError
+from alita_tui.wiring import live as wiring
 
 Trial = Callable[[int, Path, str], tuple[int, list[str]]]
 

@@ -20,7 +20,8 @@ from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Candidate, Job, Message, ModelRequest, Reply
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
-from alita_tui.wiring import House, Live, live
+from alita_tui.wiring.house import House
+from alita_tui.wiring.live import Live, live
 
 TASKS = ("double 4", "double 5")
 CODE = '"""Double a number."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'

@@ -26,7 +26,9 @@ from alita_tui.spine.laws import check
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
-from alita_tui.wiring import House, close, live, recording
+from alita_tui.wiring.house import House
+from alita_tui.wiring.live import close, live
+from alita_tui.wiring.records import recording
 
 pytestmark = pytest.mark.podman
 

@@ -12,7 +12,7 @@ from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.events import SessionClosed
 from alita_tui.view import fold
 from alita_tui.view.fingerprint import fingerprint
-from alita_tui.wiring import live
+from alita_tui.wiring.live import live
 
 
 @pytest.mark.parametrize("leaves", ["at the end", "early", "before it began"])

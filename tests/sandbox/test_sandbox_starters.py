@@ -22,7 +22,7 @@ from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Ban
-from alita_tui.wiring import House
+from alita_tui.wiring.house import House
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 STARTERS = Starters(shipped("starters"))

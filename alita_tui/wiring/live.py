@@ -1,0 +1,372 @@
+"""A session with its engine: where the rooms are joined for the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from alita_tui import __version__
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus, Subscription
+from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError
+from alita_tui.spine.inventory import Inventory
+from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
+from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.values import MemoryItem, SandboxStatus
+from alita_tui.wiring.house import House, new_id, now
+from alita_tui.wiring.records import past_calls
+
+if TYPE_CHECKING:
+    from alita_tui.agent.budget import Budget
+    from alita_tui.agent.calling import ModelCalls
+    from alita_tui.agent.orchestrator import Orchestrator
+    from alita_tui.agent.questions import Questions
+    from alita_tui.config.settings import BudgetSettings
+    from alita_tui.llm.roster import Roster
+    from alita_tui.store.sessions import SessionFile
+    from alita_tui.toolsmith.gate import Decision
+    from alita_tui.toolsmith.gates.case import Gate
+    from alita_tui.view.model import SessionView
+
+RETRY_SECONDS = 1.0
+"""After which saving is tried again where it failed."""
+
+
+class LiveSource:
+    """What the session holds already, then what happens. Meets `EventSource`."""
+
+    def __init__(self, history: tuple[Envelope, ...], news: Subscription) -> None:
+        self._history = history
+        self._news = news
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        for envelope in self._history:
+            yield envelope
+        async for envelope in self._news:
+            yield envelope
+
+
+class Live:
+    """One open session: its file, its engine, its stream. Meets `CommandSink`."""
+
+    def __init__(
+        self, house: House, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
+    ) -> None:
+        from alita_tui.agent.orchestrator import Orchestrator, Policy
+        from alita_tui.agent.questions import Questions
+        from alita_tui.agent.working import WorkingContext
+        from alita_tui.registry.lent import LendingShelf
+        from alita_tui.toolsmith.gate import Gate
+        from alita_tui.toolsmith.proving import Prover
+        from alita_tui.toolsmith.smith import Smith
+
+        self._house = house
+        self._file = file
+        self._models = models
+        self.session_id = file.session_id
+        history = file.envelopes()
+        retry = None if parks else RETRY_SECONDS  # where nobody looks on, waiting helps nobody
+        self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
+        self.source = LiveSource(history, self.bus.subscribe())
+        self._checked: SandboxStatus | None = None
+        self._served = asyncio.Event()
+        self._warming: asyncio.Task[None] | None = None
+        self.seen: Callable[[], SessionView] | None = None
+        """Gives a view of this session from whoever folds it anyway; closing folds only what came after."""
+        self._web = house.web(self.bus.redacted)
+        self._loop = asyncio.get_running_loop()
+        budget = house.loaded.settings.budget
+        questions = Questions(self.bus, parks=parks)
+        asker = _asker(house, self.bus, models, questions)
+        broker = house.broker(self._brokered, asker)
+        self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
+        shelf = LendingShelf(house.shelf)
+        gate = Gate(
+            self.bus,
+            house.desk,
+            me=getpass.getuser(),
+            parks=parks,
+            settled=self._settled,
+            rule=self._ruled,
+        )
+        before, after = gates(house, self._sandbox, asker, self._web, shelf)
+        prover = Prover(
+            self.bus,
+            self._sandbox,
+            before=before,
+            after=after,
+            limits=house.limits,
+            progress=self._progress,
+        )
+        smith = Smith(
+            self.bus,
+            asker,
+            prover,
+            shelf,
+            gate,
+            max_repairs=budget.max_repairs,
+            model_name=models.name,
+            new_id=new_id,
+        )
+        self.engine: Orchestrator = Orchestrator(
+            self.bus,
+            asker,
+            smith,
+            gate,
+            shelf,
+            self._sandbox,
+            house.memory,
+            self._web,
+            questions,
+            WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
+            policy=Policy(
+                max_steps=budget.max_steps, reply_tokens=budget.reply_tokens, run_limits=house.limits
+            ),
+            learn=self._learn,
+            new_id=new_id,
+            progress=self._progress,
+        )
+
+    def send(self, command: Command) -> None:
+        """See `CommandSink.send`."""
+        if isinstance(command, CloseSession):
+            self.bus.leave()
+        self.engine.send(command)
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Open or take up the session, serve it, let it go in good order."""
+        await self._open()
+        try:
+            await self.engine.run(until_idle=until_idle)
+        finally:
+            await self._close()
+
+    async def _open(self) -> None:
+        if self.bus.history:
+            restored = self._file.restored
+            await asyncio.to_thread(self._settle_again)
+            strange = sum(
+                isinstance(one.event, e.UnknownEvent) and one.event.raw != "" for one in self.bus.history
+            )
+            unread = f"{strange} of them cannot be read by this version" if strange else ""
+            note = "; ".join(filter(None, (unread, restored.note)))
+            await self.bus.emit(e.SessionResumed(restored=restored.events, note=note))
+        else:
+            opened = e.SessionOpened(
+                model=self._models.name, recorded=self._models.recorded, version=__version__
+            )
+            await self.bus.emit(opened)
+        for problem in self._models.problems:
+            await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
+        await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
+        await self._check_sandbox(await self._sandbox.status())
+        self._served.set()
+
+    # --- upkeep: what a person looks at and does around the session --------------------------
+
+    async def look(self) -> Inventory:
+        """See the console's `Upkeep.look`. Raises SandboxUnavailable."""
+        await self._served.wait()
+        status = await self._sandbox.status()
+        await self._check_sandbox(status)
+        return await self._sandbox.inventory() if status.available else Inventory(at=now().timestamp())
+
+    async def reap(self) -> tuple[int, int]:
+        """See the console's `Upkeep.reap`. Raises SandboxUnavailable."""
+        await self._served.wait()
+        return await self._sandbox.reap()
+
+    async def rebuild(self) -> None:
+        """See the console's `Upkeep.rebuild`. Raises SandboxUnavailable."""
+        await self._served.wait()
+        await self._check_sandbox(await self._sandbox.rebuild(self._progress))
+
+    async def _check_sandbox(self, status: SandboxStatus) -> None:
+        """Tell the stream when the sandbox is not what it was, and start containers ahead."""
+        if status == self._checked:
+            return
+        self._checked = status
+        await self.bus.emit(e.SandboxChecked(status=status))
+        if status.available:
+            await self._cool_down()
+            self._warming = asyncio.create_task(self._warm_up())
+
+    async def _cool_down(self) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait((self._warming,))
+
+    async def _warm_up(self) -> None:
+        """Start containers ahead; what stands in the way the first run will say."""
+        with suppress(SandboxUnavailable):
+            await self._sandbox.warm_up(self._house.limits, lambda *_: None)
+
+    async def _close(self) -> None:
+        """Let everything go, each part even where another fails."""
+        self.bus.leave()
+        async with AsyncExitStack() as parts:
+            parts.push_async_callback(asyncio.to_thread, self._file.close)
+            parts.push_async_callback(self._models.aclose)
+            parts.push_async_callback(self._web.close)
+            parts.push_async_callback(self._sandbox.close)
+            parts.push_async_callback(self._cool_down)
+            parts.callback(self.bus.close)
+            seen = self.seen() if self.seen is not None else None
+            await self.bus.emit(e.SessionClosed(state=await asyncio.to_thread(self._state, seen)))
+
+    def _state(self, seen: SessionView | None) -> str:
+        from alita_tui.view.fingerprint import fingerprint
+        from alita_tui.view.fold import fold_all
+
+        news = bisect_right(self.bus.history, seen.seq, key=lambda one: one.seq or 0) if seen else 0
+        return fingerprint(fold_all(islice(self.bus.history, news, None), seen))
+
+    def _progress(self, work: str, done: float, total: float, detail: str) -> None:
+        hint = e.Progressed(work=work, done=done, total=total, detail=detail)
+        self._loop.call_soon_threadsafe(self.bus.hint, hint)
+
+    async def _brokered(self, answered: e.BrokerAnswered) -> None:
+        await self.bus.emit(answered, span=answered.call_id)
+
+    def _settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
+        """A verdict is on record in the session: enter it in the audit, clear the desk."""
+        from alita_tui.view.queries import build_of
+        from alita_tui.view.seen import evidence
+
+        ours = [one for one in self.bus.history if getattr(one.event, "build_id", "") == request.build_id]
+        verdicts = (one.event for one in reversed(ours) if isinstance(one.event, e.ApprovalResolved))
+        verdict = next(one for one in verdicts if one.approval_id == request.approval_id)
+        made = build_of(ours, request.build_id)
+        self._house.audit.enter(self.session_id, request, verdict, evidence(made) if made else ())
+        with suppress(StoreError):  # what is left of it goes when the session is taken up
+            self._house.desk.taken(request.approval_id)
+
+    def _ruled(self, request: e.ApprovalRequested) -> Decision | None:
+        """The verdict of a rule of the person's; none, and a notice, where their policy cannot be read."""
+        try:
+            return ruling(self._house, self.bus.history, request)
+        except ConfigError as error:
+            notice = e.NoticeRaised(
+                level="warning", text=f"No rule is asked. {error.message}", hint=error.hint
+            )
+            asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
+            return None
+
+    def _settle_again(self) -> None:
+        """What a crash kept from following a verdict."""
+        for approval_id in self._house.audit.catch_up(self.session_id, self.bus.history):
+            self._house.desk.taken(approval_id)
+
+    def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
+        from alita_tui.memory.recall import episode, recipe
+
+        history = tuple(self.bus.history)
+        return (*episode(history, task_id), *recipe(history, task_id))
+
+
+def _caps(chosen: BudgetSettings) -> Budget:
+    from alita_tui.agent.budget import Budget, Cap
+
+    return Budget(
+        task=Cap(usd=chosen.task_usd or None, tokens=chosen.task_tokens or None),
+        session=Cap(usd=chosen.session_usd or None, tokens=chosen.session_tokens or None),
+        day=Cap(usd=chosen.day_usd or None, tokens=chosen.day_tokens or None),
+    )
+
+
+def _asker(house: House, bus: Bus, models: Roster, questions: Questions) -> ModelCalls:
+    """Model calls that are told on this bus and paid from the budget of its session."""
+    from alita_tui.agent.calling import ModelCalls
+    from alita_tui.agent.purse import Purse
+
+    book = None if models.recorded else house.spend_book(bus.session_id)
+    purse = Purse(bus, _caps(house.loaded.settings.budget), questions, new_id, book=book)
+    replies = None if models.recorded else house.replies(bus.redacted)
+    return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=house.cached_roles)
+
+
+def gates(
+    house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf
+) -> tuple[tuple[Gate, ...], tuple[Gate, ...]]:
+    """What drafts are put through before anything of them runs, and after their own tests."""
+    from alita_tui.toolsmith.gates.case import Workbench
+    from alita_tui.toolsmith.gates.declared import Declared
+    from alita_tui.toolsmith.gates.examples import Examples
+    from alita_tui.toolsmith.gates.hidden import Hidden
+    from alita_tui.toolsmith.gates.literals import Literals
+    from alita_tui.toolsmith.gates.mutation import Mutation
+    from alita_tui.toolsmith.gates.neighbours import Neighbours
+    from alita_tui.toolsmith.gates.packages import Requirements
+    from alita_tui.toolsmith.gates.replay import Replayed
+
+    bench = Workbench(sandbox, house.limits)
+    return (Requirements(index, now),), (
+        Examples(bench),
+        Declared(bench),
+        Literals(),
+        Mutation(bench),
+        Hidden(bench, asker),
+        Neighbours(bench, shelf),
+        Replayed(bench, partial(past_calls, house)),
+    )
+
+
+def ruling(house: House, envelopes: Iterable[Envelope], request: e.ApprovalRequested) -> Decision | None:
+    """What the first rule that covers a build decides on it. Raises ConfigError, StoreError."""
+    from alita_tui.toolsmith.gate import Decision
+    from alita_tui.view.policy import unmet
+    from alita_tui.view.queries import build_of
+
+    rules = house.policy.rules
+    made = build_of(envelopes, request.build_id) if rules else None
+    attempt = made.presented if made else None
+    if made is None or attempt is None:
+        return None
+    known, today = house.known_packages(), now().astimezone().date()
+    for rule in rules:
+        if not unmet(rule, made, attempt, known, today):
+            verdict = ResolveApproval(
+                approval_id=request.approval_id,
+                digest=attempt.build_digest,
+                verdict="approved",
+                reason=f"{rule.reach} (rule sha256 {rule.digest[:12]})",
+                lasting=rule.lasting,
+                via="policy",
+            )
+            return Decision(command=verdict, by=f"rule {rule.name}")
+    return None
+
+
+def open_file(house: House, which: str | None) -> SessionFile:
+    """A session's file, opened for going on, or a new one. Raises UsageError, StoreLocked, StoreError."""
+    from alita_tui.store.sessions import SessionFile
+
+    if which is None:
+        session_id = house.sessions.new_id()
+        return SessionFile.create(house.sessions.path(session_id), session_id)
+    return SessionFile.open(house.sessions.find(which))
+
+
+async def live(house: House, which: str | SessionFile | None = None, *, parks: bool) -> Live:
+    """A session with its engine, not yet running. Raises what `open_file` and `House.models` raise."""
+    models = await asyncio.to_thread(house.models)
+    redactor = await asyncio.to_thread(house.redactor)
+    if which is None or isinstance(which, str):
+        file = await asyncio.to_thread(open_file, house, which)
+    else:
+        file = which
+    return Live(house, file, models, redactor, parks=parks)
+
+
+async def close(session: Live, running: asyncio.Task[None]) -> None:
+    """Ask a running session to end and wait until it has."""
+    session.send(CloseSession())
+    await running

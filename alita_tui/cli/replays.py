@@ -70,9 +70,11 @@ def _fold(envelopes: Sequence[Envelope], json: bool) -> bool:
     if not found.closings:
         typer.echo(f"{found.events} events; no state was recorded to hold it against.", err=True)
     for closing in found.closings:
-        said = (
-            "as recorded" if closing.same else f"recorded as {closing.recorded}, folded as {closing.folded}"
-        )
+        said = f"recorded as {closing.recorded}, folded as {closing.folded}"
+        if closing.foreign:
+            said = f"recorded by alita {closing.version}, which may say the same in other words: not compared"
+        elif closing.same:
+            said = "as recorded"
         typer.echo(f"closed at event {closing.seq}: {said}", err=True)
     return found.same
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from alita_tui import __version__
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.values import Value
@@ -18,11 +19,18 @@ class Closing(Value, frozen=True):
     seq: int
     recorded: str
     folded: str
+    version: str = ""
+    """The alita that recorded it."""
+
+    @property
+    def foreign(self) -> bool:
+        """True when another version recorded it, so that the two cannot be held against each other."""
+        return self.version not in ("", __version__)
 
     @property
     def same(self) -> bool:
-        """True when both are one."""
-        return self.recorded == self.folded
+        """True when both are one, or cannot be compared."""
+        return self.foreign or self.recorded == self.folded
 
 
 class Folded(Value, frozen=True):
@@ -51,7 +59,14 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
         count += one.durable
         closed = isinstance(one.event, e.SessionClosed)
         if isinstance(one.event, e.SessionClosed) and one.event.state:
-            closings.append(Closing(seq=one.seq or 0, recorded=one.event.state, folded=fingerprint(before)))
+            closings.append(
+                Closing(
+                    seq=one.seq or 0,
+                    recorded=one.event.state,
+                    folded=fingerprint(before),
+                    version=one.event.version,
+                )
+            )
     return Folded(
         session_id=view.session_id,
         events=count,

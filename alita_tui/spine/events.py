@@ -96,6 +96,8 @@ class SessionClosed(Fact, frozen=True):
 
     state: str = ""
     """Fingerprint of the view just before; a replay of the same events comes to the same."""
+    version: str = ""
+    """The alita that folded it: another one may say the same in other words."""
 
 
 # --- task and control ---------------------------------------------------------------------

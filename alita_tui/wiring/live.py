@@ -220,7 +220,8 @@ class Live:
             parts.push_async_callback(self._cool_down)
             parts.callback(self.bus.close)
             seen = self.seen() if self.seen is not None else None
-            await self.bus.emit(e.SessionClosed(state=await asyncio.to_thread(self._state, seen)))
+            state = await asyncio.to_thread(self._state, seen)
+            await self.bus.emit(e.SessionClosed(state=state, version=__version__))
 
     def _state(self, seen: SessionView | None) -> str:
         from alita_tui.view.fingerprint import fingerprint

@@ -80,6 +80,13 @@ def test_a_session_that_was_resumed_is_held_against_each_close() -> None:
     assert not wrong.same and [closing.same for closing in wrong.closings] == [True, False]
 
 
+def test_what_another_version_recorded_is_not_held_against_it() -> None:
+    *before, last = closed(walkthrough())
+    other = replace(last, event=e.SessionClosed(state="00", version="0.0.1"))
+    found = play_through([*before, other])
+    assert found.same and found.closings[0].foreign
+
+
 def test_what_is_still_growing_takes_no_part() -> None:
     view = fold_all(walkthrough()[:20])
     hint = e.ModelDelta(call_id="c", role="orchestrator", channel="text", text="half a wo")

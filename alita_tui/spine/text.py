@@ -60,7 +60,7 @@ def one_line(text: str, limit: int = 200) -> SafeText:
         len(text) <= limit
         and "  " not in text
         and text.isprintable()
-        and _plain(text)
+        and (text.isascii() or not _LETTERS.search(text))
         and text == text.strip()
     ):
         return SafeText(text)

@@ -34,6 +34,8 @@ from alita_tui.view.providers import changed, replied
 from alita_tui.view.trace import rows_for
 
 _LIVE_LIMIT = 16_384
+_STILL = Live()
+"""Nothing is growing."""
 _RUNS_KEPT = 40
 
 
@@ -92,6 +94,8 @@ def _grow(live: Live, event: e.ModelDelta | e.OutputChunk | e.Progressed | e.Sav
 
 def _settle(live: Live, event: e.SessionEvent) -> Live:
     """Drop what a durable event supersedes."""
+    if live == _STILL:  # as everywhere in a recording
+        return live
     if live.unsaved:
         live = replace(live, unsaved=SafeText(""))  # it has just been recorded
     match event:

@@ -160,11 +160,8 @@ def _add(shares: tuple[Share, ...], name: str, usd: float, tokens: int) -> tuple
     if not name:  # events of an earlier version do not say
         return shares
     known = one_line(name)
-    if all(share.name != known for share in shares):
-        shares = (*shares, Share(known))
-    return tuple(
-        replace(share, calls=share.calls + 1, usd=share.usd + usd, tokens=share.tokens + tokens)
-        if share.name == known
-        else share
-        for share in shares
-    )
+    for place, share in enumerate(shares):
+        if share.name == known:
+            more = replace(share, calls=share.calls + 1, usd=share.usd + usd, tokens=share.tokens + tokens)
+            return (*shares[:place], more, *shares[place + 1 :])
+    return (*shares, Share(known, calls=1, usd=usd, tokens=tokens))

@@ -13,6 +13,8 @@ from goldens import FOLDER, waiting
 from servers.openai_server import OpenAIServer
 from test_cli_run_models import SCRIPT, settle
 
+from alita_tui import __version__
+
 
 @pytest.fixture
 def servers() -> Iterator[tuple[OpenAIServer, OpenAIServer]]:
@@ -45,7 +47,9 @@ def test_the_state_at_the_close_comes_out_again(
     changed = alita(home, "replay", "--headless")
     assert changed.returncode == 1
     assert changed.stdout.strip() != closing["recorded"]
-    assert "recorded as" in changed.stderr
+    assert "recorded as" in changed.stderr and "begun with" not in changed.stderr
+    path.write_text(path.read_text().replace(f'"version":"{__version__}"', '"version":"0.0.1"'))
+    assert "begun with alita 0.0.1" in alita(home, "replay", "--headless").stderr
 
 
 @pytest.mark.podman

@@ -1,4 +1,4 @@
-"""`python -m tests.crash [--every N]`: kill a session at each place, go on from there, judge; then kill it twice.
+"""`python -m tests.crash [--every N]`: kill a session at each place, kill it again on the way, judge where it ends.
 
 With `--full` the disk is full there for a while instead. Each trial is a process forked from this one, which
 has everything imported; two run side by side.
@@ -89,8 +89,9 @@ def tried(place: int, root: Path, scene: str) -> tuple[int, list[str]]:
     """How often the session was killed, there and then while it was taken up, and what was wrong afterwards."""
     folder = Path(tempfile.mkdtemp(dir=root, prefix=f"{scene}-{place}-"))
     killed = int(cut_at(place, folder, scene))
-    if place % 3 == 0:
-        killed += cut_at(random.Random(place).randrange(1, 200), folder, scene)
+    chance = random.Random(place)
+    for _ in range(2 if place % 3 == 0 else 1):
+        killed += cut_at(chance.randrange(1, 200), folder, scene)
     return killed, judged(folder, scene)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 from textual.message import Message
@@ -14,8 +15,8 @@ from alita_tui.view.model import SessionView
 
 RATE = 30
 """Most repaints in a second."""
-_SHARE = 64
-"""Envelopes folded before other work on the event loop gets its turn."""
+_SHARE = 0.03
+"""Seconds of folding before other work on the event loop gets its turn; far less and painting takes most of them."""
 
 
 class Advanced(Message):
@@ -30,22 +31,28 @@ class Stage:
     """Folds a source and tells of the newest view, at most `RATE` times a second."""
 
     def __init__(
-        self, source: EventSource, tell: Callable[[SessionView], object], *, tape: Tape | None = None
+        self,
+        source: EventSource,
+        tell: Callable[[SessionView], object],
+        *,
+        tape: Tape | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """With a `tape`, what is read is kept for going back to."""
+        """With a `tape`, what is read is kept for going back to. `clock`: seconds."""
         self.view = SessionView()
         self._tape = tape
         self.told = 0
         """How often the view was told."""
         self._source = source
         self._tell = tell
+        self._clock = clock
         self._last = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Read the source to its end; the last view is always told. Raises what the source raises."""
         try:
-            count = 0
+            begun = self._clock()
             async for envelope in self._source:
                 view = fold(self.view, envelope)
                 if self._tape is not None and envelope.durable:
@@ -53,9 +60,9 @@ class Stage:
                 if view is not self.view:
                     self.view = view
                     self._touch()
-                count += 1
-                if count % _SHARE == 0:
+                if self._clock() - begun > _SHARE:
                     await asyncio.sleep(0)
+                    begun = self._clock()
         finally:
             if self._timer is not None:
                 self._timer.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 import streams
@@ -47,6 +48,24 @@ async def test_a_burst_is_told_a_few_times_and_whole() -> None:
     assert len(told) <= 3 < len(envelopes)
     assert told[-1] == fold_all(envelopes)
     assert told[-1].live == fold_all(envelopes).live
+
+
+async def test_other_work_gets_its_turn_while_a_long_past_is_read() -> None:
+    envelopes = [one for one in streams.walkthrough() if one.durable]
+    now, turns = itertools.count(), 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    working = asyncio.create_task(other())
+    stage = Stage(Tape(envelopes), id, clock=lambda: next(now) / 100)
+    await stage.run()
+    working.cancel()
+    assert len(envelopes) // 6 < turns < len(envelopes) // 2
+    assert stage.view == fold_all(envelopes)
 
 
 async def test_no_two_tellings_are_closer_than_the_rate() -> None:

@@ -29,6 +29,7 @@ _MB = 1024 * 1024
 @app.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show engine, base image, what enforces each limit, containers and environments."""
+    from alita_tui.sandbox.fleet import together
     from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
@@ -36,16 +37,21 @@ def status(context: typer.Context, json: Json = False) -> None:
     async def go() -> None:
         sandbox = house.sandbox("cli")
         try:
-            found = await sandbox.status()
+            each = await sandbox.statuses()
+            found = together(each.values())
             containers, environments = await sandbox.overview() if found.available else ((), ())
         finally:
             await sandbox.close()
         if json:
-            json_document({"status": found, "containers": containers, "environments": environments})
+            json_document(
+                {"status": found, "engines": each, "containers": containers, "environments": environments}
+            )
         else:
             typer.echo(found.engine if found.available else neutralise(f"{found.problem} {found.hint}"))
             if found.available:
                 typer.echo(f"{found.image}, {found.image_origin}, {found.image_digest[:19]}\n")
+                if found.problem:
+                    typer.echo(neutralise(f"{found.problem}\n"))
             table(
                 ("RESOURCE", "STRONG", "MEASURED", "ENFORCED BY"),
                 (
@@ -75,7 +81,7 @@ def pool(context: typer.Context, json: Json = False) -> None:
     async def go() -> None:
         sandbox = house.sandbox("cli")
         try:
-            containers, _ = await sandbox.overview()
+            found = await sandbox.inventory()
         finally:
             await sandbox.close()
         sizes = {
@@ -84,7 +90,7 @@ def pool(context: typer.Context, json: Json = False) -> None:
             "environments": chosen.pool_environments,
         }
         if json:
-            json_document({"kept": sizes, "containers": containers})
+            json_document({"kept": sizes, "containers": found.containers, "silent": found.silent})
         else:
             typer.echo(
                 "kept for each environment: {hot} hot, {warm} warm; {environments} environments\n".format(
@@ -102,9 +108,11 @@ def pool(context: typer.Context, json: Json = False) -> None:
                         c.state + (", orphan" if c.orphan else ""),
                         c.since,
                     )
-                    for c in containers
+                    for c in found.containers
                 ),
             )
+            for engine in found.silent:
+                typer.echo(f"{one_line(engine)} does not answer", err=True)
 
     asyncio.run(go())
 

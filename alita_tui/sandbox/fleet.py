@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -58,16 +58,12 @@ class Fleet:
 
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
         """See `Sandbox.status`: of several engines, what holds on the weakest."""
+        return together((await self.statuses(fresh=fresh)).values())
+
+    async def statuses(self, *, fresh: bool = False) -> dict[str, SandboxStatus]:
+        """What each engine says of itself, by its name in the settings."""
         found = await asyncio.gather(*(engine.status(fresh=fresh) for engine in self.engines))
-        good = [one for one in found if one.available]
-        if len(found) == 1 or not good:
-            return found[0]
-        return msgspec.structs.replace(
-            good[0],
-            engine="; ".join(one.engine for one in good),
-            enforcement=_weakest([one.enforcement for one in good]),
-            problem=" ".join(one.problem for one in found if not one.available),
-        )
+        return {engine.name: one for engine, one in zip(self.engines, found, strict=True)}
 
     async def prepare(self, progress: Progress) -> None:
         """See `Sandbox.prepare`; one engine that is ready is enough."""
@@ -93,25 +89,31 @@ class Fleet:
 
     def waiting(self) -> tuple[PoolRow, ...]:
         """What waits in the pools."""
-        return tuple(row for engine in self.engines for row in engine.waiting())
+        return tuple(
+            msgspec.structs.replace(row, engine=engine.name)
+            for engine in self.engines
+            for row in engine.waiting()
+        )
 
     async def overview(self) -> tuple[tuple[ContainerRow, ...], tuple[EnvironmentRow, ...]]:
         """Containers on every engine that answers, and installed requirements. Raises SandboxUnavailable."""
-        containers: list[ContainerRow] = []
-        environments: dict[str, EnvironmentRow] = {}
-        for rows, installed in await self._each(lambda engine: engine.overview()):
-            containers += rows
-            environments.update({row.environment: row for row in installed})
-        return tuple(containers), tuple(environments.values())
+        found = await self.inventory()
+        return found.containers, found.environments
 
     async def inventory(self) -> Inventory:
-        """What `overview` finds and what waits, at this moment. Raises SandboxUnavailable."""
-        containers, environments = await self.overview()
+        """What is there and what waits, at this moment. Raises SandboxUnavailable when no engine answers."""
+        containers: list[ContainerRow] = []
+        environments: dict[str, EnvironmentRow] = {}
+        answers = await self._each(lambda engine: engine.overview())
+        for rows, installed in answers.values():
+            containers += rows
+            environments.update({row.environment: row for row in installed})
         return Inventory(
             at=time.time(),
-            containers=containers,
+            containers=tuple(containers),
             pool=self.waiting(),
-            environments=environments,
+            environments=tuple(environments.values()),
+            silent=tuple(engine.name for engine in self.engines if engine.name not in answers),
             hot=self._settings.pool_hot,
             warm=self._settings.pool_warm,
             room_bytes=self._settings.environments_mb << 20,
@@ -119,7 +121,7 @@ class Fleet:
 
     async def reap(self) -> tuple[int, int]:
         """Remove what dead sessions left: how many containers and folders. Raises SandboxUnavailable."""
-        gone = await self._each(lambda engine: engine.reap())
+        gone = (await self._each(lambda engine: engine.reap())).values()
         return sum(containers for containers, _ in gone), sum(folders for _, folders in gone)
 
     async def rebuild(self, progress: Progress) -> SandboxStatus:
@@ -160,14 +162,29 @@ class Fleet:
             self._members, key=lambda one: (one.rests_until > now, one.running / one.sandbox.processors)
         )
 
-    async def _each(self, work: Callable[[PodmanSandbox], Awaitable[T]]) -> list[T]:
-        """What every engine that can says. Raises SandboxUnavailable when none can."""
+    async def _each(self, work: Callable[[PodmanSandbox], Awaitable[T]]) -> dict[str, T]:
+        """What every engine that can says, by its name. Raises SandboxUnavailable when none can."""
         done = await asyncio.gather(*(work(engine) for engine in self.engines), return_exceptions=True)
         failed = [one for one in done if isinstance(one, BaseException)]
         for error in failed:
             if len(failed) == len(done) or not isinstance(error, SandboxUnavailable):
                 raise error
-        return [one for one in done if not isinstance(one, BaseException)]
+        named = zip(self.engines, done, strict=True)
+        return {engine.name: one for engine, one in named if not isinstance(one, BaseException)}
+
+
+def together(statuses: Collection[SandboxStatus]) -> SandboxStatus:
+    """What holds on the weakest of the engines that are there, and what is wrong with the others."""
+    found = tuple(statuses)
+    good = [one for one in found if one.available]
+    if len(found) == 1 or not good:
+        return found[0]
+    return msgspec.structs.replace(
+        good[0],
+        engine="; ".join(one.engine for one in good),
+        enforcement=_weakest([one.enforcement for one in good]),
+        problem=" ".join(one.problem for one in found if not one.available),
+    )
 
 
 def _weakest(tables: Sequence[Sequence[Enforcement]]) -> tuple[Enforcement, ...]:

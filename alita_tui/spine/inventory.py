@@ -45,6 +45,8 @@ class PoolRow(Value, frozen=True):
     making: int = 0
     imports: tuple[str, ...] = ()
     """What hot ones have imported."""
+    engine: str = "local"
+    """Where they wait, as the settings name it."""
 
 
 class Inventory(Value, frozen=True):
@@ -64,3 +66,5 @@ class Inventory(Value, frozen=True):
     """How many are kept with nothing imported, for each environment."""
     room_bytes: int = 0
     """Room for all environments."""
+    silent: tuple[str, ...] = ()
+    """Engines that do not answer, as the settings name them; what is there is not among the rest."""

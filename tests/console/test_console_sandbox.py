@@ -371,13 +371,18 @@ async def test_a_missing_base_image_can_be_made_from_here() -> None:
 async def test_engines_on_other_machines_are_named_and_one_that_is_lost_is_told() -> None:
     status = msgspec.structs.replace(STATUS, problem="ssh://builder@two does not answer.")
     seen = msgspec.structs.replace(
-        SEEN, containers=(msgspec.structs.replace(SEEN.containers[0], engine="ssh://builder@one"),)
+        SEEN,
+        containers=(msgspec.structs.replace(SEEN.containers[0], engine="ssh://builder@one"),),
+        pool=(msgspec.structs.replace(SEEN.pool[1], engine="ssh://builder@one"),),
+        silent=("ssh://builder@two",),
     )
     app = console(tape(status).envelopes, house=House(seen))
     async with app.run_test(size=(120, 36)) as pilot:
         await opened(pilot, tape(status).envelopes)
         assert "ssh://builder@two does not answer." in text(app)
         assert "at ssh://builder@one, this session" in text(app)
+        assert "1 hot, 1 warm, at ssh://builder@one" in text(app)
+        assert "ssh://builder@two does not answer: what is there is not shown." in text(app)
 
 
 def test_a_small_environment_is_not_nothing() -> None:

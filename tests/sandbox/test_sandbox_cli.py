@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from alita_tui.cli.app import app
 from alita_tui.cli.sandbox import _module
-from alita_tui.spine.errors import UsageError
+from alita_tui.spine.errors import SandboxUnavailable, UsageError
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 FILES = {
@@ -38,8 +38,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def alita(home: Path, *arguments: str) -> Result:
-    return CliRunner(env={"ALITA_SANDBOX_WALL_SECONDS": "2"}).invoke(
+def alita(home: Path, *arguments: str, **environ: str) -> Result:
+    return CliRunner(env={"ALITA_SANDBOX_WALL_SECONDS": "2", **environ}).invoke(
         app, ["--home", str(home), "sandbox", *arguments]
     )
 
@@ -131,6 +131,21 @@ def test_what_is_there(tmp_path: Path) -> None:
     assert set(json.loads(alita(tmp_path, "reap", "--json").stdout)) == {"containers", "folders"}
     for command in ("status", "pool", "reap"):
         assert alita(tmp_path, command).exit_code == 0
+
+
+def test_an_engine_that_does_not_answer_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
+    gone = "ssh://127.0.0.1:1"
+    both = {"ALITA_SANDBOX_ENGINES": f"local,{gone}"}
+    shown = json.loads(alita(tmp_path, "status", "--json", **both).stdout)
+    assert {name: one["available"] for name, one in shown["engines"].items()} == {"local": True, gone: False}
+    assert shown["status"]["available"] and gone in shown["status"]["problem"]
+    assert gone in alita(tmp_path, "status", **both).stdout
+    pool = json.loads(alita(tmp_path, "pool", "--json", **both).stdout)
+    assert pool["silent"] == [gone] and {one["engine"] for one in pool["containers"]} <= {"local"}
+    told = alita(tmp_path, "pool", **both)
+    assert told.exit_code == 0 and f"{gone} does not answer" in told.stderr
+    alone = alita(tmp_path, "pool", ALITA_SANDBOX_ENGINES=gone)
+    assert isinstance(alone.exception, SandboxUnavailable) and gone in str(alone.exception)
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,8 @@ def pool_rows(seen: Inventory) -> list[Row]:
             (f" {one.hot} hot, {one.warm} warm", ""),
             (f", {one.making} being made" if one.making else "", "wait"),
         ]
+        if one.engine != "local":
+            body.append((f", at {one_line(one.engine, 40)}", "muted"))
         if one.hot and one.imports:
             body.append((f", with {', '.join(map(one_line, one.imports))} imported", "muted"))
         rows.append(Row(tuple(body), ((f"  {one.environment:<14}", "name"),)))
@@ -125,6 +127,8 @@ def container_rows(seen: Inventory, session_id: str, reap: str) -> list[Row]:
         rows.append(Row((*where, (told, "muted")), ((f"  {one.container}  ", "muted"),)))
     if not count:
         rows += say("  None: each run makes its own, and removes it.", "muted")
+    for engine in seen.silent:
+        rows += say(f"  {one_line(engine, 60)} does not answer: what is there is not shown.", "warn")
     return rows
 
 

@@ -120,7 +120,7 @@ STAYING = (
     Attack("thread that stays", body("threading.Thread(target=time.sleep, args=(600,)).start()\nattack()\nreturn 1"), "ok", result=1),
     Attack("slow farewell", body("import atexit\natexit.register(time.sleep, 600)\nattack()\nreturn 1"), "ok", result=1),
     Attack("destructor that stays", body("class Slow:\n    def __del__(self): time.sleep(600)\nglobal held\nheld = Slow()\nattack()\nreturn 1"), "ok", result=1),
-    Attack("orphans that end at once", body("attack()\nfor _ in range(200):\n    pid = os.fork()\n    if pid == 0:\n        if os.fork() == 0: os._exit(0)\n        os._exit(0)\n    os.waitpid(pid, 0)\n    time.sleep(0.002)\nreturn 1"), "ok", result=1),
+    Attack("orphans that end at once", body("attack()\nfor _ in range(60):\n    pid = os.fork()\n    if pid == 0:\n        if os.fork() == 0: os._exit(0)\n        os._exit(0)\n    os.waitpid(pid, 0)\n    time.sleep(0.002)\nreturn 1"), "ok", result=1),
 )  # fmt: skip
 
 WARDEN = (

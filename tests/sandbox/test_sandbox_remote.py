@@ -10,13 +10,15 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import asyncssh
 import msgspec
 import pytest
-from loopback import Told, broker
+from loopback import Told, broker, serving
 
+from alita_tui.sandbox.box import Kind
 from alita_tui.sandbox.engine import EngineLost, PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.host import Host
@@ -141,21 +143,26 @@ async def test_what_a_tool_is_granted_comes_from_this_machine_there_too(
 ) -> None:
     told = Told()
     (tmp_path / "note.txt").write_text("x" * 200_000)
-    sandbox = PodmanSandbox(
-        there.settings, "remote", engine="ssh://there", broker=broker(told, workspace=tmp_path)
-    )
     code = (
-        "import os, urllib.request\n"
-        "def run():\n"
-        "    return len(urllib.request.urlopen(os.environ['ALITA_BROKER'] + '/files/note.txt').read())\n"
+        "import json, os, urllib.request\n"
+        "def run(url):\n"
+        "    said = json.load(urllib.request.urlopen(url))['path']\n"
+        "    return [said, len(urllib.request.urlopen(os.environ['ALITA_BROKER'] + '/files/note.txt').read())]\n"
     )
-    try:
-        asked = job(code, digest="approved", capabilities=Capabilities(workspace="read"))
-        report = await sandbox.run(asked, nothing, nothing)
-    finally:
-        await sandbox.close()
-    assert report.result == 200_000, report
-    assert [one.outcome for one in told] == ["served"]
+    with serving() as site:
+        host = f"api.example:{site.port}"
+        granting = broker(told, {"api.example": "127.0.0.1"}, (host,), workspace=tmp_path)
+        sandbox = PodmanSandbox(there.settings, "remote", engine="ssh://there", broker=granting)
+        try:
+            granted = Capabilities(network=(host,), workspace="read")
+            asked = job(code, digest="approved", capabilities=granted, arguments={"url": f"http://{host}/a"})
+            report = await sandbox.run(asked, nothing, nothing)
+            bare = await sandbox.run(msgspec.structs.replace(asked, digest=""), nothing, nothing)
+        finally:
+            await sandbox.close()
+    assert report.result == ["/a", 200_000], report
+    assert bare.status == "error", "without an approval nothing is granted there either"
+    assert [one.outcome for one in told] == ["served", "served"]
 
 
 @pytest.mark.podman
@@ -179,6 +186,32 @@ async def test_requirements_are_handed_over_and_nothing_of_this_machine_is_mount
     assert version == next(p.version for p in lock.packages if p.name == "email-validator")
     assert [(where, how) for where, _, how in mounts] == [("/env", "ro"), ("/warden", "ro")]
     assert all("/volumes/alita-" in source for _, source, _ in mounts)
+
+
+@pytest.mark.podman
+async def test_volumes_that_could_be_written_are_refused(there: Machine, tmp_path: Path) -> None:
+    def weaker(body: dict[str, Any]) -> dict[str, Any]:
+        volumes = [
+            {**one, "Options": ["nosuid", "nodev"]} if one["Dest"] == place else one
+            for one in body["volumes"]
+        ]
+        return {**body, "volumes": volumes}
+
+    (tmp_path / "installed.py").write_text("")
+    sandbox = PodmanSandbox(there.settings, "remote", engine="ssh://there", harden=weaker)
+    kind = Kind(environment=str(tmp_path))
+    try:
+        await sandbox.prepare(nothing)
+        for place in ("/warden", "/env"):
+            with pytest.raises(SandboxUnavailable, match=f"{place[1:]} is"):
+                await sandbox._boxes.make(kind)
+        place = ""
+        await sandbox._boxes.end(await sandbox._boxes.make(kind))
+        await sandbox._boxes.close()
+        assert await containers(sandbox) == []
+        await sandbox._service.request("DELETE", f"/volumes/alita-env-{tmp_path.name}")
+    finally:
+        await sandbox.close()
 
 
 @pytest.mark.podman
@@ -288,6 +321,7 @@ def test_nothing_a_person_set_for_ssh_weakens_the_line(settings: SandboxSettings
 KILLED = """
 import asyncio, sys
 import msgspec
+from alita_tui.sandbox.box import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.ports import Job

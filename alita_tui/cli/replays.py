@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alita_tui import __version__
 from alita_tui.cli.output import json_document
 from alita_tui.cli.sessions import Json, Which
 from alita_tui.spine.text import one_line
@@ -73,13 +72,10 @@ def _fold(envelopes: Sequence[Envelope], json: bool) -> bool:
     for closing in found.closings:
         said = f"recorded as {closing.recorded}, folded as {closing.folded}"
         if closing.foreign:
-            said = f"recorded by alita {closing.version}, which may say the same in other words: not compared"
+            said = f"recorded by alita {one_line(closing.version, 20)}, which may say the same in other words: not compared"
         elif closing.same:
             said = "as recorded"
         typer.echo(f"closed at event {closing.seq}: {said}", err=True)
-    if not found.same and found.version != __version__:
-        told = f"It was begun with alita {one_line(found.version, 20)}, this is {__version__}"
-        typer.echo(f"{told}: what is shown of the same events may have changed.", err=True)
     return found.same
 
 

@@ -42,8 +42,6 @@ class Folded(Value, frozen=True):
     """Fingerprint of the final state; where the session was closed, of the one just before."""
     closings: tuple[Closing, ...] = ()
     """Every close that recorded a state."""
-    version: str = ""
-    """Of the alita that began the session; another one may show the same events otherwise."""
 
     @property
     def same(self) -> bool:
@@ -55,13 +53,11 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
     """Fold every event, and compare at each close."""
     view, before = SessionView(), SessionView()
     closings: list[Closing] = []
-    count, closed, version = 0, False, ""
+    count, closed = 0, False
     for one in envelopes:
         before, view = view, fold(view, one)
         count += one.durable
         closed = isinstance(one.event, e.SessionClosed)
-        if isinstance(one.event, e.SessionOpened):
-            version = one.event.version
         if isinstance(one.event, e.SessionClosed) and one.event.state:
             closings.append(
                 Closing(
@@ -76,5 +72,4 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
         events=count,
         state=fingerprint(before if closed else view),
         closings=tuple(closings),
-        version=version,
     )

@@ -72,7 +72,8 @@ def _fold(envelopes: Sequence[Envelope], json: bool) -> bool:
     for closing in found.closings:
         said = f"recorded as {closing.recorded}, folded as {closing.folded}"
         if closing.foreign:
-            said = f"recorded by alita {one_line(closing.version, 20)}, which may say the same in other words: not compared"
+            by = one_line(closing.version, 20)
+            said = f"recorded by alita {by}, which may say the same in other words: not compared"
         elif closing.same:
             said = "as recorded"
         typer.echo(f"closed at event {closing.seq}: {said}", err=True)

@@ -86,6 +86,8 @@ def reveal(text: str) -> SafeText:
 
 def hidden_characters(text: str) -> int:
     """How many characters `reveal` would have to spell out, tabs not counted."""
+    if _plain(text):
+        return 0
     return sum(1 for char in text if _hidden(char) or char in "\u200c\u200d\u00a0")
 
 

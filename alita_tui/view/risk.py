@@ -94,6 +94,8 @@ def _names(what: str, code: str) -> list[Risk]:
         tree = parse(code)
     except UNPARSABLE:
         return [Risk(f"the {what} {'is' if what == 'code' else 'are'} no valid Python")]
+    if code.isascii():
+        return []
     strange = {
         text
         for node in ast.walk(tree)

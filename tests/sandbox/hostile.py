@@ -19,7 +19,7 @@ SHORT = Limits(
     file_bytes=8 << 20, scratch_bytes=16 << 20, result_bytes=100_000,
 )  # fmt: skip
 BUSY = Limits(
-    wall_seconds=10, cpu_seconds=1, memory_bytes=128 << 20, processes=24, output_bytes=16_384,
+    wall_seconds=30, cpu_seconds=1, memory_bytes=128 << 20, processes=24, output_bytes=16_384,
     file_bytes=8 << 20, scratch_bytes=16 << 20, result_bytes=100_000,
 )  # fmt: skip
 

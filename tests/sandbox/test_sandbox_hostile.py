@@ -34,6 +34,7 @@ class Aftermath:
     victim: RunReport | None = None
     containers: list[str] = field(default_factory=list)
     processes: list[str] = field(default_factory=list)
+    volumes: list[str] = field(default_factory=list)
     files_before: int = 0
     files_after: int = 0
     visitors: int = 0
@@ -90,6 +91,7 @@ async def attack(settings: SandboxSettings, given: dict[str, str], attacks: Sequ
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_warm=4), "hostile")
     try:
         await sandbox.warm_up(LIMITS, nothing)
+        before = await volumes(sandbox)
         socket_path = str(sandbox._service.socket)
         await sandbox._pool.close()
         await sandbox._boxes.close()
@@ -129,6 +131,7 @@ async def attack(settings: SandboxSettings, given: dict[str, str], attacks: Sequ
                 break
             if time.monotonic() > deadline:
                 break
+        found.volumes = sorted(await volumes(sandbox) - before)
         guard = sandbox._service._process
         assert guard is not None
         found.processes = below(guard.pid)
@@ -141,6 +144,10 @@ async def left(sandbox: PodmanSandbox) -> list[str]:
     filters = quote(json.dumps({"label": ["alita.service=" + sandbox._service.owner]}))
     found = await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}")
     return [one["Id"] for one in found or ()]
+
+
+async def volumes(sandbox: PodmanSandbox) -> set[str]:
+    return {one["Name"] for one in await sandbox._service.request("GET", "/volumes/json") or ()}
 
 
 def below(pid: int) -> list[str]:
@@ -202,6 +209,7 @@ def unharmed(aftermath: Aftermath) -> None:
     """Nothing is left, nothing was changed."""
     assert aftermath.containers == []
     assert aftermath.processes == []
+    assert aftermath.volumes == []
     # What is left open by a program would be so by each; a few are opened once and kept.
     assert aftermath.files_after < aftermath.files_before + len(aftermath.reports) // 10
     assert aftermath.canary == "untouched"

@@ -221,6 +221,9 @@ async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> Non
     job = Job(run_id="t", module="tool_under_test", code=code, arguments={"a": "a@EXAMPLE.org"}, lock=lock)
     report = await sandbox.run(job, nothing, nothing)
     assert report.result == "a@example.org"
+    (folder,) = sandbox._held
+    compiled = [path.read_bytes()[4:8] for path in folder.rglob("*.pyc")]
+    assert compiled and set(compiled) == {b"\x01\0\0\0"}, "hashed and not checked, as PEP 552 says it"
     changed = msgspec.structs.replace(lock, python="3.99")
     with pytest.raises(RequirementsError, match="locked for Python 3.99"):
         await sandbox.run(

@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +29,14 @@ from alita_tui.spine.values import RunReport
 pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=20, cpu_seconds=20, memory_bytes=256 << 20, processes=24, output_bytes=65_536)
 AT_ONCE = 4
+TOLD = ("flood of refused requests", "secret read where it is not", "door held open by a daemon")
+ON = {
+    "draft": ABUSES,
+    "gvisor": tuple(
+        case for n, case in enumerate(ABUSES) if n % 3 == 0 or "rebind" in case.code or case.name in TOLD
+    ),
+}
+"""The host's side is the same for both profiles: on gVisor, where a container costs more, a sample has to do."""
 
 
 @dataclass
@@ -76,7 +84,7 @@ def swap(inside: Path, over: threading.Event) -> None:
                     shutil.rmtree(race, ignore_errors=True)
 
 
-@pytest.fixture(scope="module", params=["draft", "gvisor"])
+@pytest.fixture(scope="module", params=ON)
 def aftermath(
     request: pytest.FixtureRequest, settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Aftermath]:
@@ -91,7 +99,7 @@ def aftermath(
     swapping.start()
     try:
         with serving() as site, closed_door() as door:
-            found = asyncio.run(abuse(settings, inside, site, door.getsockname()[1]))
+            found = asyncio.run(abuse(settings, inside, site, door.getsockname()[1], ON[request.param]))
             found.site = site
             with pytest.raises(BlockingIOError):
                 door.accept()
@@ -107,7 +115,9 @@ def aftermath(
     yield found
 
 
-async def abuse(settings: SandboxSettings, inside: Path, site: Site, victim: int) -> Aftermath:
+async def abuse(
+    settings: SandboxSettings, inside: Path, site: Site, victim: int, abuses: Sequence[Abuse]
+) -> Aftermath:
     found = Aftermath()
     names = {
         "api.example": "127.0.0.1",
@@ -140,7 +150,7 @@ async def abuse(settings: SandboxSettings, inside: Path, site: Site, victim: int
             found.reports[case.name] = await sandbox.run(job, nothing, nothing)
 
     try:
-        await asyncio.gather(*map(one, ABUSES))
+        await asyncio.gather(*map(one, abuses))
         await sandbox._pool.close()
         await sandbox._boxes.close()
         found.containers = await left(sandbox)
@@ -152,7 +162,12 @@ async def abuse(settings: SandboxSettings, inside: Path, site: Site, victim: int
     return found
 
 
-@pytest.mark.parametrize("case", ABUSES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    ("aftermath", "case"),
+    [(profile, case) for profile, cases in ON.items() for case in cases],
+    ids=lambda one: one.name if isinstance(one, Abuse) else one,
+    indirect=["aftermath"],
+)
 def test_a_grant_is_good_for_nothing_else(aftermath: Aftermath, case: Abuse) -> None:
     report = aftermath.reports[case.name]
     assert report.stdout.startswith("ATTACK"), f"the attack did not begin: {report}"
@@ -175,7 +190,7 @@ def test_every_request_is_told_and_a_flood_is_not(aftermath: Aftermath) -> None:
     for one in aftermath.told:
         by_run[one.call_id] = by_run.get(one.call_id, 0) + 1
         assert "hunter2" not in msgspec.json.encode(one).decode()
-    assert set(by_run) >= {case.name for case in ABUSES} - {
+    assert set(by_run) >= aftermath.reports.keys() - {
         "secret read where it is not",
         "door held open by a daemon",
     }

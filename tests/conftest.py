@@ -21,7 +21,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Real containers are one process's work: tests look at what others' runs would leave, too."""
+    """A room's real containers are one process's work: its tests look at what others' runs would leave, too."""
     for item in items:
         if item.get_closest_marker("podman") or item.path.parent.name in ("sandbox", "e2e"):
-            item.add_marker(pytest.mark.xdist_group("podman"))
+            room = "sandbox" if item.path.parent.name == "sandbox" else "others"
+            item.add_marker(pytest.mark.xdist_group(f"containers-{room}"))

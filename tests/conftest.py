@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A room's real containers are one process's work: its tests look at what others' runs would leave, too."""
     for item in items:

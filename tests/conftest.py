@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 # Textual reads this when it is imported.
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
@@ -20,10 +22,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A room's real containers are one process's work: its tests look at what others' runs would leave, too."""
-    for item in items:
-        if item.get_closest_marker("podman") or item.path.parent.name in ("sandbox", "e2e"):
-            room = "sandbox" if item.path.parent.name == "sandbox" else "others"
-            item.add_marker(pytest.mark.xdist_group(f"containers-{room}"))
+class _Rooms(LoadFileScheduling):
+    """Files side by side; the sandbox's in one process: they look at what others' runs would leave, too."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope = super()._split_scope(nodeid)
+        return "tests/sandbox" if scope.startswith("tests/sandbox/") else scope
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Rooms:
+    """How `-n` spreads the tests."""
+    return _Rooms(config, log)

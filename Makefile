@@ -14,7 +14,7 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks
+	@$(PY) -m pytest -q -n 2 tests --ignore=tests/benchmarks
 
 crash: setup
 	@$(PY) -m tests.crash

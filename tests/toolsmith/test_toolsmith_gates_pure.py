@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 from datetime import UTC, datetime
 
@@ -150,6 +151,20 @@ def test_mutants_flip_operators_and_constants() -> None:
     for one in mutants(code, 50):
         compile(one.code, "mutant", "exec")
         assert one.code != code
+
+
+def test_mutants_are_not_hindered_by_what_a_linter_hangs_on_the_nodes_that_all_trees_share() -> None:
+    shared = ast.parse("x", mode="eval").body.ctx  # type: ignore[attr-defined]
+    code = "def run(x: int) -> int:\n    return x + 2\n"
+    before = mutants(code, 50)
+    deep: object = None
+    for _ in range(5000):
+        deep = [deep]
+    shared._a_parent = deep
+    try:
+        assert before and mutants(code, 50) == before
+    finally:
+        del shared._a_parent
 
 
 def test_a_call_is_left_out_where_the_code_still_runs() -> None:

@@ -6,7 +6,6 @@ A test suite that is worth something notices most of them (DeMillo, Lipton, Sayw
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -46,14 +45,19 @@ class Mutant(NamedTuple):
 def mutants(code: str, most: int) -> list[Mutant]:
     """At most so many, spread over the code, the same for the same code. Empty where it is no Python."""
     try:
-        tree = parse(code)
+        tree = _parsed(code)
     except UNPARSABLE:
         return []
-    tree.body = [node for node in tree.body if not is_main_guard(node)]
     places = list(_places(tree))
     step = max(1.0, len(places) / most)
     chosen = [places[int(n * step)] for n in range(min(most, len(places)))]
-    return [_changed(tree, number) for number in chosen]
+    return [_changed(code, number) for number in chosen]
+
+
+def _parsed(code: str) -> ast.Module:
+    tree = parse(code)
+    tree.body = [node for node in tree.body if not is_main_guard(node)]
+    return tree
 
 
 def _places(tree: ast.Module) -> Iterator[int]:
@@ -116,8 +120,10 @@ def _number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
-def _changed(tree: ast.Module, number: int) -> Mutant:
-    copied = copy.deepcopy(tree)
+def _changed(code: str, number: int) -> Mutant:
+    # Parsed anew and not copied: all trees share nodes such as ast.Load(), on which a linter in this process hangs
+    # its own trees, and a deep copy would follow them.
+    copied = _parsed(code)
     node = next(one for n, one in enumerate(ast.walk(copied)) if n == number)
     line = getattr(node, "lineno", 0)
     said = ""

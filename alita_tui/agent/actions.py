@@ -73,13 +73,17 @@ class AskUser(Value, frozen=True):
     question: Text
 
 
+class Wait(Value, frozen=True):
+    """Wait for the person's verdict on the builds that they put off, when nothing else is left to do."""
+
+
 class Answer(Value, frozen=True):
     """End the task with the answer."""
 
     text: Text
 
 
-Action = Plan | FindTool | SearchWeb | ReadPage | LookBack | BuildTool | RunTool | AskUser | Answer
+Action = Plan | FindTool | SearchWeb | ReadPage | LookBack | BuildTool | RunTool | AskUser | Wait | Answer
 
 ACTIONS: dict[str, type[Action]] = {
     "plan": Plan,
@@ -90,6 +94,7 @@ ACTIONS: dict[str, type[Action]] = {
     "build_tool": BuildTool,
     "run_tool": RunTool,
     "ask_user": AskUser,
+    "wait": Wait,
     "answer": Answer,
 }
 

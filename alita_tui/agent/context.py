@@ -43,6 +43,11 @@ class Conversation:
         self._open: dict[str, ToolRequest] = {}
         """Action id -> the request, for those without a result."""
         self._builds: dict[str, str] = {}
+        """Build id -> the action that asked for it."""
+        self._named: dict[str, str] = {}
+        """Build id -> its tool's name."""
+        self._put_off: set[str] = set()
+        """Builds whose action has its result already: what comes of them is told as news."""
         self._calls: dict[str, str] = {}
         self._said: list[str] = []
         """What the person said while requests were open."""
@@ -51,9 +56,10 @@ class Conversation:
         """Take in the next event."""
         event, self._seq = envelope.event, envelope.seq or self._seq
         match event:
-            case e.TaskSubmitted(text=text):
+            case e.TaskSubmitted(text=text, again=again):
                 self._close_open("The task before ended without this.")
-                self._person(f"TASK: {text}")
+                taken_up = " (taken up again: a build that it waited for was decided)" if again else ""
+                self._person(f"TASK{taken_up}: {text}")
             case e.MemoryRecalled(items=items) if items:
                 listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in items)
                 self._person(f"From earlier tasks, for what it is worth:\n{listed}")
@@ -84,19 +90,28 @@ class Conversation:
                 self._result(action_id, f"{text} {hint}".strip(), error=True)
             case e.QuestionAnswered(question_id=action_id, text=text):
                 self._result(action_id, f"The person answered: {text}")
-            case e.BuildStarted(build_id=build_id, action_id=action_id):
-                self._builds[build_id] = action_id
+            case e.BuildStarted(build_id=build_id, action_id=action_id, name=name):
+                self._builds[build_id], self._named[build_id] = action_id, name
             case e.ToolRegistered(build_id=build_id, card=card, lasting=lasting):
                 where = "is in the library" if lasting == "library" else "may be used for this task only"
-                self._result(
-                    self._builds.get(build_id, ""),
-                    f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it.",
+                self._built(
+                    build_id, f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
                 )
             case e.BuildFailed(build_id=build_id, reason=reason):
-                self._result(self._builds.get(build_id, ""), f"The build failed: {reason}", error=True)
+                self._built(build_id, f"The build failed: {reason}", error=True)
             case e.ApprovalResolved(build_id=build_id, verdict="rejected" | "banned" as verdict):
                 said = f"The person {verdict} this build: {event.why or 'no reason given'}"
-                self._result(self._builds.get(build_id, ""), said, error=True)
+                self._built(build_id, said, error=True)
+            case e.BuildPutOff(build_id=build_id):
+                self._built(build_id, "It has no verdict yet.")
+                self._put_off.add(build_id)
+                name = self._named.get(build_id, build_id)
+                self._person(
+                    f"The person puts off the build of {name} and decides later; it is no tool yet. "
+                    "Go on with what does not need it; `wait` when nothing else is left to do."
+                )
+            case e.WaitEnded(action_id=action_id):
+                self._result(action_id, "There is news.")
             case e.ToolCalled(call_id=call_id, action_id=action_id):
                 self._calls[call_id] = action_id
             case e.ToolReturned(call_id=call_id, report=report):
@@ -132,6 +147,12 @@ class Conversation:
             self._said.append(text)
         else:
             self._add(Message(role="user", text=text))
+
+    def _built(self, build_id: str, text: str, *, error: bool = False) -> None:
+        if build_id in self._put_off:
+            self._person(f"About the build of {self._named.get(build_id, build_id)}: {text}")
+        else:
+            self._result(self._builds.get(build_id, ""), text, error=error)
 
     def _result_of_first(self, text: str) -> None:
         if self._open:

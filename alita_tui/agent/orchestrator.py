@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from importlib.resources import files
 from itertools import takewhile
 from typing import Literal, Protocol
@@ -25,9 +25,11 @@ from alita_tui.agent.actions import (
     ReadPage,
     RunTool,
     SearchWeb,
+    Wait,
     parse,
     specs,
 )
+from alita_tui.agent.branches import Branch, Branches
 from alita_tui.agent.budget import declined
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.questions import Questions
@@ -41,6 +43,7 @@ from alita_tui.spine.commands import (
     Command,
     EnableModel,
     Interrupt,
+    PutOff,
     RefreshLibrary,
     ResolveApproval,
     Steer,
@@ -73,12 +76,19 @@ from alita_tui.spine.ports import (
 )
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import MemoryItem, NearMiss, Source, ToolState, Value
-from alita_tui.view.model import BuildView
+from alita_tui.view.model import BuildView, TaskView
 
 _RELIED: tuple[ToolState, ...] = (
     "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
 )  # fmt: skip
 """From most to least."""
+_UNSETTLED = frozenset(
+    (
+        "pending", "approved", "drafting", "reviewing", "locking", "testing", "repairing", "edited", "retested",
+        "banned", "stopped", "lent",
+    )
+)  # fmt: skip
+"""States of a build that an earlier process has not brought to its end."""
 _MALFORMED_TURNS = 2
 """Malformed replies in a row that end a task: one repair turn, then a clear failure."""
 
@@ -145,10 +155,18 @@ class Orchestrator:
         self._new_id = new_id
         self._progress = progress
         self._system = files("alita_tui.agent.prompts").joinpath("orchestrator.md").read_text("utf-8")
-        self._inbox: asyncio.Queue[Command] = asyncio.Queue()
-        self._queued: deque[str] = deque()
+        self._inbox: asyncio.Queue[Command | Branch] = asyncio.Queue()
+        """What a person asks for, and builds that were put off and have ended."""
+        self._queued: deque[SubmitTask] = deque()
         self._work: asyncio.Task[None] | None = None
+        self._current = ""
+        """Id of the task that runs."""
         self._interrupted = False
+        self._branches = Branches()
+        self._awaited: Branch | None = None
+        """The build that the task waits for, which can be put off."""
+        self._news = asyncio.Event()
+        """Something came that the model was not shown yet."""
 
     # --- commands -------------------------------------------------------------------------
 
@@ -162,7 +180,7 @@ class Orchestrator:
         self._begin_unfinished()
         try:
             while True:
-                if until_idle and self._work is None and not self._queued and self._inbox.empty():
+                if until_idle and self._idle:
                     return
                 getter = asyncio.ensure_future(self._inbox.get())
                 waits = {getter} | ({self._work} if self._work else set())
@@ -181,17 +199,28 @@ class Orchestrator:
         finally:
             await self._stop_work()
 
-    async def _obey(self, command: Command) -> bool:
+    @property
+    def _idle(self) -> bool:
+        left = self._work or self._queued or self._branches.running
+        return not left and self._inbox.empty()
+
+    async def _obey(self, command: Command | Branch) -> bool:
         """Carry out one command; True when it ends the session."""
         match command:
             case SubmitTask(text=text):
                 if text.strip():
-                    self._queued.append(text.strip())
+                    self._queued.append(SubmitTask(text=text.strip()))
+                    self._news.set()
             case Steer(text=text):
                 if self._work is None:
-                    self._queued.append(text.strip())
+                    self._queued.append(SubmitTask(text=text.strip()))
                 else:
                     await self._bus.emit(e.Steered(text=text))
+                    self._news.set()
+            case PutOff(approval_id=approval_id):
+                await self._put_off(approval_id)
+            case Branch():
+                await self._conclude(command)
             case AnswerQuestion(question_id=question_id, text=text):
                 self._questions.answer(question_id, text)
             case ResolveApproval():
@@ -217,17 +246,19 @@ class Orchestrator:
             await asyncio.wait((work,))
             if not work.cancelled():
                 work.exception()  # that it could not be saved is said when the session is closed
+        await self._branches.end()
 
     # --- tasks ----------------------------------------------------------------------------
 
-    def _begin(self, text: str) -> None:
+    def _begin(self, wanted: SubmitTask) -> None:
         self._interrupted = False
-        self._work = asyncio.create_task(self._task(text), name="alita task")
+        self._work = asyncio.create_task(self._task(wanted), name="alita task")
 
     def _begin_unfinished(self) -> None:
         task = self._standing.view.task
         if task is None:
             return
+        self._begin_put_off(task)
         if task.outcome not in (None, "parked", "budget"):
             self._work = asyncio.create_task(self._remember(task.task_id), name="alita memory")
             return
@@ -236,18 +267,37 @@ class Orchestrator:
         self._bus.step = max((envelope.step for envelope in self._bus.history), default=0)
         self._work = asyncio.create_task(self._again(task.task_id), name="alita task")
 
-    async def _task(self, text: str) -> None:
-        task_id = self._new_id()
-        self._bus.step = 0
-        await self._guarded(task_id, self._take_on(task_id, text))
+    def _begin_put_off(self, newest: TaskView) -> None:
+        """Builds that were put off and wait on beside another task, and parked tasks that wait no more."""
+        view = self._standing.view
+        successors = {task.again: task.task_id for task in view.tasks if task.again}
+        goes_on = newest.task_id if newest.outcome in (None, "parked", "budget") else ""
+        waited: set[str] = set()
+        for build in view.builds:
+            owner = _last(build.task_id, successors)
+            if build.put_off and owner != goes_on and build.state in _UNSETTLED:
+                waited.add(owner)
+                self._branch(owner, build.name, build.goal, self._builder.resume(build)).put_off(self._tell)
+        for task in view.tasks:
+            if task.outcome == "parked" and task.task_id not in (*successors, *waited, goes_on):
+                self._queued.append(SubmitTask(text=self._text_of(task.task_id), again=task.task_id))
 
-    async def _take_on(self, task_id: str, text: str) -> e.TaskFinished:
-        await self._bus.emit(e.TaskSubmitted(task_id=task_id, text=text), span=task_id)
+    async def _task(self, wanted: SubmitTask) -> None:
+        self._current = task_id = self._new_id()
+        if wanted.again:
+            self._branches.hand_on(wanted.again, task_id)
+        self._bus.step = 0
+        await self._guarded(task_id, self._take_on(task_id, wanted))
+
+    async def _take_on(self, task_id: str, wanted: SubmitTask) -> e.TaskFinished:
+        text = wanted.text
+        await self._bus.emit(e.TaskSubmitted(task_id=task_id, text=text, again=wanted.again), span=task_id)
         recalled = await asyncio.to_thread(self._memory.recall, text)
         await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=recalled), span=task_id)
         return await self._pursue()
 
     async def _again(self, task_id: str) -> None:
+        self._current = task_id
         await self._guarded(task_id, self._take_up())
 
     async def _guarded(self, task_id: str, work: Coroutine[None, None, e.TaskFinished]) -> None:
@@ -255,6 +305,7 @@ class Orchestrator:
         try:
             finished = await work
         except asyncio.CancelledError:
+            await self._branches.end(task_id)
             if not self._interrupted:
                 raise
             await self._withdraw()
@@ -279,9 +330,10 @@ class Orchestrator:
             ),
             span=task_id,
         )  # fmt: skip
-        if ended.outcome in ("parked", "budget"):  # it goes on when the session is resumed
+        self._current = ""
+        if ended.outcome in ("parked", "budget"):  # it goes on later
             return
-        if self._shelf.give_back():
+        if self._shelf.give_back(keep=self._reserved()):
             await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
         if ended.outcome in ("failed", "stuck", "step_limit") and (recipe := self._followed(task_id)):
             await self._bus.kept(self._memory.recipe_failed, recipe)
@@ -311,7 +363,7 @@ class Orchestrator:
 
     async def _withdraw(self) -> None:
         """A cancelled task takes its waiting builds back, so a late verdict changes nothing."""
-        for build in self._standing.view.builds:
+        for build in self._builds():
             if build.state == "pending":
                 await self._bus.emit(
                     e.ApprovalResolved(
@@ -335,38 +387,114 @@ class Orchestrator:
                     pass
         if view.question is not None:
             await self._questions.wait(view.question.question_id)
-        unsettled = (
-            "pending",
-            "approved",
-            "drafting",
-            "reviewing",
-            "locking",
-            "testing",
-            "repairing",
-            "edited",
-            "retested",
-            "banned",
-            "stopped",
-            "lent",
-        )
-        begun = {build_id for build_id in self._begun()}
-        for build in view.builds:
-            if build.build_id in begun and build.state in unsettled:
-                outcome = await self._builder.resume(build)
-                if stopped := await self._settle(build.name, build.goal, outcome):
-                    return stopped
+        for build in self._builds():
+            if build.state not in _UNSETTLED:
+                continue
+            branch = self._branch(self._current, build.name, build.goal, self._builder.resume(build))
+            if build.put_off:
+                branch.put_off(self._tell)
+            elif stopped := await self._follow(branch):
+                return stopped
         return await self._pursue()
 
-    def _begun(self) -> Iterator[str]:
-        """The builds of the newest task."""
-        for envelope in reversed(self._bus.history):
-            match envelope.event:
-                case e.TaskSubmitted():
-                    return
-                case e.BuildStarted(build_id=build_id):
-                    yield build_id
-                case _:
-                    pass
+    def _builds(self) -> tuple[BuildView, ...]:
+        """The builds of the newest task, and of the parked ones that it goes on with."""
+        view = self._standing.view
+        before = {task.task_id: task.again for task in view.tasks}
+        ours = set()
+        task_id = view.task.task_id if view.task else ""
+        while task_id:
+            ours.add(task_id)
+            task_id = before.get(task_id, "")
+        return tuple(build for build in view.builds if build.task_id in ours)
+
+    # --- builds beside the task -----------------------------------------------------------
+
+    def _branch(
+        self, task_id: str, name: str, goal: str, build: Coroutine[None, None, BuildOutcome]
+    ) -> Branch:
+        branch = Branch(task_id, name, goal, build)
+        self._branches.add(branch)
+        return branch
+
+    async def _follow(self, branch: Branch) -> e.TaskFinished | None:
+        """Until the build is decided, or put off: then the task goes on without it."""
+        self._awaited = branch
+        try:
+            outcome = await branch.follow()
+        finally:
+            self._awaited = None
+            if branch.work.done():
+                self._branches.drop(branch)
+        return None if outcome is None else await self._settle(branch.name, branch.goal, outcome)
+
+    async def _put_off(self, approval_id: str) -> None:
+        """The person decides later on the build that the task waits for."""
+        branch = self._awaited
+        asked = [one for one in self._builds() if one.state == "pending" and one.approval_id == approval_id]
+        if branch is None or branch.work.done() or not asked:
+            return
+        await self._bus.emit(
+            e.BuildPutOff(build_id=asked[-1].build_id, approval_id=approval_id), span=asked[-1].build_id
+        )
+        branch.put_off(self._tell)
+
+    def _tell(self, branch: Branch) -> None:
+        self._inbox.put_nowait(branch)
+
+    async def _conclude(self, branch: Branch) -> None:
+        """A build that was put off has ended: keep what it taught, and let what waits for it go on."""
+        self._news.set()
+        if branch not in self._branches or branch.unattended:
+            return
+        self._branches.drop(branch)
+        try:
+            stopped = await self._settle(branch.name, branch.goal, branch.work.result())
+        except StoreError:
+            raise
+        except AlitaError as error:
+            text = f"The build of {branch.name} cannot go on: {error.message}"
+            await self._bus.emit(e.NoticeRaised(level="error", text=text, hint=error.hint))
+            stopped = None
+        if branch.task_id == self._current:
+            if stopped:
+                await self._obey(Interrupt())
+            return
+        parked = any(
+            task.task_id == branch.task_id and task.outcome == "parked" for task in self._standing.view.tasks
+        )
+        if parked and not stopped:
+            self._queued.appendleft(SubmitTask(text=self._text_of(branch.task_id), again=branch.task_id))
+
+    def _reserved(self) -> frozenset[str]:
+        """Digests that were approved for a task alone that stands parked."""
+        view = self._standing.view
+        successors = {task.again: task.task_id for task in view.tasks if task.again}
+        parked = {task.task_id for task in view.tasks if task.outcome == "parked"}
+        lent = (build for build in view.builds if build.state == "lent")
+        return frozenset(build.digest for build in lent if _last(build.task_id, successors) in parked)
+
+    async def _wait(self, action_id: str) -> e.TaskFinished | None:
+        """Nothing is left to do without a verdict. A task that is queued does not wait for it."""
+        if not len(self._branches):
+            raise RegistryError("No build waits for a verdict.", hint="Go on, or answer.")
+        if not self._queued:
+            await self._news.wait()
+        for branch in self._branches:
+            if branch.unattended:
+                raise branch.unattended
+        waits = ", ".join(branch.name for branch in self._branches)
+        if self._queued and waits:
+            return _ended(
+                "parked", f"{waits} waits for your verdict.", hint="The task goes on once it is given."
+            )
+        await self._bus.emit(e.WaitEnded(action_id=action_id), span=action_id)
+        return None
+
+    def _text_of(self, task_id: str) -> str:
+        """A task in the person's own words."""
+        told = (one.event for one in self._bus.history if isinstance(one.event, e.TaskSubmitted))
+        return next((task.text for task in told if task.task_id == task_id), "")
 
     # --- the loop -------------------------------------------------------------------------
 
@@ -375,6 +503,7 @@ class Orchestrator:
         malformed = 0
         while self._bus.step < self._policy.max_steps:
             self._bus.step += 1
+            self._news.clear()
             seen = len(self._bus.history)
             bare = ModelRequest(
                 role="orchestrator",
@@ -416,7 +545,7 @@ class Orchestrator:
         call_id = next(
             envelope.event.call_id
             for envelope in reversed(self._bus.history)
-            if isinstance(envelope.event, e.ModelReplied)
+            if isinstance(envelope.event, e.ModelReplied) and envelope.event.role == "orchestrator"
         )
         for number, action in enumerate(chosen):
             action_id = f"{call_id}.{number}"
@@ -483,17 +612,20 @@ class Orchestrator:
                 await self._run_tool(action_id, action)
             case AskUser(question=question):
                 await self._ask_person(action_id, question)
+            case Wait():
+                return await self._wait(action_id)
             case Answer(text=text):
                 return self._answer(text)
         return None
 
     def _answer(self, text: str) -> e.TaskFinished:
         """Done, unless the person rejected the last build of this task and nothing took its place."""
+        ours = {build.build_id for build in self._builds()}
         for envelope in reversed(self._bus.history):
             match envelope.event:
                 case e.TaskSubmitted() | e.ToolRegistered() | e.ToolReturned():
                     break
-                case e.ApprovalResolved(verdict="rejected" | "banned") as verdict:
+                case e.ApprovalResolved(verdict="rejected" | "banned") as verdict if verdict.build_id in ours:
                     return _ended("rejected", verdict.why or f"the build was {verdict.verdict}", answer=text)
                 case _:
                     pass
@@ -514,7 +646,9 @@ class Orchestrator:
             sources=sources,
             past_rejections=tuple(item.text for item in lessons),
         )
-        return await self._settle(want.name, want.goal, await self._builder.build(order))
+        return await self._follow(
+            self._branch(self._current, want.name, want.goal, self._builder.build(order))
+        )
 
     async def _settle(self, name: str, goal: str, outcome: BuildOutcome) -> e.TaskFinished | None:
         """What a build's end means for the task: a rejection stays as a lesson, a stop ends the run."""
@@ -567,6 +701,9 @@ class Orchestrator:
 
     async def _run_tool(self, action_id: str, action: RunTool) -> None:
         record = await asyncio.to_thread(self._shelf.get, action.name, action.version)
+        ours = {build.digest for build in self._builds()}
+        if self._shelf.lends(record.digest) and record.digest not in ours:
+            raise RegistryError(f"{action.name} v{record.version} was approved for another task alone.")
         await self._check_shelf(record.digest)
         await self._sandbox.prepare(self._progress)
         call_id = self._new_id()
@@ -644,11 +781,19 @@ class Orchestrator:
                     told.append(str(report.result))
                 case e.BuildFailed(reason=reason) | e.ApprovalResolved(why=reason):
                     told.append(reason)
+                case e.WaitEnded():
+                    told.append(str(envelope.seq))
                 case e.QuestionAnswered(text=text) | e.Steered(text=text):
                     told.append(f"{envelope.seq}{text}")
                 case _:
                     pass
         return "\n".join(told)
+
+
+def _last(task_id: str, successors: dict[str, str]) -> str:
+    while task_id in successors:
+        task_id = successors[task_id]
+    return task_id
 
 
 def _ended(outcome: e.TaskOutcome, reason: str, *, answer: str = "", hint: str = "") -> e.TaskFinished:

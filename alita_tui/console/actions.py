@@ -279,7 +279,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("approval.diff", "d", "diff", "Diff", "Show what differs from the parent"),
     Action("approval.next", "n", "next", "Next", "The next waiting build"),
     Action("approval.previous", "p", "previous", "Previous", "The waiting build before"),
-    Action("approval.defer", "escape", "defer", "Later", "Decide later; the build keeps waiting"),
+    Action(
+        "approval.defer",
+        "escape",
+        "defer",
+        "Later",
+        "Decide later; the build keeps waiting, the agent goes on without it",
+    ),
     Action(
         "approval.full", "f", "full", "Full screen", "The review over the whole screen, or beside the trace"
     ),

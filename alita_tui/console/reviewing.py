@@ -64,6 +64,11 @@ class Reviewing(themes.Themed[Switch | None]):
         if self._sink is not None:
             self._sink.send(message.command)
 
+    def on_deciding_screen_deferred(self, message: ApprovalScreen.Deferred) -> None:
+        """Let the engine go on without a build."""
+        if self._sink is not None:
+            self._sink.send(message.command)
+
     def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
         """Open the draft in the person's editor."""
         from alita_tui.console.editing import NoEditor, edit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.ports import Library, SearchResult
 from alita_tui.spine.text import one_line
@@ -52,11 +54,15 @@ class LendingShelf:
         self._lent[draft.name] = record
         return record
 
-    def give_back(self) -> bool:
+    def lends(self, digest: str) -> bool:
+        """See `ToolShelf.lends`."""
+        return any(record.digest == digest for record in self._lent.values())
+
+    def give_back(self, keep: Container[str] = ()) -> bool:
         """See `ToolShelf.give_back`."""
-        had = bool(self._lent)
-        self._lent = {}
-        return had
+        had = len(self._lent)
+        self._lent = {name: record for name, record in self._lent.items() if record.digest in keep}
+        return len(self._lent) < had
 
     def cards(self) -> tuple[ToolCard, ...]:
         """See `Library.cards`."""

@@ -15,6 +15,8 @@ class SubmitTask(Value, frozen=True):
     """Begin a task, or queue it behind the running one."""
 
     text: str
+    again: str = ""
+    """The parked task that this goes on with; empty for a new one."""
 
 
 class Steer(Value, frozen=True):
@@ -54,6 +56,12 @@ class ResolveApproval(Value, frozen=True):
     scrolled_to_end: bool = False
 
 
+class PutOff(Value, frozen=True):
+    """Decide on a build later: it waits on, and the agent goes on with what does not need it."""
+
+    approval_id: str
+
+
 class Interrupt(Value, frozen=True):
     """Stop the running task and keep what there is."""
 
@@ -78,6 +86,7 @@ Command = (
     | Steer
     | AnswerQuestion
     | ResolveApproval
+    | PutOff
     | Interrupt
     | EnableModel
     | RefreshLibrary

@@ -108,6 +108,8 @@ class TaskSubmitted(Fact, frozen=True):
 
     task_id: str
     text: str
+    again: str = ""
+    """The parked task that is gone on with, because a build it waited for was decided; empty for a new one."""
 
 
 class PlanProposed(Fact, frozen=True):
@@ -309,6 +311,7 @@ ActionName = Literal[
     "search_web",
     "read_page",
     "look_back",
+    "wait",
     "build_tool",
     "run_tool",
     "ask_user",
@@ -366,6 +369,12 @@ class LookedBack(Fact, frozen=True):
     seq: int
     """The event that it came from."""
     text: str
+
+
+class WaitEnded(Fact, frozen=True):
+    """The agent waited for builds that were put off; one was decided, or the person said something."""
+
+    action_id: str
 
 
 class ContextTrimmed(Fact, frozen=True):
@@ -524,6 +533,13 @@ class ApprovalResolved(Fact, frozen=True):
         return ": ".join(part for part in (", ".join(self.tags), self.reason) if part)
 
 
+class BuildPutOff(Fact, frozen=True):
+    """The person decides later: the build waits on beside the task, and the agent goes on without it."""
+
+    build_id: str
+    approval_id: str
+
+
 class ToolRegistered(Fact, frozen=True):
     """An approved build joined the library, or is lent to its task."""
 
@@ -675,6 +691,7 @@ SessionEvent = (
     | WebSearched
     | PageRead
     | LookedBack
+    | WaitEnded
     | ContextTrimmed
     | ContextSummarised
     | BuildStarted
@@ -686,6 +703,7 @@ SessionEvent = (
     | BuildFailed
     | ApprovalRequested
     | ApprovalResolved
+    | BuildPutOff
     | ToolRegistered
     | ToolCalled
     | BrokerAnswered

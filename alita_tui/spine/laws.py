@@ -11,12 +11,14 @@ from alita_tui.spine.events import (
     BrokerAnswered,
     BudgetSpent,
     BuildDrafted,
+    BuildStarted,
     LibraryLoaded,
     RequirementsLocked,
     SessionClosed,
     SessionOpened,
     SessionResumed,
     TaskFinished,
+    TaskSubmitted,
     ToolCalled,
     ToolFailed,
     ToolRegistered,
@@ -62,8 +64,11 @@ class _Court:
         self._resolved: set[str] = set()
         self._approved: dict[str, tuple[str, str, Lasting]] = {}
         self._runnable: set[str] = set()
-        self._lent: set[str] = set()
-        """Approved for a task alone, which has not ended."""
+        self._task = ""
+        self._asked_by: dict[str, str] = {}
+        """Build -> its task; one that goes on with a parked task takes its builds over."""
+        self._lent: dict[str, str] = {}
+        """Digest -> the task that it was approved for alone, which has not ended."""
         self._paid: set[str] = set()
 
     def breach(self, law: str, seq: int, text: str) -> None:
@@ -91,9 +96,16 @@ class _Court:
                 self.breach("readable", seq, f"a record could not be read: {reason}")
             case LibraryLoaded(tools=tools):
                 self._runnable.update(card.digest for card in tools)
-            case TaskFinished(outcome=outcome):
+            case TaskSubmitted(task_id=task_id, again=again):
+                self._task = task_id
+                if again:
+                    for owners in (self._asked_by, self._lent):
+                        owners.update({one: task_id for one, owner in owners.items() if owner == again})
+            case TaskFinished(task_id=task_id, outcome=outcome):
                 if outcome not in ("parked", "budget"):
-                    self._lent.clear()
+                    self._lent = {digest: owner for digest, owner in self._lent.items() if owner != task_id}
+            case BuildStarted(build_id=build_id):
+                self._asked_by[build_id] = self._task
             case BuildDrafted() | RequirementsLocked():
                 self._build(seq, event)
             case ApprovalRequested() | ApprovalResolved() | ToolRegistered():
@@ -142,8 +154,10 @@ class _Court:
                         seq,
                         f"{card.name} was not approved as {card.digest[:12]}",
                     )
+                elif event.lasting == "library":
+                    self._runnable.add(card.digest)
                 else:
-                    (self._runnable if event.lasting == "library" else self._lent).add(card.digest)
+                    self._lent[card.digest] = self._asked_by.get(build_id, "")
 
     def _call(self, seq: int, event: ToolCalled | BrokerAnswered | ToolReturned | ToolFailed) -> None:
         call_id = event.call_id
@@ -151,7 +165,7 @@ class _Court:
             if call_id in self.open_calls or call_id in self._ended:
                 self.breach("one end per call", seq, f"call {call_id} began twice")
             self.open_calls[call_id] = seq
-            if event.digest not in self._runnable | self._lent:
+            if event.digest not in self._runnable and self._lent.get(event.digest) != self._task:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered):
             if call_id not in self.open_calls and call_id not in self._drafted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -406,8 +406,11 @@ class ToolShelf(Library, Protocol):
     ) -> ToolRecord:
         """Have an approved build at hand until `give_back`, on no disk. Raises DigestMismatch, RegistryError."""
 
-    def give_back(self) -> bool:
-        """Let go what was lent; False when nothing was."""
+    def lends(self, digest: str) -> bool:
+        """Whether this is at hand because it was lent."""
+
+    def give_back(self, keep: Container[str] = ()) -> bool:
+        """Let go what was lent, but for these digests; False when nothing was."""
 
 
 REJECTION = "rejection:"

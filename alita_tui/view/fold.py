@@ -123,7 +123,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.BudgetSpent():
             return replace(view, spend=spending.spent(view, envelope.at, event))
         case e.ActionChosen(action=action):
-            phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running"}
+            phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running", "wait": "waiting"}
             return replace(view, phase=phases.get(action, "acting"))
         case e.SessionOpened():
             return replace(
@@ -148,8 +148,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return replace(view, phase=now, providers=fresh, question=question)
         case e.SessionClosed():
             return replace(view, phase="closed")
-        case e.TaskSubmitted(task_id=task_id, text=text):
-            task = TaskView(task_id, neutralise(text), envelope.at)
+        case e.TaskSubmitted(task_id=task_id, text=text, again=again):
+            task = TaskView(task_id, neutralise(text), envelope.at, again)
             title = view.title or one_line(text, 80)
             view = replace(view, title=title, tasks=view.tasks.append(task), plan=(), phase="thinking")
             return replace(view, spend=spending.begun(view.spend))
@@ -163,7 +163,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return _finish(view, event)
         case e.ProviderChanged():
             return replace(view, providers=changed(view.providers, envelope.at, event))
-        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.LookedBack():
+        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.LookedBack() | e.WaitEnded():
             return replace(view, phase="thinking")
         case e.PageRead():
             return replace(view, phase="thinking", spend=spending.read(view.spend, event))
@@ -199,6 +199,7 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             | e.BuildFailed()
             | e.ApprovalRequested()
             | e.ApprovalResolved()
+            | e.BuildPutOff()
         ):
             return _build(view, envelope, event)
         case e.Steered() | e.Interrupted() | e.NoticeRaised() | e.ModelFailed() | e.MemoryWritten():
@@ -244,6 +245,7 @@ BuildEvent = (
     | e.BuildFailed
     | e.ApprovalRequested
     | e.ApprovalResolved
+    | e.BuildPutOff
 )
 
 
@@ -256,6 +258,7 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                 name=event.name,
                 version=event.version,
                 goal=event.goal,
+                task_id=view.task.task_id if view.task else "",
                 task=event.task,
                 step=envelope.step,
                 parent=event.parent,
@@ -311,7 +314,10 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                     requested_at=envelope.at,
                 ),
             )
-            return replace(view, phase="waiting")
+            return _turn(view, build_id, "waiting")
+        case e.BuildPutOff(build_id=build_id):
+            view = _with_build(view, build_id, lambda build: replace(build, put_off=True))
+            return replace(view, phase="thinking")
         case e.ApprovalResolved(build_id=build_id, verdict=verdict, by=by):
             view = _with_build(
                 view,
@@ -327,9 +333,15 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                     banned=event.banned,
                 ),
             )
-            return replace(view, phase="building")
+            return _turn(view, build_id, "building")
         case _:
             assert_never(event)
+
+
+def _turn(view: SessionView, build_id: str, phase: Phase) -> SessionView:
+    """What the agent does now because of a build; one that was put off is beside what it does."""
+    build = next((one for one in reversed(view.builds) if one.build_id == build_id), None)
+    return view if build and build.put_off else replace(view, phase=phase)
 
 
 def _with_build(view: SessionView, build_id: str, change: Callable[[BuildView], BuildView]) -> SessionView:

@@ -76,6 +76,8 @@ class TaskView(msgspec.Struct, frozen=True, gc=False):
     task_id: str
     text: SafeText
     started: datetime
+    again: str = ""
+    """The parked task that it goes on with."""
     outcome: TaskOutcome | None = None
     answer: SafeText = SafeText("")
     reason: SafeText = SafeText("")
@@ -153,6 +155,7 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     version: int
     goal: str
     step: int
+    task_id: str = ""
     task: str = ""
     parent: ToolDraft | None = None
     near_misses: tuple[NearMiss, ...] = ()
@@ -161,6 +164,8 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     """Why earlier builds were rejected, as the toolsmith was told."""
     attempts: tuple[Attempt, ...] = ()
     state: BuildState = "drafting"
+    put_off: bool = False
+    """Whether the task goes on without it."""
     approval_id: str = ""
     digest: str = ""
     """The digest that approval is asked for; empty before."""

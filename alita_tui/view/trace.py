@@ -65,8 +65,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.SessionResumed(restored=restored, note=note):
             told = f"Restored {_count(restored, 'event')}"
             return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
-        case e.TaskSubmitted(text=text):
-            return row("task", text, text)
+        case e.TaskSubmitted(text=text, again=again):
+            return row("task", text, text, meta="taken up again" if again else "")
         case e.PlanProposed(steps=steps, recipe=recipe):
             numbered = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
             return row("plan", "; ".join(steps), numbered, meta="from memory" if recipe else "")
@@ -129,6 +129,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("observation", f"Read {title or url}", f"{url}\n\n{text}", meta=meta)
         case e.LookedBack(seq=seq, text=text):
             return row("observation", f"Read event {seq} again", text)
+        case e.WaitEnded():
+            return ()  # what it waited for says it
         case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):
             title = f"The model sees {_count(len(masked), 'observation')} as one line"
             title += f", {len(cut)} shortened" if cut else ""
@@ -181,6 +183,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             who = f" by {by} ({via})" if by else ""
             title = f"{_VERDICT[verdict]}{_scope(event)}{who}" + (f": {event.why}" if event.why else "")
             return row("approval", title, event.why, meta=digest[:12], tone=_VERDICT_TONE.get(verdict, "bad"))
+        case e.BuildPutOff():
+            return row("approval", "Put off; the agent goes on without it", tone="wait")
         case e.ToolRegistered(card=card, lasting=lasting):
             what = "joined the library" if lasting == "library" else "is lent to this task"
             return row("build", f"{card.name} v{card.version} {what}", card.description, tone="good")
@@ -264,6 +268,7 @@ def _action(action: str, arguments: object) -> str:
         "build_tool": "Build a tool",
         "run_tool": "Run",
         "ask_user": "Ask",
+        "wait": "Wait for your verdict",
         "answer": "Answer",
     }
     main = {

@@ -35,6 +35,7 @@ class Host(Themed):
         self.now = now
         self.wanted_theme = theme
         self.decided: list[ResolveApproval] = []
+        self.deferred: list[str] = []
         self.edits: list[ApprovalScreen.EditRequested] = []
         self.stopped: float | None = None
         """A time at which the review's clock stands still."""
@@ -56,6 +57,9 @@ class Host(Themed):
 
     def clock(self) -> float:
         return time.monotonic() + self.shift if self.stopped is None else self.stopped
+
+    def on_deciding_screen_deferred(self, message: ApprovalScreen.Deferred) -> None:
+        self.deferred.append(message.command.approval_id)
 
     def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
         self.decided.append(message.command)

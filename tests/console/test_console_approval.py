@@ -63,6 +63,30 @@ async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int
         await settled(pilot)
         assert not isinstance(app.screen, ApprovalScreen)
         assert app.decided == []
+        assert app.deferred == ["p1"], "the agent goes on without it"
+
+
+async def test_leaving_before_it_could_be_seen_only_closes_it() -> None:
+    app = Host(calm())
+    app.stopped = time.monotonic() + NOT_YET
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not isinstance(app.screen, ApprovalScreen)
+        assert app.deferred == []
+
+
+async def test_what_is_put_off_is_not_put_off_again() -> None:
+    view = calm()
+    build = msgspec.structs.replace(view.builds[-1], put_off=True)
+    app = Host(msgspec.structs.replace(view, builds=view.builds.replace(len(view.builds) - 1, build)))
+    async with app.run_test(size=WIDE) as pilot:
+        await looked_at(app, pilot)
+        await pilot.press("escape")
+        await settled(pilot)
+        assert not isinstance(app.screen, ApprovalScreen)
+        assert app.deferred == []
 
 
 async def test_no_verdict_counts_before_it_is_armed() -> None:

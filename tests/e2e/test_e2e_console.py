@@ -160,3 +160,44 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
     async with again.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: again.main.view.seq == shown.seq)
         assert lines(again.main.query_one(Trace)) == drawn, "the trace renders the same"
+
+
+@pytest.mark.parametrize("model", ["demo:recorded"], indirect=True)
+async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with(shell, model: str) -> None:
+    house = House.open(shell.home, {"model": model})
+    opened = await live(house, parks=False)
+    engine = asyncio.create_task(opened.run())
+    app = AlitaApp(
+        opened.source,
+        opened,
+        catalog=HouseCatalog(house),
+        options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
+        upkeep=opened,
+    )
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: app.main.view.sandbox)
+        await pilot.press(*SCRIPT.tasks[2], "enter")
+        await until(pilot, lambda: pending(app.main.view))
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.main.view.phase == "waiting" and app.main.view.builds[0].put_off)
+        app.main.home_focus()
+        await pilot.press(*"say hello", "ctrl+t")
+        await until(pilot, lambda: len(app.main.view.tasks) == 2 and app.main.view.tasks[1].outcome)
+        assert [task.outcome for task in app.main.view.tasks] == ["parked", "answered"]
+        await pilot.press("f8")
+        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        code = app.screen.query_one(CodeView)
+        code.focus()
+        while code.unread:
+            await pilot.press("pagedown")
+            await pilot.pause(0.02)
+        await until(pilot, lambda: app.screen.armed)
+        await pilot.press("a")
+        await until(pilot, lambda: len(app.main.view.tasks) == 3 and app.main.view.tasks[2].outcome)
+        assert app.main.view.tasks[2].again == app.main.view.tasks[0].task_id
+        assert app.main.view.tasks[2].outcome == "answered"
+        assert [card.name for card in app.main.view.library] == ["roll_dice"]
+        await close(opened, engine)
+    assert check(recording(house, opened.session_id), complete=True) == []

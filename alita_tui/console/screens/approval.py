@@ -168,9 +168,10 @@ class ApprovalScreen(DecidingScreen):
     # --- getting about ------------------------------------------------------------------
 
     def action_defer(self) -> None:
-        """Close a field, or else the review; the build keeps waiting."""
+        """Close a field, or else the review; the build keeps waiting, the agent does not."""
         began = self._review.back() if self._review else False
         if self.bar.mode == "idle" and not began:
+            self._defer()
             self.dismiss(None)
         else:
             self._close_fields()

@@ -13,7 +13,7 @@ from alita_tui.console.review import Review
 from alita_tui.console.screens.guarded import GuardedScreen
 from alita_tui.console.widgets.build_panes import BuildPanes
 from alita_tui.console.widgets.verdict import DIGEST, NAME, VERDICTS, Button, VerdictBar
-from alita_tui.spine.commands import ResolveApproval, Verdict
+from alita_tui.spine.commands import PutOff, ResolveApproval, Verdict
 from alita_tui.spine.values import Lasting, ToolDraft
 from alita_tui.view.habits import too_fast
 from alita_tui.view.model import BuildView
@@ -30,6 +30,13 @@ class DecidingScreen(GuardedScreen):
         """A person decided. Posted to the app, which hands the command to the engine."""
 
         def __init__(self, command: ResolveApproval) -> None:
+            super().__init__()
+            self.command = command
+
+    class Deferred(Message):
+        """A person decides later. Posted to the app, which lets the engine go on without the build."""
+
+        def __init__(self, command: PutOff) -> None:
             super().__init__()
             self.command = command
 
@@ -84,6 +91,12 @@ class DecidingScreen(GuardedScreen):
         """The build that the newest input may decide on."""
         review = self._review
         return review if review and self.waits and review.counts and self.bar.mode == "idle" else None
+
+    def _defer(self) -> None:
+        """Let the agent go on without the build, once it could be seen."""
+        review = self._review
+        if review and self.waits and review.counts and not review.build.put_off:
+            self.app.post_message(self.Deferred(PutOff(approval_id=review.build.approval_id)))
 
     def action_approve(self) -> None:
         """Approve, after as many steps as the risk asks for."""

@@ -27,7 +27,7 @@ from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 from alita_tui.wiring.house import House
-from alita_tui.wiring.live import close, live
+from alita_tui.wiring.live import Live, close, live
 from alita_tui.wiring.records import recording
 
 pytestmark = pytest.mark.podman
@@ -60,6 +60,27 @@ def model(request: pytest.FixtureRequest, shell, monkeypatch: pytest.MonkeyPatch
         yield request.param
 
 
+def console(house: House, opened: Live) -> AlitaApp:
+    return AlitaApp(
+        opened.source,
+        opened,
+        catalog=HouseCatalog(house),
+        options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
+        upkeep=opened,
+    )
+
+
+async def read_and_approve(pilot: Pilot, review: ApprovalScreen) -> None:
+    """All of the code is read first, so that one key approves."""
+    code = review.query_one(CodeView)
+    code.focus()
+    while code.unread:
+        await pilot.press("pagedown")
+        await pilot.pause(0.02)
+    await until(pilot, lambda: review.armed)
+    await pilot.press("a")
+
+
 async def look_at_the_sandbox(pilot: Pilot) -> None:
     """Its screen shows what is really there, and clears up when it is told to."""
     await pilot.press("ctrl+s")
@@ -90,13 +111,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
 
     hearing = asyncio.create_task(hear())
     engine = asyncio.create_task(opened.run())
-    app = AlitaApp(
-        opened.source,
-        opened,
-        catalog=HouseCatalog(house),
-        options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
-        upkeep=opened,
-    )
+    app = console(house, opened)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
         await pilot.press(*build, "enter")
@@ -107,13 +122,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
         review = app.screen
         assert isinstance(review, ApprovalScreen)
         await until(pilot, lambda: review.armed)
-        code = review.query_one(CodeView)
-        code.focus()
-        while code.unread:
-            await pilot.press("pagedown")
-            await pilot.pause(0.02)
-        await until(pilot, lambda: review.armed)
-        await pilot.press("a")
+        await read_and_approve(pilot, review)
         await until(pilot, lambda: any(task.outcome == "answered" for task in app.main.view.tasks))
         await until(pilot, lambda: not isinstance(app.screen, ApprovalScreen))
         assert [card.name for card in app.main.view.library] == ["validate_email_addresses"]
@@ -167,13 +176,7 @@ async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with
     house = House.open(shell.home, {"model": model})
     opened = await live(house, parks=False)
     engine = asyncio.create_task(opened.run())
-    app = AlitaApp(
-        opened.source,
-        opened,
-        catalog=HouseCatalog(house),
-        options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
-        upkeep=opened,
-    )
+    app = console(house, opened)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
         await pilot.press(*SCRIPT.tasks[2], "enter")
@@ -188,13 +191,7 @@ async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with
         assert [task.outcome for task in app.main.view.tasks] == ["parked", "answered"]
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
-        code = app.screen.query_one(CodeView)
-        code.focus()
-        while code.unread:
-            await pilot.press("pagedown")
-            await pilot.pause(0.02)
-        await until(pilot, lambda: app.screen.armed)
-        await pilot.press("a")
+        await read_and_approve(pilot, app.screen)
         await until(pilot, lambda: len(app.main.view.tasks) == 3 and app.main.view.tasks[2].outcome)
         assert app.main.view.tasks[2].again == app.main.view.tasks[0].task_id
         assert app.main.view.tasks[2].outcome == "answered"

@@ -7,8 +7,9 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -84,22 +85,43 @@ def swap(inside: Path, over: threading.Event) -> None:
                     shutil.rmtree(race, ignore_errors=True)
 
 
-@pytest.fixture(scope="module", params=ON)
-def aftermath(
-    request: pytest.FixtureRequest, settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Aftermath]:
-    settings = msgspec.structs.replace(settings, profile=request.param)
-    try:
-        asyncio.run(repair(settings, nothing))
-    except SandboxUnavailable as error:
-        pytest.skip(f"{request.param} cannot be had here: {error}")
-    folder = tmp_path_factory.mktemp("host")
+@pytest.fixture(scope="module")
+def besieged(
+    settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Aftermath | str]:
+    """What became of all programs under a profile, or why it cannot be had; each profile is run once.
+
+    A parametrised fixture of the module would not do: pytest makes it anew for every row of a table it is in.
+    """
+
+    @cache
+    def once(profile: str) -> Aftermath | str:
+        own = msgspec.structs.replace(settings, profile=profile)
+        try:
+            asyncio.run(repair(own, nothing))
+        except SandboxUnavailable as error:
+            return f"{profile} cannot be had here: {error}"
+        return siege(own, tmp_path_factory.mktemp("host"), ON[profile])
+
+    return once
+
+
+@pytest.fixture(params=ON)
+def aftermath(request: pytest.FixtureRequest, besieged: Callable[[str], Aftermath | str]) -> Aftermath:
+    found = besieged(request.param)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+def siege(settings: SandboxSettings, folder: Path, abuses: Sequence[Abuse]) -> Aftermath:
+    """All programs, some at a time, with doors and files around them that they must not reach."""
     inside, over = workspace(folder), threading.Event()
     swapping = threading.Thread(target=swap, args=(inside, over))
     swapping.start()
     try:
         with serving() as site, closed_door() as door:
-            found = asyncio.run(abuse(settings, inside, site, door.getsockname()[1], ON[request.param]))
+            found = asyncio.run(abuse(settings, inside, site, door.getsockname()[1], abuses))
             found.site = site
             with pytest.raises(BlockingIOError):
                 door.accept()
@@ -112,7 +134,7 @@ def aftermath(
         *(path for path in folder.iterdir() if path.is_file()),
     ]
     found.outside = {path.name: path.read_text() for path in places}
-    yield found
+    return found
 
 
 async def abuse(

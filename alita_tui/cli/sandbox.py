@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ from alita_tui.spine.text import neutralise, one_line, reveal
 
 if TYPE_CHECKING:
     from alita_tui.spine.ports import Limits, Sandbox
-    from alita_tui.spine.values import RunReport
+    from alita_tui.spine.values import RunReport, SandboxStatus
 
 app = typer.Typer(
     help="The containers that tools run in, and running any file in one.",
@@ -140,7 +141,10 @@ def reap(context: typer.Context, json: Json = False) -> None:
 
 @app.command()
 def rebuild(context: typer.Context, json: Json = False) -> None:
-    """Make the base image anew; the old one serves until the new one is there."""
+    """Make the base image anew on every engine; the old one serves until the new one is there.
+
+    An engine that fails does not keep the others waiting. Exit code 1 where one failed, 6 where all did.
+    """
     from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
@@ -152,18 +156,14 @@ def rebuild(context: typer.Context, json: Json = False) -> None:
             typer.echo(neutralise(work), err=True)
         last = work
 
-    async def go() -> None:
+    async def go() -> tuple[dict[str, SandboxUnavailable], dict[str, SandboxStatus]]:
         sandbox = house.sandbox("cli")
         try:
-            found = await sandbox.rebuild(tell)
+            return await sandbox.rebuild(tell), await sandbox.statuses()
         finally:
             await sandbox.close()
-        if json:
-            json_document(found)
-        else:
-            typer.echo(f"{found.image}, {found.image_origin}, {found.image_digest[:19]}")
 
-    asyncio.run(go())
+    _tell_rebuilt(*asyncio.run(go()), json=json)
 
 
 @app.command()
@@ -304,6 +304,21 @@ def _show(row: dict[str, Any]) -> None:
         f"{row['outcome']}{reason}  {row['wall_ms']:.0f} ms, {row['cpu_ms']:.0f} ms cpu, {row['peak_mb']:.0f} MB",
         err=True,
     )
+
+
+def _tell_rebuilt(
+    failed: Mapping[str, SandboxUnavailable], each: Mapping[str, SandboxStatus], *, json: bool
+) -> None:
+    """What came of it on every engine. Raises typer.Exit where one failed."""
+    if json:
+        json_document({"engines": each, "failed": {name: str(error) for name, error in failed.items()}})
+    for name, found in each.items() if not json else ():
+        if name in failed:
+            typer.echo(f"{one_line(name)}: {neutralise(str(failed[name]))}", err=True)
+        else:
+            typer.echo(f"{one_line(name)}: {found.image}, {found.image_origin}, {found.image_digest[:19]}")
+    if failed:
+        raise typer.Exit(SandboxUnavailable.exit_code if len(failed) == len(each) else 1)
 
 
 def _read(file: Path) -> str:

@@ -124,11 +124,19 @@ class Fleet:
         gone = (await self._each(lambda engine: engine.reap())).values()
         return sum(containers for containers, _ in gone), sum(folders for _, folders in gone)
 
-    async def rebuild(self, progress: Progress) -> SandboxStatus:
-        """Make the base image anew here, and have the other engines take it. Raises SandboxUnavailable."""
+    async def rebuild(self, progress: Progress) -> dict[str, SandboxUnavailable]:
+        """Make the base image anew here, and have the other engines take it; where that failed, and why.
+
+        One engine after the other, because what is made here is what is copied there. An engine that failed
+        keeps the image that it had.
+        """
+        failed: dict[str, SandboxUnavailable] = {}
         for engine in self.engines:
-            await engine.rebuild(progress)
-        return await self.status()
+            try:
+                await engine.rebuild(progress)
+            except SandboxUnavailable as error:
+                failed[engine.name] = error
+        return failed
 
     # --- inside ---------------------------------------------------------------------------
 

@@ -187,7 +187,11 @@ class Live:
     async def rebuild(self) -> None:
         """See the console's `Upkeep.rebuild`. Raises SandboxUnavailable."""
         await self._served.wait()
-        await self._check_sandbox(await self._sandbox.rebuild(self._progress))
+        failed = await self._sandbox.rebuild(self._progress)
+        await self._check_sandbox(await self._sandbox.status())
+        if failed:
+            said = " | ".join(f"{name}: {error.message}" for name, error in failed.items())
+            raise SandboxUnavailable(f"Not rebuilt: {said}", hint=next(iter(failed.values())).hint)
 
     async def _check_sandbox(self, status: SandboxStatus) -> None:
         """Tell the stream when the sandbox is not what it was, and start containers ahead."""

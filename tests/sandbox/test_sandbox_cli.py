@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from alita_tui.cli.app import app
-from alita_tui.cli.sandbox import _module
+from alita_tui.cli.sandbox import _module, _tell_rebuilt
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
+from alita_tui.spine.values import SandboxStatus
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 FILES = {
@@ -146,6 +148,24 @@ def test_an_engine_that_does_not_answer_is_named_and_the_others_are_shown(tmp_pa
     assert told.exit_code == 0 and f"{gone} does not answer" in told.stderr
     alone = alita(tmp_path, "pool", ALITA_SANDBOX_ENGINES=gone)
     assert isinstance(alone.exception, SandboxUnavailable) and gone in str(alone.exception)
+
+
+def test_a_rebuild_says_of_every_engine_what_came_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = "ssh://127.0.0.1:1", "ssh://127.0.0.1:2"
+    done = alita(tmp_path, "rebuild", "--json", ALITA_SANDBOX_ENGINES=f"{one},{two}")
+    shown = json.loads(done.stdout)
+    assert done.exit_code == SandboxUnavailable.exit_code and set(shown["failed"]) == {one, two}
+    assert all(name in said for name, said in shown["failed"].items())
+    there = SandboxStatus(available=True, image="base:1", image_origin="imported", image_digest="sha256:ab")
+    each = {one: SandboxStatus(available=False), "local": there}
+    with pytest.raises(typer.Exit) as ended:
+        _tell_rebuilt({one: SandboxUnavailable("It is gone.", hint="Start it.")}, each, json=False)
+    said = capsys.readouterr()
+    assert ended.value.exit_code == 1
+    assert (said.out, said.err) == ("local: base:1, imported, sha256:ab\n", f"{one}: It is gone. Start it.\n")
+    _tell_rebuilt({}, {"local": there}, json=False)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.service import alive, me
 from alita_tui.spine.ports import Job, Limits
 
+GONE = "ssh://127.0.0.1:1"
+
 
 def environment(root: Path, name: str, size: int, used: float) -> Path:
     folder = root / name
@@ -88,8 +90,9 @@ async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings
     folder = Path("/var/tmp") / f"alita-test-{os.getpid()}-image"
     tag, tar = f"localhost/alita-test-{os.getpid()}-2:1", folder / "base.tar"
     own = msgspec.structs.replace(
-        settings, area=str(folder), tag=tag, pull=False, image_tar=str(tar), pool_hot=1, pool_warm=1
-    )
+        settings, area=str(folder), tag=tag, pull=False, image_tar=str(tar), pool_hot=1, pool_warm=1,
+        engines=(GONE, "local"),
+    )  # fmt: skip
     host, sandbox = Host(own), Fleet(own, "rebuilt")
     job = Job(run_id="one", module="one_tool", code="def run() -> int:\n    return 7\n")
     folder.mkdir()
@@ -107,8 +110,10 @@ async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings
         assert [(row.environment, row.warm) for row in seen.pool] == [("base", 2)]
         assert (seen.hot, seen.warm, seen.room_bytes) == (1, 1, settings.environments_mb << 20)
         told: list[str] = []
-        after = await sandbox.rebuild(lambda work, *_: told.append(work))
+        failed = await sandbox.rebuild(lambda work, *_: told.append(work))
         assert told == ["Importing base.tar"]
+        assert list(failed) == [GONE] and GONE in failed[GONE].message
+        after = (await sandbox.statuses())["local"]
         assert before is not None and after.image_digest not in ("", before.digest)
         assert after.image_origin == "imported"
         assert not (await sandbox.inventory()).pool

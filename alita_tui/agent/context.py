@@ -5,7 +5,6 @@ Because it is derived, a resumed session goes on with exactly the conversation i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from copy import copy
 
 import msgspec
@@ -24,14 +23,6 @@ class Entry(Value, frozen=True):
     message: Message
     name: str = ""
     """For an observation: the action that brought it."""
-
-
-def conversation(history: Iterable[Envelope]) -> tuple[Entry, ...]:
-    """The turns of a session, in the neutral form. Every request is followed by its result."""
-    told = Conversation()
-    for envelope in history:
-        told.hear(envelope)
-    return told.entries()
 
 
 class Conversation:

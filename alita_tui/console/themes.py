@@ -63,9 +63,6 @@ TOKENS = {
 }
 """Domain token → the palette colour it defaults to."""
 
-SURFACES = ("background", "surface", "panel", "cursor")
-"""What text is set on."""
-
 
 class ThemeProblem(msgspec.Struct, frozen=True):
     """Why a theme file, or a part of it, was not used."""
@@ -202,36 +199,6 @@ def load(*folders: Path | None) -> Loaded:
             except BadTheme as bad:
                 problems.append(bad.problem)
     return Loaded(tuple(themes.values()), tuple(problems))
-
-
-def contrast(theme: Theme) -> dict[tuple[str, str], float]:
-    """WCAG 2.2 contrast ratios, 1 to 21, of every text token on every surface of a theme."""
-    surfaces = {
-        "background": theme.background,
-        "surface": theme.surface,
-        "panel": theme.panel,
-        "cursor": theme.variables["alita-cursor"],
-    }
-    texts = {token: theme.variables[f"alita-{token}"] for token in TOKENS if token not in ("line", "cursor")}
-    texts |= {"foreground": theme.foreground or "", "primary": theme.primary, "accent": theme.accent or ""}
-    return {
-        (text, surface): _ratio(Color.parse(ink), Color.parse(paper or ""))
-        for text, ink in texts.items()
-        for surface, paper in surfaces.items()
-    }
-
-
-def _ratio(one: Color, other: Color) -> float:
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _luminance(colour: Color) -> float:
-    def linear(part: float) -> float:
-        return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-
-    red, green, blue = (linear(part / 255) for part in (colour.r, colour.g, colour.b))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 class Themed(App[ReturnType]):

@@ -135,11 +135,6 @@ async def preload(provider: str) -> None:
         await _adapter(preset(provider)).preload()
 
 
-def sdk_of(provider: str) -> str:
-    """The slow module that a provider's first call imports; empty for a recording."""
-    return "" if not provider or provider in _RECORDINGS else _adapter(preset(provider)).lazy
-
-
 def _adapter(chosen: Preset) -> type[RemoteModel]:
     if chosen.protocol == "anthropic":
         from alita_tui.llm.anthropic_model import AnthropicModel

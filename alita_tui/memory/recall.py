@@ -6,14 +6,12 @@ import threading
 
 import msgspec
 
-from alita_tui.memory.lessons import FOOTNOTE, episode, recipe
+from alita_tui.memory.lessons import FOOTNOTE
 from alita_tui.spine.ports import REJECTION, Documents
 from alita_tui.spine.ranking import Ranked, Ranking
 from alita_tui.spine.values import Json, MemoryItem, Value
 
-__all__ = ["RELEVANT", "Recollection", "episode", "recipe"]
-
-RELEVANT = 0.3
+_RELEVANT = 0.3
 """Share of a task that an item has to cover to be recalled at all."""
 _AT_MOST = 3
 """Items of each kind: recipes, and everything else."""
@@ -95,7 +93,7 @@ class Recollection:
             named = [item for key, item in rejections.items() if key.startswith(f"{REJECTION}{name}:")]
             wanted = f"{name.replace('_', ' ')} {goal}"
             found = [one for one in self._others.rank(wanted) if one.key in rejections]
-            near = [self._recalled(one) for one in found if one.score >= RELEVANT]
+            near = [self._recalled(one) for one in found if one.score >= _RELEVANT]
             known = {item.item_id for item in named}
             listed = [*reversed(named), *(item for item in near if item.item_id not in known)]
             return tuple(listed[:_LESSONS])
@@ -118,7 +116,7 @@ class Recollection:
         self._documents.remove(item_id)
 
     def _best(self, ranking: Ranking, task: str) -> list[MemoryItem]:
-        found = [one for one in ranking.rank(task) if one.score >= RELEVANT]
+        found = [one for one in ranking.rank(task) if one.score >= _RELEVANT]
         found.sort(key=lambda one: -one.score * self._kept[one.key].reliability)
         return [self._recalled(one) for one in found[:_AT_MOST]]
 

@@ -271,7 +271,7 @@ class Live:
             self._house.desk.taken(approval_id)
 
     def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
-        from alita_tui.memory.recall import episode, recipe
+        from alita_tui.memory.lessons import episode, recipe
 
         history = tuple(self.bus.history)
         return (*episode(history, task_id), *recipe(history, task_id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from simulation import VirtualTime
 
 from alita_tui.agent.budget import Budget
 from alita_tui.agent.calling import ModelCalls
+from alita_tui.agent.context import Conversation, Entry
 from alita_tui.agent.orchestrator import Orchestrator, Policy
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
@@ -20,12 +21,14 @@ from alita_tui.agent.working import WorkingContext
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.llm.text_tools import TextToolsModel
-from alita_tui.memory.recall import Recollection, episode, recipe
+from alita_tui.memory.lessons import episode, recipe
+from alita_tui.memory.recall import Recollection
 from alita_tui.registry.lent import LendingShelf
 from alita_tui.registry.shelf import Shelf
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Command
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports import Candidate, Job, Limits, Page, SearchPage
@@ -53,6 +56,14 @@ def failing(message: str) -> RunReport:
     return RunReport(
         status="ok", exit_code=0, cases=(TestCase(name="test_a", passed=False, message=message),)
     )
+
+
+def conversation(history: Iterable[Envelope]) -> tuple[Entry, ...]:
+    """What a model is shown of these events."""
+    told = Conversation()
+    for envelope in history:
+        told.hear(envelope)
+    return told.entries()
 
 
 def say(action: str = "", words: str = "", **arguments: Any) -> ScriptReply:

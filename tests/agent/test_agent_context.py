@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import streams
-from lab import Lab, say
+from lab import Lab, conversation, say
 
 from alita_tui.agent.compaction import OBSERVATION, oldest, saves_enough, size, summarised, trim
-from alita_tui.agent.context import Conversation, conversation
+from alita_tui.agent.context import Conversation
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import SubmitTask

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from lab import PASS, Lab, draft, failing, say
+from lab import PASS, Lab, conversation, draft, failing, say
 
 from alita_tui.agent.budget import Budget, Cap
-from alita_tui.agent.context import conversation
 from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import (

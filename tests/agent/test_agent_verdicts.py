@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from lab import PASS, Lab, draft, failing, say
+from lab import PASS, Lab, conversation, draft, failing, say
 
-from alita_tui.agent.context import conversation
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask

@@ -6,13 +6,45 @@ import re
 from pathlib import Path
 
 import pytest
+from textual.color import Color
+from textual.theme import Theme
 
 import alita_tui
 from alita_tui.config.paths import shipped
-from alita_tui.console.themes import PALETTE, TOKENS, BadTheme, Themed, contrast, load, read_theme
+from alita_tui.console.themes import PALETTE, TOKENS, BadTheme, Themed, load, read_theme
 
 BUILT_IN = sorted(shipped("themes").glob("*.toml"))
 GOOD = (shipped("themes") / "alita-dark.toml").read_text("utf-8")
+
+
+def contrast(theme: Theme) -> dict[tuple[str, str], float]:
+    """WCAG 2.2 contrast ratios, 1 to 21, of every text token on every surface of a theme."""
+    surfaces = {
+        "background": theme.background,
+        "surface": theme.surface,
+        "panel": theme.panel,
+        "cursor": theme.variables["alita-cursor"],
+    }
+    texts = {token: theme.variables[f"alita-{token}"] for token in TOKENS if token not in ("line", "cursor")}
+    texts |= {"foreground": theme.foreground or "", "primary": theme.primary, "accent": theme.accent or ""}
+    return {
+        (text, surface): _ratio(Color.parse(ink), Color.parse(paper or ""))
+        for text, ink in texts.items()
+        for surface, paper in surfaces.items()
+    }
+
+
+def _ratio(one: Color, other: Color) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    def linear(part: float) -> float:
+        return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(part / 255) for part in (colour.r, colour.g, colour.b))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @pytest.mark.parametrize("path", BUILT_IN, ids=lambda path: path.stem)

@@ -7,6 +7,7 @@ that was granted something is not done again, because its world is no longer the
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from os.path import commonprefix
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -29,6 +30,9 @@ from alita_tui.spine.values import (
 )
 
 _SHOWN = 160
+"""Characters shown of a value."""
+_BEFORE = 60
+"""Of these, what stands before the first difference."""
 
 
 class Rerun(Value, frozen=True):
@@ -118,7 +122,8 @@ class Rerunner:
         try:
             code = code or self._shelved(event)
         except AlitaError as error:
-            return skipped(error.message)
+            gone = f"the tool: v{event.version} ran → {error.message}"
+            return Rerun(seq=seq, what="call", name=event.name, outcome="differs", differences=(gone,))
         if served or not code.granted.none:
             return skipped(_why(code.granted))
         job = Job(
@@ -189,7 +194,7 @@ def _reply(seq: int, event: e.ModelReplied, later: Sequence[Envelope]) -> Rerun:
     ]
     # A task may end, or be stopped, before all actions of a reply are done.
     found = tuple(
-        f"action {number}: {_short(recorded)} → {_short(now)}"
+        f"action {number}: {_apart(recorded, now)}"
         for number, (recorded, now) in enumerate(zip(followed, asked, strict=False), 1)
         if recorded != now
     )
@@ -205,7 +210,7 @@ def _differences(recorded: RunReport, now: RunReport) -> Iterator[str]:
     for name in ("status", "exit_code", "exception", "result", "stdout", "stderr"):
         before, after = getattr(recorded, name), getattr(now, name)
         if before != after:
-            yield f"{name}: {_short(before)} → {_short(after)}"
+            yield f"{name}: {_apart(before, after)}"
     was = {case.name: case.passed for case in recorded.cases}
     are = {case.name: case.passed for case in now.cases}
     words = {True: "passed", False: "failed", None: "not there"}
@@ -214,9 +219,16 @@ def _differences(recorded: RunReport, now: RunReport) -> Iterator[str]:
             yield f"{one_line(case)}: {words[was.get(case)]} → {words[are.get(case)]}"
 
 
-def _short(value: object) -> str:
+def _apart(recorded: object, now: object) -> str:
+    """Both as text; of long ones what is around the place where they begin to differ."""
+    before, after = _text(recorded), _text(now)
+    begin = len(commonprefix((before, after))) - _BEFORE
+    shown = (one_line(text if begin <= 0 else f"…{text[begin:]}", _SHOWN) for text in (before, after))
+    return " → ".join(text or "nothing" for text in shown)
+
+
+def _text(value: object) -> str:
     try:
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
     except UnicodeEncodeError:  # a lone surrogate
-        text = repr(value)
-    return one_line(text, _SHOWN) or "nothing"
+        return repr(value)

@@ -40,7 +40,9 @@ def replay(
 ) -> None:
     """Play a session back on the screen that showed it; nothing runs, unless it is to be run again.
 
-    With --headless or --rerun the exit code is 1 where something differs from the recording.
+    With --headless or --rerun the exit code is 1 where something differs from the recording, a tool that
+    is gone included. What is not done again, because it was granted something, is no difference; it is
+    counted. Without a sandbox to run in the exit code is 6.
     """
     if not headless and not rerun:
         from alita_tui.cli.console import open_replay
@@ -53,23 +55,25 @@ def replay(
 
     house = House.open(home, strict=False)
     envelopes = recording(house, session)
-    same = _fold(envelopes, json) if headless else True
+    found = _fold(envelopes, tell=not json) if headless else {}
     if rerun:
-        same = asyncio.run(_rerun(house, envelopes, json)) and same
-    raise typer.Exit(0 if same else 1)
+        found |= asyncio.run(_rerun(house, envelopes, tell=not json))
+    if json:
+        json_document(found)
+    raise typer.Exit(1 if not found.get("same", True) or found.get("differ") else 0)
 
 
-def _fold(envelopes: Sequence[Envelope], json: bool) -> bool:
+def _fold(envelopes: Sequence[Envelope], *, tell: bool) -> dict[str, object]:
     from alita_tui.replay.headless import play_through
 
-    found = play_through(envelopes)
-    if json:
-        json_document({"folded": found, "same": found.same})
-        return found.same
-    typer.echo(found.state)
-    if not found.closings:
-        typer.echo(f"{found.events} events; no state was recorded to hold it against.", err=True)
-    for closing in found.closings:
+    folded = play_through(envelopes)
+    found: dict[str, object] = {"folded": folded, "same": folded.same}
+    if not tell:
+        return found
+    typer.echo(folded.state)
+    if not folded.closings:
+        typer.echo(f"{folded.events} events; no state was recorded to hold it against.", err=True)
+    for closing in folded.closings:
         said = f"recorded as {closing.recorded}, folded as {closing.folded}"
         if closing.foreign:
             by = one_line(closing.version, 20)
@@ -77,25 +81,23 @@ def _fold(envelopes: Sequence[Envelope], json: bool) -> bool:
         elif closing.same:
             said = "as recorded"
         typer.echo(f"closed at event {closing.seq}: {said}", err=True)
-    return found.same
+    return found
 
 
-async def _rerun(house: House, envelopes: Sequence[Envelope], json: bool) -> bool:
+async def _rerun(house: House, envelopes: Sequence[Envelope], *, tell: bool) -> dict[str, object]:
     from alita_tui.wiring.records import rerun
 
     done: list[Rerun] = []
     async with aclosing(rerun(house, envelopes)) as results:
         async for one in results:
             done.append(one)
-            if not json:
+            if tell:
                 _say(one)
     differ = sum(one.outcome == "differs" for one in done)
     skipped = sum(one.outcome == "skipped" for one in done)
-    if json:
-        json_document({"reruns": done, "differ": differ, "skipped": skipped})
-    else:
+    if tell:
         typer.echo(f"{len(done) - differ - skipped} the same, {differ} different, {skipped} not done again.")
-    return not differ
+    return {"reruns": done, "differ": differ, "skipped": skipped}
 
 
 def _say(one: Rerun) -> None:

@@ -96,6 +96,19 @@ async def test_every_difference_is_told() -> None:
     assert "stdout: nothing → more" in call.differences
 
 
+async def test_of_something_long_the_place_is_shown_where_it_differs() -> None:
+    whole = []
+    for one in walkthrough():
+        event = one.event
+        if isinstance(event, e.ToolReturned):
+            event = replace(event, report=replace(event.report, stdout="x" * 5000 + "then was"))
+        whole.append(replace(one, event=event))
+    done, _ = await rerun(whole, lambda report: replace(report, stdout=report.stdout.replace("was", "is")))
+    (call,) = [one for one in done if one.what == "call"]
+    (told,) = call.differences
+    assert told.startswith("stdout: …x") and "then was → …x" in told and told.endswith("then is")
+
+
 async def test_a_reply_that_is_read_otherwise_now_is_a_difference() -> None:
     changed, broken = [], []
     for one in walkthrough():
@@ -139,7 +152,8 @@ async def test_a_tool_that_is_not_here_or_another_one_is_not_run() -> None:
     whole = golden("golden-exit")
     done, sandbox = await rerun(whole)
     (call,) = [one for one in done if one.what == "call"]
-    assert (call.outcome, "There is no tool" in call.reason, sandbox.jobs) == ("skipped", True, [])
+    assert (call.outcome, sandbox.jobs) == ("differs", [])
+    assert call.differences == ("the tool: v1 ran → There is no tool twice_wrong v1 to run.",)
 
     class Other(Shelf):
         def get(self, name: str, version: int | None = None) -> ToolRecord:
@@ -149,7 +163,7 @@ async def test_a_tool_that_is_not_here_or_another_one_is_not_run() -> None:
             )
 
     done = [one async for one in Rerunner(sandbox, Other(), Limits()).run(whole)]
-    assert any("is another one here" in one.reason for one in done)
+    assert any("is another one here" in told for one in done for told in one.differences)
     assert sandbox.jobs == []
 
 

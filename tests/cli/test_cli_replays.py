@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from goldens import FOLDER, waiting
@@ -69,6 +70,31 @@ def test_a_recording_runs_again_in_the_sandbox(tmp_path: Path) -> None:
     done = alita(tmp_path / "home", "replay", str(tampered), "--rerun")
     assert done.returncode == 1
     assert "test_it_answers: failed → passed" in done.stdout
+
+
+@pytest.mark.podman
+def test_a_changed_result_reply_or_library_is_told(tmp_path: Path) -> None:
+    """Of a session that a call was made in: its result, what the model said, and whether the tool is there."""
+    home, source = tmp_path / "home", FOLDER / "golden-walkthrough.json"
+    whole = source.read_text()
+
+    def differing(text: str) -> list[dict[str, Any]]:
+        (tmp_path / "changed.json").write_text(text)
+        done = alita(home, "replay", str(tmp_path / "changed.json"), "--headless", "--rerun", "--json")
+        found = json.loads(done.stdout)
+        assert found["folded"] and done.returncode == bool(found["differ"] or not found["same"])
+        return [one for one in found["reruns"] if one["outcome"] == "differs"]
+
+    assert differing(whole) == []
+    (result,) = differing(whole.replace("cannot have two periods in a row", "has two dots"))
+    assert result["what"] == "call" and "has two dots" in result["differences"][0]
+    asked = '"requests":[{"call_id":'
+    name = whole[whole.index('"name":"', whole.index(asked)) :].split('"')[3]
+    (reply,) = differing(whole.replace(f'"name":"{name}"', '"name":"no_such_action"', 1))
+    assert reply["what"] == "reply" and "no valid action" in reply["differences"][0]
+    done = alita(home, "replay", str(FOLDER / "golden-reuse-openai.json"), "--rerun")
+    assert done.returncode == 1
+    assert "the tool: v1 ran → There is no tool validate_email_addresses v1" in done.stdout
 
 
 @pytest.mark.podman

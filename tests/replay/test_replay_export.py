@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 from html.parser import HTMLParser
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -124,6 +128,22 @@ def test_a_recording_keeps_to_its_format(name: str) -> None:
     for row in (row for one in whole for row in rows_for(one)):
         assert "".join(row.title[:50].split()) in squeezed
     assert last == pytest.approx((whole[-1].at - whole[0].at).total_seconds(), abs=5)
+
+
+@pytest.mark.parametrize("how", [("cat",), ("play", "--speed", "1000000")])
+@pytest.mark.parametrize("name", ["golden-walkthrough", "golden-rejected"])
+def test_asciinema_itself_plays_a_recording(name: str, how: tuple[str, ...], tmp_path: Path) -> None:
+    whole, cast = golden(name), tmp_path / "session.cast"
+    cast.write_text(export(whole, "asciicast", same), "utf-8")
+    command = [sys.executable, "-m", "asciinema", *how, str(cast)]
+    environ = {**os.environ, "ASCIINEMA_CONFIG_HOME": str(tmp_path), "PYTHONUTF8": "1", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    squeezed = "".join(_SGR.sub("", done.stdout.decode()).split())
+    for row in (row for one in whole for row in rows_for(one)):
+        assert "".join(row.title[:50].split()) in squeezed
 
 
 @pytest.mark.parametrize("name", NAMES)

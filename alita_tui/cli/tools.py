@@ -178,15 +178,17 @@ def bans(context: typer.Context, json: Json = False) -> None:
 
 @app.command()
 def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its id.")]) -> None:
-    """Take a ban back."""
+    """Take a ban back. The library is backed up before, since the ban leaves it."""
     import getpass
 
     from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
     known = [one for one in house.shelf.bans.all() if one.ban_id == ban]
-    if not house.shelf.bans.lift(ban):
+    if not known:
         raise UsageError(f"There is no ban {ban[:60]!r}.", hint="`alita tools bans` lists them.")
+    house.backups.create("clean-up")
+    house.shelf.bans.lift(ban)
     for one in known:
         house.audit.append(
             who=getpass.getuser(), verdict="unbanned", digest=one.digest, name=one.name, version=0,

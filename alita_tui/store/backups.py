@@ -26,7 +26,7 @@ from alita_tui.store.storage import JournalStorage, whole
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables, upgrade
 
 Reason = Literal["manual", "upgrade", "clean-up", "restore"]
-"""`restore`: taken before another one was restored."""
+"""`clean-up`: taken before a record left; `restore`: before another one was restored."""
 
 _ENDING = ".tar.gz"
 _LIST = "backup.json"

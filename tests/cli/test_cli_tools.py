@@ -69,3 +69,10 @@ def test_bans_are_listed_and_taken_back(shell: Tools) -> None:
     assert json.loads(shell.run("bans", "--json").stdout) == []
     assert isinstance(shell.run("unban", "b1").exception, UsageError)
     assert shell.logged == ["unbanned"]
+    (kept,) = shell.house.backups.list()
+    assert kept.reason == "clean-up", (
+        "taken before the ban left the library, and none for one that is not there"
+    )
+    back = CliRunner().invoke(app, ["--home", str(shell.home), "backup", "restore", kept.backup_id])
+    assert back.exit_code == 0, back.output
+    assert [one["ban_id"] for one in json.loads(shell.run("bans", "--json").stdout)] == ["b1"]

@@ -132,6 +132,8 @@ class WebSettings(Value, frozen=True):
     """Name under which an optional GitHub token is kept."""
     pypi_url: str = "https://pypi.org"
     """The Python package index."""
+    osv_url: str = "https://api.osv.dev"
+    """Database of known faults in packages, in OSV's format (a mirror will do)."""
     allowed_private: tuple[str, ...] = ()
     """Private hosts that may be read, as `host`, `host:port` or network (`10.0.0.0/8`)."""
     timeout: Seconds = 20.0

@@ -18,16 +18,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from alita_tui.sandbox.host import bound
 from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.service import me
+from alita_tui.sandbox.uv import uv
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Progress
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Lock, LockedPackage, Value
 
 _UV_SECONDS = 300
-_SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _UNREACHABLE = re.compile(r"error sending request|dns error|operation timed out|network was disabled")
 _GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32", "2.31", "2.28", "2.17")
 
@@ -173,39 +172,12 @@ async def _uv_with_cache(*arguments: str, about: str, stdin: str = "") -> str:
 
 
 async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
-    from uv import find_uv_bin
-
-    environ = {
-        **os.environ,
-        "UV_NO_PROGRESS": "1",
-        "NO_COLOR": "1",
-        "PYC_INVALIDATION_MODE": "UNCHECKED_HASH",
-        "UV_PYTHON": sys.executable,
-    }
-    environ.setdefault("UV_HTTP_RETRIES", "2")
-    if await asyncio.to_thread(
-        _SYSTEM_CERTIFICATES.exists
-    ):  # as pip does: a company's own authority is among them
-        environ.setdefault("UV_SYSTEM_CERTS", "true")
-    for ours, pips in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
-        if pips in os.environ:
-            environ.setdefault(ours, os.environ[pips])
-    process = await asyncio.create_subprocess_exec(
-        *bound(), find_uv_bin(), *arguments, env=environ, cwd="/", stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
     try:
-        async with asyncio.timeout(_UV_SECONDS):
-            out, err = await process.communicate(stdin.encode())
+        code, out, said = await uv(*arguments, seconds=_UV_SECONDS, stdin=stdin)
     except TimeoutError:
         raise RequirementsError(f"{about}: the package index did not answer in {_UV_SECONDS} s.") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if not process.returncode:
-        return out.decode("utf-8", "replace")
-    said = " ".join(err.decode("utf-8", "replace").split())
+    if not code:
+        return out
     if _UNREACHABLE.search(said):
         cause = said.partition(" hint:")[0].rpartition("cause: ")[2]
         raise IndexUnreachable(

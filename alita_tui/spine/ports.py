@@ -17,6 +17,7 @@ from alita_tui.spine.values import (
     Capabilities,
     Json,
     Lock,
+    LockedPackage,
     MemoryItem,
     NearMiss,
     RunReport,
@@ -470,8 +471,6 @@ class PackageFacts(Value, frozen=True):
     first_upload: str = ""
     """When the project's first file came (ISO 8601); empty when unknown."""
     yanked: bool = False
-    vulnerabilities: tuple[str, ...] | None = None
-    """Ids of known ones, such as `PYSEC-2023-1`; None where the index does not tell for this version."""
 
 
 class PackageIndex(Protocol):
@@ -479,6 +478,22 @@ class PackageIndex(Protocol):
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
         """Facts of one version; None where the index does not answer or knows nothing of it."""
+
+
+class Faults(Value, frozen=True):
+    """What a database of known faults says of some packages."""
+
+    known: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By the package's name, ids such as `PYSEC-2023-1 = CVE-2023-2`; empty ones where none is known."""
+    problem: str = ""
+    """Why it could not be looked up; then nothing is known of any."""
+
+
+class FaultBook(Protocol):
+    """A database of known faults. Met by `sandbox`, whose packages it is about."""
+
+    async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
+        """Known faults of these versions, within bounded time."""
 
 
 # --- the toolsmith ------------------------------------------------------------------------

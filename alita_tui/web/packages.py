@@ -29,16 +29,9 @@ async def package_facts(fetcher: Fetcher, base: str, name: str, version: str) ->
         if one.get("upload_time_iso_8601")
     ]
     ours = _objects(releases.get(version))
-    info = project.get("info")
-    newest = info.get("version") if isinstance(info, dict) else None
-    told = project if newest == version else await _document(fetcher, base, f"{root}/{quote(version)}/json")
-    found = told.get("vulnerabilities") if told else None
     return PackageFacts(
         first_upload=min(uploads, default=""),
         yanked=bool(ours) and all(one.get("yanked") is True for one in ours),
-        vulnerabilities=None
-        if not isinstance(found, list)
-        else tuple(str(one.get("id", "unnamed")) for one in _objects(found) if not one.get("withdrawn")),
     )
 
 

@@ -302,6 +302,7 @@ def gates(
     house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf
 ) -> tuple[tuple[Gate, ...], tuple[Gate, ...]]:
     """What drafts are put through before anything of them runs, and after their own tests."""
+    from alita_tui.sandbox.faults import FaultDatabase
     from alita_tui.toolsmith.gates.case import Workbench
     from alita_tui.toolsmith.gates.declared import Declared
     from alita_tui.toolsmith.gates.examples import Examples
@@ -313,7 +314,8 @@ def gates(
     from alita_tui.toolsmith.gates.replay import Replayed
 
     bench = Workbench(sandbox, house.limits)
-    return (Requirements(index, now),), (
+    book = FaultDatabase(house.loaded.settings.web.osv_url)
+    return (Requirements(index, book, now),), (
         Examples(bench),
         Declared(bench),
         Literals(),

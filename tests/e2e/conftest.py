@@ -29,7 +29,7 @@ def sandbox_ready(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session")
 def index() -> Iterator[str]:
-    """What pypi.org says of a package, for the agent's research."""
+    """What pypi.org says of a package, for the agent's research, and api.osv.dev of its faults."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -38,13 +38,19 @@ def index() -> Iterator[str]:
             known = {
                 "info": {**info, "package_url": "https://pypi.org/project/email-validator/"},
                 "releases": {"1.0": [{"upload_time_iso_8601": "2015-04-21T10:00:00Z", "yanked": False}]},
-                "vulnerabilities": [],
             }
             body = json.dumps(known)
             self.send_response(200 if found else 404)
             self.send_header("Content-Type", "application/json")
             self.end_headers()
             self.wfile.write(body.encode() if found else b"{}")
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps({"results": [{} for _ in asked["queries"]]}).encode())
 
         def log_message(self, *_: object) -> None:
             return
@@ -111,4 +117,6 @@ def shell(tmp_path: Path, index: str, sandbox_ready: None) -> Shell:
         if not name.startswith(("ALITA_", "OPENAI", "ANTHROPIC"))
     }
     home = tmp_path / "home"
-    return Shell(home, {**kept, "ALITA_HOME": str(home), "ALITA_WEB_PYPI_URL": index})
+    return Shell(
+        home, {**kept, "ALITA_HOME": str(home), "ALITA_WEB_PYPI_URL": index, "ALITA_WEB_OSV_URL": index}
+    )

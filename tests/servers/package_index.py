@@ -1,4 +1,4 @@
-"""A package index on loopback: the simple API (PEP 691, 658, 700, 592) and PyPI's JSON API, with what was asked."""
+"""A package index on loopback: the simple API (PEP 691, 658, 700, 592), PyPI's JSON API and OSV's, with what was asked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import zipfile
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 LONG_AGO = "2019-03-01T00:00:00Z"
 
@@ -66,6 +67,17 @@ class PackageIndex:
 
             do_HEAD = do_GET
 
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                index.asked.append(self.path)
+                found = [index.faults(one) for one in asked["queries"]]
+                body = json.dumps({"results": found}).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
             def log_message(self, format: str, *args: object) -> None:
                 return
 
@@ -81,9 +93,22 @@ class PackageIndex:
         """Wheels that were asked for."""
         return [path for path in self.asked if path.endswith(".whl")]
 
+    def faults(self, query: dict[str, Any]) -> dict[str, Any]:
+        """One result of OSV's `/v1/querybatch`; a second page follows where a version has more than one."""
+        assert query["package"]["ecosystem"] == "PyPI"
+        offer = self.offers.get(query["package"]["name"])
+        known = offer.faults if offer and offer.version == query["version"] else ()
+        page = int(query.get("page_token", 0))
+        listed = [{"id": one, "modified": LONG_AGO} for one in known[page : page + 1]]
+        more = {"next_page_token": str(page + 1)} if len(known) > page + 1 else {}
+        return {"vulns": listed, **more} if listed else {}
+
     def answer(self, path: str) -> tuple[str, bytes]:
         kind, _, rest = path.strip("/").partition("/")
         parts = rest.split("/")
+        if path.startswith("/v1/vulns/"):
+            known = [one for one in self.offers.values() if parts[-1] in one.faults]
+            return "application/json", json.dumps(_fault(parts[-1], known[0])).encode() if known else b""
         offer = self.offers.get(parts[0])
         if offer is None:
             return "text/plain", b""
@@ -117,5 +142,22 @@ def _project(offer: Offer) -> dict[str, object]:
     return {
         "info": {"name": offer.name, "version": offer.version},
         "releases": {offer.version: release},
-        "vulnerabilities": [{"id": one} for one in offer.faults],
+    }
+
+
+def _fault(name: str, offer: Offer) -> dict[str, object]:
+    """An entry in the form of OSV 1.6 (ossf.github.io/osv-schema)."""
+    return {
+        "schema_version": "1.6.0",
+        "id": name,
+        "modified": LONG_AGO,
+        "published": LONG_AGO,
+        "aliases": [name.replace("PYSEC", "CVE")],
+        "summary": "It breaks.",
+        "affected": [
+            {
+                "package": {"ecosystem": "PyPI", "name": offer.name},
+                "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "99"}]}],
+            }
+        ],
     }

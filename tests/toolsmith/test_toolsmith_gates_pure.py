@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import PackageFacts
+from alita_tui.spine.ports import Faults, PackageFacts
 from alita_tui.spine.values import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate, failed, passed
 from alita_tui.toolsmith.gates.check import look, look_all
@@ -246,13 +247,26 @@ class Told:
         return self.known.get(name.replace("-", "_"))
 
 
+class Book:
+    """A database that knows these faults of every package, or why it cannot tell."""
+
+    def __init__(self, *ids: str, problem: str = "") -> None:
+        self.ids = ids
+        self.problem = problem
+        self.asked = 0
+
+    async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
+        self.asked += 1
+        return Faults(known={one.name: self.ids for one in packages}, problem=self.problem)
+
+
 def needing(name: str, *, uploaded: str = "2020-01-01T00:00:00Z") -> Case:
     package = LockedPackage(name=name, version="1.0", hashes=("sha256:0",), uploaded=uploaded, direct=True)
     lock = Lock(requirements=(name,), packages=(package,), python="3.12", platform="x")
     return Case(build_id="b", draft=draft(requirements=(name,)), lock=lock)
 
 
-OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z", vulnerabilities=())
+OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -260,29 +274,39 @@ OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z", vulnerabilities=())
     [
         ("requests", OLD, "passed", "1 packages"),
         ("some-quiet-thing", OLD, "passed", "1 packages"),
-        ("reqeusts", PackageFacts(first_upload="2026-05-01T00:00:00Z", vulnerabilities=()), "failed", "looks like requests"),
+        ("reqeusts", PackageFacts(first_upload="2026-05-01T00:00:00Z"), "failed", "looks like requests"),
         ("some-quiet-thing", PackageFacts(first_upload="2026-11-11T00:00:00Z"), "failed", "first appeared 10 days ago"),
         ("requests", PackageFacts(first_upload="2015-01-01T00:00:00Z", yanked=True), "failed", "was withdrawn"),
-        ("requests", PackageFacts(first_upload="2015-01-01T00:00:00Z", vulnerabilities=("PYSEC-2018-28",)), "failed", "PYSEC-2018-28"),
     ],
 )  # fmt: skip
 async def test_requirements(name: str, facts: PackageFacts, state: str, said: str) -> None:
-    found = await Requirements(Told(**{name.replace("-", "_"): facts}), lambda: NOW).check(needing(name))
+    book = Book()
+    index = Told(**{name.replace("-", "_"): facts})
+    found = await Requirements(index, book, lambda: NOW).check(needing(name))
     assert found.state == state and said in found.summary
+    assert book.asked == (state == "passed")
 
 
-async def test_an_index_that_tells_nothing_is_no_pass() -> None:
-    odd = await look(Requirements(Told(), lambda: NOW), needing("requests"))
+async def test_known_faults_stop_a_package() -> None:
+    book = Book("PYSEC-2018-28 = CVE-2018-18074")
+    found = await Requirements(Told(requests=OLD), book, lambda: NOW).check(needing("requests"))
+    assert found.state == "failed" and "PYSEC-2018-28 = CVE-2018-18074" in found.summary
+    assert found.rows[0].tone == "bad"
+
+
+async def test_what_cannot_be_looked_up_is_no_pass() -> None:
+    odd = await look(Requirements(Told(), Book(), lambda: NOW), needing("requests"))
     assert odd.state == "skipped" and "told nothing more" in odd.rows[0].text
-    half = Told(requests=PackageFacts(first_upload="2015-01-01T00:00:00Z"))
-    for index in (Told(), half):
-        with pytest.raises(CouldNotRun, match="did not tell of requests"):
-            await Requirements(index, lambda: NOW).check(needing("requests"))
+    assert "did not tell of requests" in odd.summary
+    dark = Requirements(Told(requests=OLD), Book(problem="it is away"), lambda: NOW)
+    with pytest.raises(CouldNotRun, match="known faults could not be looked up: it is away"):
+        await dark.check(needing("requests"))
 
 
 async def test_no_requirements_need_no_index() -> None:
-    found = await Requirements(Told(), lambda: NOW).check(CASE)
-    assert found.state == "passed" and "standard library" in found.summary
+    book = Book()
+    found = await Requirements(Told(), book, lambda: NOW).check(CASE)
+    assert found.state == "passed" and "standard library" in found.summary and book.asked == 0
 
 
 @pytest.mark.parametrize(

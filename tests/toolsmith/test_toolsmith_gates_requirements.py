@@ -14,6 +14,7 @@ from trial import Reviewer, Trial
 
 from alita_tui.registry.shelf import Shelf
 from alita_tui.sandbox.environment import Target, lock
+from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.spine.ports import Job, OnOutput, Progress
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, ToolDraft
 from alita_tui.store.documents import DocumentTable
@@ -125,9 +126,9 @@ def sandbox() -> Resolving:
 
 
 @pytest.fixture
-def trial(web: WebRoom, sandbox: Resolving, tmp_path: Path) -> Iterator[Trial]:
+def trial(web: WebRoom, index: PackageIndex, sandbox: Resolving, tmp_path: Path) -> Iterator[Trial]:
     table = DocumentTable(tmp_path / "registry.json", "tools")
-    yield Trial(sandbox, Shelf(table, tmp_path / "box"), Reviewer({}), web)
+    yield Trial(sandbox, Shelf(table, tmp_path / "box"), Reviewer({}), web, FaultDatabase(index.url))
     table.close()
 
 
@@ -153,6 +154,7 @@ async def test_two_hundred_names_that_never_reach_an_installer(
         assert "first appeared 7 days ago" in told[name], told[name]
     assert index.fetched == []
     assert sandbox.ran == []
+    assert not [path for path in index.asked if path.startswith("/v1/")]  # told of none of these names
 
 
 @pytest.mark.parametrize(("name", "said"), [("withdrawn-thing", "withdrawn"), ("holey-thing", "PYSEC-1")])
@@ -169,5 +171,20 @@ async def test_an_ordinary_requirement_goes_on_to_the_tests(
 ) -> None:
     verdict = await trial.judge(needing("quiet-old-thing"), "Use a package.")
     assert [one.state for one in verdict.gates] == ["passed"]
+    assert index.asked[-1] == "/v1/querybatch"
     assert [job.what for job in sandbox.ran] == ["test"]
     assert sandbox.ran[0].lock.packages[0].hashes
+
+
+async def test_a_database_that_is_gone_is_no_pass(
+    web: WebRoom, sandbox: Resolving, index: PackageIndex, tmp_path: Path
+) -> None:
+    table = DocumentTable(tmp_path / "registry.json", "tools")
+    nobody = FaultDatabase("http://127.0.0.1:9")
+    trial = Trial(sandbox, Shelf(table, tmp_path / "box"), Reviewer({}), web, nobody)
+    verdict = await trial.judge(needing("quiet-old-thing"), "Use a package.")
+    table.close()
+    (found,) = verdict.gates
+    assert found.state == "skipped" and not verdict.trusted
+    assert found.summary.startswith("the known faults could not be looked up: ")
+    assert "not looked up" in found.rows[0].text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +12,8 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports import (
+    FaultBook,
+    Faults,
     Limits,
     ModelRequest,
     PackageFacts,
@@ -21,7 +23,7 @@ from alita_tui.spine.ports import (
     ToolRequest,
     ToolShelf,
 )
-from alita_tui.spine.values import GateResult, Json, ToolDraft
+from alita_tui.spine.values import GateResult, Json, LockedPackage, ToolDraft
 from alita_tui.toolsmith.gates.case import Gate, Workbench
 from alita_tui.toolsmith.gates.declared import Declared
 from alita_tui.toolsmith.gates.examples import Examples
@@ -84,10 +86,13 @@ class Reviewer:
 
 
 class NoIndex:
-    """Meets `PackageIndex` and knows nothing."""
+    """Meets `PackageIndex` and `FaultBook` and knows nothing."""
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
         return None
+
+    async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
+        return Faults(problem="nobody is there")
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,16 @@ class Trial:
     """Everything that a draft goes through before a person is asked."""
 
     def __init__(
-        self, sandbox: Sandbox, shelf: ToolShelf, reviewer: Reviewer, index: PackageIndex | None = None
+        self,
+        sandbox: Sandbox,
+        shelf: ToolShelf,
+        reviewer: Reviewer,
+        index: PackageIndex | None = None,
+        book: FaultBook | None = None,
     ) -> None:
         self._sandbox = sandbox
         bench = Workbench(sandbox, LIMITS)
-        self._before: tuple[Gate, ...] = (Requirements(index or NoIndex(), lambda: NOW),)
+        self._before: tuple[Gate, ...] = (Requirements(index or NoIndex(), book or NoIndex(), lambda: NOW),)
         self._after: Callable[[], tuple[Gate, ...]] = lambda: (
             Examples(bench),
             Declared(bench),

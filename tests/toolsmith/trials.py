@@ -15,6 +15,7 @@ from trial import Reviewer, Trial, Verdict
 
 from alita_tui.registry.shelf import Shelf
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.store.documents import DocumentTable
 from alita_tui.web.client import WebRoom, WebSettings
@@ -51,7 +52,7 @@ async def _trials(settings: SandboxSettings) -> AsyncIterator[Callable[[Reviewer
         web = WebRoom(WebSettings(pypi_url=index.url, timeout=10.0), environ={})
         sandbox = PodmanSandbox(settings, "corpus")
         try:
-            yield lambda reviewer: Trial(sandbox, shelf, reviewer, web)
+            yield lambda reviewer: Trial(sandbox, shelf, reviewer, web, FaultDatabase(index.url))
         finally:
             await sandbox.close()
             await web.close()

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from importlib.resources import files
 
-from alita_tui.spine.ports import PackageFacts, PackageIndex
+from alita_tui.spine.ports import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.values import GateName, GateResult, GateRow, LockedPackage
 from alita_tui.toolsmith.contract import requirement_name
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, failed, passed
@@ -26,8 +26,9 @@ class Requirements:
 
     name: GateName = "requirements"
 
-    def __init__(self, index: PackageIndex, now: Callable[[], datetime]) -> None:
+    def __init__(self, index: PackageIndex, book: FaultBook, now: Callable[[], datetime]) -> None:
         self._index = index
+        self._book = book
         self._now = now
 
     async def check(self, case: Case) -> GateResult:
@@ -44,9 +45,16 @@ class Requirements:
 
         known = await asyncio.gather(*(ask(one) for one in packages))
         judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, known)))
+        # Where something else speaks against them already, the database has no need to hear of them.
+        stopped = any(faults for faults, _ in judged)
+        told = Faults(problem="not asked") if stopped else await self._book.faults(packages)
         rows: list[GateRow] = []
         bad: list[str] = []
         for one, (faults, notes) in zip(packages, judged, strict=True):
+            if ids := told.known.get(one.name):
+                faults.append(f"version {one.version} has known faults: {', '.join(ids[:3])}")
+            elif told.problem:
+                notes.append("known faults were not looked up")
             bad += [f"{one.name}: {fault}" for fault in faults]
             text = "; ".join([*faults, *notes])
             rows.append(
@@ -54,15 +62,15 @@ class Requirements:
             )
         if bad:
             return failed(self.name, "; ".join(bad), rows)
+        if told.problem:
+            raise CouldNotRun(f"the known faults could not be looked up: {told.problem}", rows)
         dark = [
             one.name
             for one, facts in zip(packages, known, strict=True)
-            if (facts is None or facts.vulnerabilities is None) and (one.direct or one.name not in popular())
+            if facts is None and (one.direct or one.name not in popular())
         ]
         if dark:
-            raise CouldNotRun(
-                f"the index did not tell of {', '.join(dark[:5])}: age or known faults are open", rows
-            )
+            raise CouldNotRun(f"the index did not tell of {', '.join(dark[:5])}: their age is open", rows)
         return passed(
             self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows
         )
@@ -86,12 +94,8 @@ class Requirements:
             notes.append(f"there since {since[:10]}")
         if facts and facts.yanked:
             faults.append(f"version {one.version} was withdrawn by its authors")
-        if facts and facts.vulnerabilities:
-            faults.append(f"version {one.version} has known faults: {', '.join(facts.vulnerabilities[:3])}")
         if facts is None:
             notes.append("the index told nothing more")
-        elif facts.vulnerabilities is None:
-            notes.append("known faults of this version are not told")
         return faults, notes
 
     def _days(self, uploaded: str) -> int | None:

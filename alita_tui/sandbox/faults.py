@@ -1,0 +1,111 @@
+"""Known faults of locked packages, looked up by `uv audit` in a database with OSV's interface (osv.dev)."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.sandbox.uv import uv
+from alita_tui.spine.ports import Faults
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import LockedPackage, Value
+
+LONGEST = 30.0
+"""Seconds for all packages of a draft."""
+_ALIKE = 3
+"""Names of one fault that are shown."""
+
+
+class _Dependency(Value, frozen=True):
+    name: str
+    version: str
+
+
+class _Fault(Value, frozen=True):
+    dependency: _Dependency
+    id: str
+    aliases: tuple[str, ...] = ()
+
+
+class _Summary(Value, frozen=True):
+    audited_packages: int
+    vulnerabilities: int
+
+
+class _Audit(Value, frozen=True):
+    """What `uv audit --output-format json` prints, as far as it is needed."""
+
+    summary: _Summary
+    vulnerabilities: tuple[_Fault, ...]
+
+
+class FaultDatabase:
+    """Meets `FaultBook`. Nothing of a package is fetched, and nothing but names and versions is sent."""
+
+    def __init__(self, url: str, *, seconds: float = LONGEST) -> None:
+        """`url` is where the database's `/v1/querybatch` is."""
+        self._url = url.rstrip("/")
+        self._seconds = seconds
+
+    async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
+        """See `FaultBook.faults`."""
+        if not packages:
+            return Faults()
+        folder = await asyncio.to_thread(_project, packages)
+        try:
+            code, out, said = await uv(
+                "audit", "--directory", folder.name, "--frozen", "--no-config", "--no-cache", "--quiet",
+                "--output-format", "json",
+                "--preview-features", "audit-command,json-output", "--service-url", self._url,
+                seconds=self._seconds,
+            )  # fmt: skip
+        except TimeoutError:
+            return Faults(problem=f"{self._url} did not answer in {self._seconds:g} s")
+        finally:
+            await asyncio.to_thread(folder.cleanup)
+        try:
+            read = msgspec.json.decode(out, type=_Audit)
+        except msgspec.DecodeError:
+            return Faults(problem=one_line(said, 300) or f"uv ended with {code} and told nothing")
+        if (read.summary.audited_packages, read.summary.vulnerabilities) != (
+            len(packages),
+            len(read.vulnerabilities),
+        ):
+            return Faults(problem=f"uv looked at {read.summary.audited_packages} of {len(packages)} packages")
+        known: dict[str, tuple[str, ...]] = {one.name: () for one in packages}
+        for fault in read.vulnerabilities:
+            said = " = ".join((fault.id, *fault.aliases)[:_ALIKE])
+            known[fault.dependency.name] = (*known.get(fault.dependency.name, ()), said)
+        return Faults(known=known)
+
+
+def _project(packages: Sequence[LockedPackage]) -> tempfile.TemporaryDirectory[str]:
+    """A folder with a project that is locked to just these packages.
+
+    A path in place of an index keeps uv from asking one as well: only the database is asked.
+    """
+    import tomlkit
+
+    root = {"name": "alita-audit", "version": "0"}
+    names = [{"name": one.name, "version": one.version} for one in packages]
+    project = {
+        **root,
+        "requires-python": ">=3.8",
+        "dependencies": [f"{one.name}=={one.version}" for one in packages],
+    }
+    lock = {
+        "version": 1,
+        "requires-python": ">=3.8",
+        "package": [
+            {**root, "source": {"virtual": "."}, "dependencies": names},
+            *({**one, "source": {"registry": "index"}} for one in names),
+        ],
+    }
+    folder = tempfile.TemporaryDirectory(prefix="alita-audit-")
+    for name, content in (("pyproject.toml", {"project": project}), ("uv.lock", lock)):
+        Path(folder.name, name).write_text(tomlkit.dumps(content), "utf-8")
+    return folder

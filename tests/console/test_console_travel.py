@@ -84,6 +84,11 @@ def listed(app: AlitaApp) -> list[str]:
     return [options.get_option_at_index(n).id or "" for n in range(options.option_count)]
 
 
+def searched(app: AlitaApp) -> bool:
+    """Whether the search for the last letter that was typed is done."""
+    return all(one.is_finished for one in app.workers if one.name == "search")
+
+
 async def opened(pilot) -> SessionsScreen:
     await drawn(pilot, 3)
     await pilot.press("f5")
@@ -402,11 +407,12 @@ def test_travel(snap_compare, name: str, size: tuple[int, int], theme: str) -> N
             await covered(pilot)
         await pilot.press(*keys)
         if name == "search":
-            await until(pilot, lambda: "hit:0" in listed(app))
+            await until(pilot, lambda: "hit:0" in listed(app) and searched(app))
         elif name == "compare":
             await until(pilot, lambda: on(app, CompareScreen))
+        elif name == "rewound":
+            await until(pilot, lambda: app.screen.view.seq == app.screen.player.seq)
         elif name == "explain":
             await until(pilot, lambda: on(app, ExplainScreen))
-        await pilot.pause()
 
     assert snap_compare(app, terminal_size=size, run_before=before)

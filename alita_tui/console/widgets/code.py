@@ -112,12 +112,8 @@ def diff_rows(code: str, base: Base) -> list[Row]:
             if tag == "equal":
                 rows += [_diff_row(" ", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
                 continue
-            rows += [
-                _diff_row("-", 0, wide, _tinted(_line(was, n, before), "removed")) for n in range(i1, i2)
-            ]
-            rows += [
-                _diff_row("+", n + 1, wide, _tinted(_line(inked, n, after), "added")) for n in range(j1, j2)
-            ]
+            rows += [_diff_row("-", 0, wide, _line(was, n, before)) for n in range(i1, i2)]
+            rows += [_diff_row("+", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
     return rows
 
 
@@ -131,19 +127,9 @@ def split_rows(code: str, base: Base) -> list[Row]:
         for left, right in zip_longest(range(i1, i2), range(j1, j2)):
             old = new = Row()
             if left is not None:
-                body = _line(was, left, before)
-                old = (
-                    _diff_row(" ", left + 1, wide, body)
-                    if tag == "equal"
-                    else _diff_row("-", left + 1, wide, _tinted(body, "removed"))
-                )
+                old = _diff_row(" " if tag == "equal" else "-", left + 1, wide, _line(was, left, before))
             if right is not None:
-                body = _line(inked, right, after)
-                new = (
-                    _diff_row(" ", right + 1, wide, body)
-                    if tag == "equal"
-                    else _diff_row("+", right + 1, wide, _tinted(body, "added"))
-                )
+                new = _diff_row(" " if tag == "equal" else "+", right + 1, wide, _line(inked, right, after))
             rows.append(_pair(old, new))
     return rows
 
@@ -169,7 +155,7 @@ def _tinted(line: Line, ink: str) -> Line:
 
 def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:
     ink = {"+": "added", "-": "removed"}.get(sign, "muted")
-    loud = _loud(body)
+    loud = _loud(body if sign == " " else _tinted(body, ink))
     return Row(
         loud,
         ((f"{number or '':>{wide}} ", "muted"), (f"{sign} ", ink)),

@@ -74,9 +74,10 @@ def verify(context: typer.Context, json: Json = False) -> None:
     entries = house.audit.entries()
     for summary in house.sessions.list():
         try:
-            problems += contradictions(entries, summary.session_id, recording(house, summary.session_id))
+            told = contradictions(entries, summary.session_id, recording(house, summary.session_id))
         except StoreError as error:
-            problems.append(f"session {summary.session_id} could not be read: {error.message}")
+            told = [f"could not be read: {error.message}"]
+        problems += [f"session {summary.session_id}, {one}" for one in told]
     if json:
         json_document({"entries": len(entries), "problems": problems})
     elif problems:

@@ -27,7 +27,7 @@ class Verified(Value, frozen=True, omit_defaults=False):
     tools: tuple[str, ...] = ()
     """Tools that it registered and whose files are not what was approved."""
     verdicts: tuple[str, ...] = ()
-    """Verdicts that the audit log has not, or has otherwise."""
+    """Verdicts that session and audit log tell differently, or only one of them."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -43,6 +43,7 @@ class Verified(Value, frozen=True, omit_defaults=False):
 def verified(house: House, path: Path) -> Verified:
     """Look at one session; nothing is changed. Raises StoreError, UsageError."""
     from alita_tui.store.sessions import SessionFile
+    from alita_tui.store.testimony import contradictions
 
     file = SessionFile.open(path, readonly=True)
     try:
@@ -56,7 +57,7 @@ def verified(house: House, path: Path) -> Verified:
         breaches=tuple(check(history)),
         file=(note,) if note else (),
         tools=tuple(_tools(house.shelf, history)) if at_home else (),
-        verdicts=tuple(house.audit.compare(history)) if at_home else (),
+        verdicts=tuple(contradictions(house.audit.entries(), file.session_id, history)) if at_home else (),
     )
 
 

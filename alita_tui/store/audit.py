@@ -236,24 +236,6 @@ class AuditLog:
             previous, sequence = entry.hash, entry.sequence
         return problems
 
-    def compare(self, history: Iterable[Envelope]) -> list[str]:
-        """Verdicts of people in a session that have no entry here, or another one. Raises StoreError."""
-        entered = {entry.approval_id: entry for entry in self.entries() if entry.on_build}
-        problems: list[str] = []
-        for envelope in history:
-            event = envelope.event
-            if not isinstance(event, ApprovalResolved) or not event.by:
-                continue
-            entry = entered.get(event.approval_id)
-            if entry is None:
-                problems.append(
-                    f"event {envelope.seq}: the verdict {event.verdict} by {event.by} has no entry"
-                )
-            elif (entry.verdict, entry.digest) != (event.verdict, event.digest):
-                said = f"{entry.verdict} {entry.digest[:12]}"
-                problems.append(f"event {envelope.seq}: entry {entry.sequence} says {said}")
-        return problems
-
     def _lines(self) -> list[bytes]:
         return [line for line in (disk.read_bytes(self._path) or b"").split(b"\n") if line]
 

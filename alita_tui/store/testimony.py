@@ -29,15 +29,19 @@ def contradictions(
             case ApprovalResolved(by=by) as verdict if by:
                 told.add(verdict.approval_id)
                 entry = by_approval.get(verdict.approval_id)
-                where = f"session {session_id}, event {envelope.seq}"
+                where = f"event {envelope.seq}"
                 if entry is None:
-                    found.append(f"{where}: the verdict on {verdict.approval_id} is not in the log")
+                    said = f"the verdict {verdict.verdict} by {by} on {verdict.approval_id}"
+                    found.append(f"{where}: {said} is not in the log")
                 elif (entry.verdict, entry.digest, entry.who) != (verdict.verdict, verdict.digest, by):
-                    found.append(f"{where}: entry {entry.sequence} tells another verdict than the session")
+                    said = f"{entry.verdict} {entry.digest[:12]} by {entry.who}"
+                    found.append(
+                        f"{where}: entry {entry.sequence} tells another verdict than the session: {said}"
+                    )
             case _:
                 pass
     found += [
-        f"entry {entry.sequence}: session {session_id} has no verdict on {entry.approval_id}"
+        f"entry {entry.sequence}: the session has no verdict on {entry.approval_id}"
         for entry in ours.values()
         if entry.approval_id not in told and entry.approval_id in asked
     ]

@@ -58,10 +58,10 @@ async def test_a_sound_home_is_sound_and_each_change_is_found(home: Path) -> Non
     code, found = verify(home, "--all")
     assert code == 1 and found["audit"] == [], "a chain alone cannot tell that its end is gone"
     (missing,) = found["sessions"][0]["verdicts"]
-    assert "the verdict approved by" in missing and "has no entry" in missing
+    assert "the verdict approved by" in missing and "is not in the log" in missing
     audit.write_bytes(lines[0].replace(b'"rejected"', b'"approved"') + lines[1])
     code, found = verify(home)
-    assert code == 1 and found["audit"] and "says approved" in found["sessions"][0]["verdicts"][0]
+    assert code == 1 and found["audit"] and "session: approved" in found["sessions"][0]["verdicts"][0]
     audit.write_bytes(b"".join(lines))
 
     session_file = only(home, "data/sessions/*.json")

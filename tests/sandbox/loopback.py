@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import takewhile
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -140,7 +141,9 @@ def proxying(answer: int = 200) -> Iterator[Middle]:
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
             first = self.rfile.readline().decode()
-            lines = list(iter(self.rfile.readline, b"\r\n"))
+            lines = list(takewhile(bytes.strip, iter(self.rfile.readline, b"")))
+            if not first:  # hung up without a word
+                return
             middle.asked.append(" ".join(first.split()[:2]))
             middle.known += [
                 line.decode().split(": ")[1].strip()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.text import one_line, reveal
 
@@ -21,7 +21,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command("list")

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
+from alita_tui.spine.text import counted
 
 app = typer.Typer(
     help="Backups of the library, the memory and the sessions' labels.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command()
@@ -25,7 +25,7 @@ def create(context: typer.Context, json: Json = False) -> None:
     if json:
         json_document(made)
     else:
-        typer.echo(f"{made.backup_id} holds {len(made.files)} files: {made.path}")
+        typer.echo(f"{made.backup_id} holds {counted(len(made.files), 'file')}: {made.path}")
 
 
 @app.command("list")

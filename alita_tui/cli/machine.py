@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.text import neutralise
 
 config_app = typer.Typer(
     help="Settings and where each comes from.", no_args_is_help=False, rich_markup_mode=None
 )
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def doctor(

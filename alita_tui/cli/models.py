@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.text import neutralise
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from alita_tui.wiring.house import House
 
 app = typer.Typer(help="Language models.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 BaseUrl = Annotated[str, typer.Option("--base-url", help="Address of the server.", metavar="URL")]
 ROLES: tuple[ModelRole, ...] = get_args(ModelRole)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import typer
@@ -13,6 +14,9 @@ from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line
 from alita_tui.view.trace import rows_for
+
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+"""The option of every command that can print a document instead of lines."""
 
 _GLYPHS = {
     "task": ">", "plan": "=", "thought": "~", "action": "*", "observation": "<", "build": "+", "approval": "?",

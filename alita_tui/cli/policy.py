@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.text import reveal
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _EXAMPLE = """\
 enabled = true
 

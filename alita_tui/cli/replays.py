@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document
-from alita_tui.cli.sessions import Json, Which
-from alita_tui.spine.text import one_line
+from alita_tui.cli.output import Json, json_document
+from alita_tui.cli.sessions import Which
+from alita_tui.spine.text import counted, one_line
 
 if TYPE_CHECKING:
     from alita_tui.agent.rerun import Rerun
@@ -72,7 +72,7 @@ def _fold(envelopes: Sequence[Envelope], *, tell: bool) -> dict[str, object]:
         return found
     typer.echo(folded.state)
     if not folded.closings:
-        typer.echo(f"{folded.events} events; no state was recorded to hold it against.", err=True)
+        typer.echo(f"{counted(folded.events, 'event')}; no state was recorded to hold it against.", err=True)
     for closing in folded.closings:
         said = f"recorded as {closing.recorded}, folded as {closing.folded}"
         if closing.foreign:

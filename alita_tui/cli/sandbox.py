@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import AlitaError, RequirementsError, SandboxUnavailable, UsageError
-from alita_tui.spine.text import neutralise, one_line, reveal
+from alita_tui.spine.text import counted, neutralise, one_line, reveal
 
 if TYPE_CHECKING:
     from alita_tui.spine.ports import Limits, Sandbox
@@ -23,7 +23,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _MB = 1024 * 1024
 
 
@@ -60,7 +59,9 @@ def status(context: typer.Context, json: Json = False) -> None:
                     for row in found.enforcement
                 ),
             )
-            typer.echo(f"\n{len(containers)} containers, {len(environments)} environments")
+            typer.echo(
+                f"\n{counted(len(containers), 'container')}, {counted(len(environments), 'environment')}"
+            )
             table(
                 ("ENVIRONMENT", "MB", "PACKAGES"),
                 ((e.environment, f"{e.size / _MB:.0f}", ", ".join(e.packages)) for e in environments),
@@ -136,7 +137,7 @@ def reap(context: typer.Context, json: Json = False) -> None:
     if json:
         json_document({"containers": containers, "folders": folders})
     else:
-        typer.echo(f"removed {containers} containers and {folders} folders")
+        typer.echo(f"removed {counted(containers, 'container')} and {counted(folders, 'folder')}")
 
 
 @app.command()

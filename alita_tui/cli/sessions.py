@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from alita_tui.cli.output import free, json_document, json_line, plain, table, write_text
+from alita_tui.cli.output import Json, free, json_document, json_line, plain, table, write_text
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 Format = Literal["html", "markdown", "asciicast", "jsonl"]
 Which = Annotated[str | None, typer.Argument(help="An id, its beginning, or a file; the newest session.")]
 

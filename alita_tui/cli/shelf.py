@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document, table
-from alita_tui.cli.sessions import Json
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.text import one_line
 
 One = Annotated[str, typer.Argument(help="An id or its beginning.")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import reveal
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from alita_tui.wiring.house import House
 
 app = typer.Typer(help="Tools that come with alita; each waits for your approval.", rich_markup_mode=None)
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 Hosts = Annotated[
     list[str] | None,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from alita_tui.cli import starters
-from alita_tui.cli.output import json_document, table
+from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.text import neutralise, reveal
@@ -23,7 +23,6 @@ Version = Annotated[
     int | None, typer.Option("--version", metavar="N", help="The version; the one that runs now.")
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit log.")]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @app.command("list")

@@ -11,7 +11,7 @@ import msgspec
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope, encode, to_builtins
 from alita_tui.spine.redaction import MARK
-from alita_tui.spine.text import SafeText, one_line
+from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.view.fold import fold_all
 
 
@@ -35,8 +35,7 @@ class Facts(msgspec.Struct, frozen=True):
         """What redaction did, in a sentence."""
         if not self.redacted:
             return "Secrets are redacted; there was none to take out."
-        events = "1 event" if self.redacted == 1 else f"{self.redacted} events"
-        return f"Secrets are redacted: something was taken out of {events}."
+        return f"Secrets are redacted: something was taken out of {counted(self.redacted, 'event')}."
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:

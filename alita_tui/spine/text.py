@@ -91,6 +91,11 @@ def hidden_characters(text: str) -> int:
     return sum(1 for char in text if _hidden(char) or char in "\u200c\u200d\u00a0")
 
 
+def counted(number: int, thing: str) -> str:
+    """A number and what it counts: `1 event`, `2 events`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def clip(text: str, limit: int) -> tuple[str, bool]:
     """Head and tail of a long text with a mark between them, and whether anything was cut."""
     if len(text) <= limit:

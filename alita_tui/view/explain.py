@@ -9,7 +9,7 @@ import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.text import SafeText, one_line
+from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.spine.values import RunReport
 from alita_tui.view.model import BuildView, SessionView
 from alita_tui.view.trace import rows_for
@@ -176,7 +176,7 @@ def _changed(before: SessionView, after: SessionView) -> Iterator[str]:
             yield f"Library: {card.name} v{card.version} joined."
         elif was != card:
             failed = f", {card.failures} failed" if card.failures else ""
-            yield f"Library: {card.name} has run {_count(card.runs, 'time')}{failed}."
+            yield f"Library: {card.name} has run {counted(card.runs, 'time')}{failed}."
     states = {build.build_id: build.state for build in before.builds}
     for build in list(reversed(list(after.builds)))[:3]:
         if states.get(build.build_id) != build.state:
@@ -203,7 +203,7 @@ def _things(before: SessionView, after: SessionView) -> Iterator[str]:
             f"Model {one.model}: {one.state}." for one in after.providers if one not in before.providers
         )
     if len(after.trace) > len(before.trace):
-        yield f"The trace: {_count(len(after.trace) - len(before.trace), 'row')} more."
+        yield f"The trace: {counted(len(after.trace) - len(before.trace), 'row')} more."
 
 
 # --- what it cost ----------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def _cost(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Itera
     if this.step:
         yield _step_cost(envelopes, index)
     spend = view.spend
-    yield f"The session so far: ${spend.total_usd:.4f}, {_count(spend.calls, 'model call')}."
+    yield f"The session so far: ${spend.total_usd:.4f}, {counted(spend.calls, 'model call')}."
 
 
 def _paid(envelopes: Sequence[Envelope], index: int, reply: e.ModelReplied) -> str:
@@ -256,7 +256,7 @@ def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
     usd = sum(one.event.cost_usd or 0.0 for one in part if isinstance(one.event, e.BudgetSpent))
     calls = sum(isinstance(one.event, e.ModelReplied) for one in part)
     seconds = (part[-1].at - part[0].at).total_seconds()
-    return f"Step {step} as a whole: ${usd:.4f}, {_count(calls, 'model call')}, {seconds:.1f} s."
+    return f"Step {step} as a whole: ${usd:.4f}, {counted(calls, 'model call')}, {seconds:.1f} s."
 
 
 # --- looking back ----------------------------------------------------------------------------
@@ -278,7 +278,3 @@ def _said(envelope: Envelope, lead: str = "") -> str:
 
 def _build(view: SessionView, build_id: str) -> BuildView | None:
     return next((one for one in reversed(list(view.builds)) if one.build_id == build_id), None)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 from alita_tui.spine.values import RunReport
 from alita_tui.view.model import GATES, Attempt, BuildView
 
@@ -25,7 +25,7 @@ def _lines(build: BuildView, attempt: Attempt) -> list[str]:
     else:
         weighty = [one.rule for one in attempt.findings if one.blocking or one.severity in ("medium", "high")]
         count = len(attempt.findings)
-        said = f"{count} finding{'' if count == 1 else 's'}" + (f", {', '.join(weighty)}" if weighty else "")
+        said = counted(count, "finding") + (f", {', '.join(weighty)}" if weighty else "")
         found.append(f"static review: {'passed' if attempt.reviewed else 'did not pass'}, {said}")
     found.append(f"self-tests: {_tests(attempt.reports, attempt.passed, attempt.problem)}")
     if attempt.granted_reports:

@@ -8,7 +8,7 @@ import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.text import neutralise, one_line
+from alita_tui.spine.text import counted, neutralise, one_line
 from alita_tui.spine.values import RunReport
 from alita_tui.view.model import GATES, RowKind, Tone, TraceRow
 
@@ -63,7 +63,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ActionChosen(action=action, arguments=arguments):
             return row("action", _action(action, arguments), _json(arguments))
         case e.SessionResumed(restored=restored, note=note):
-            told = f"Restored {_count(restored, 'event')}"
+            told = f"Restored {counted(restored, 'event')}"
             return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
         case e.TaskSubmitted(text=text, again=again):
             return row("task", text, text, meta="taken up again" if again else "")
@@ -123,7 +123,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("observation", f"No tool fits{nearest}", listed)
         case e.WebSearched(provider=provider, results=results):
             listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
-            return row("observation", f"{_count(len(results), 'result')} from {provider}", listed)
+            return row("observation", f"{counted(len(results), 'result')} from {provider}", listed)
         case e.PageRead(url=url, title=title, text=text, truncated=truncated, unchanged=unchanged):
             meta = ", ".join(word for word, so in (("unchanged", unchanged), ("cut", truncated)) if so)
             return row("observation", f"Read {title or url}", f"{url}\n\n{text}", meta=meta)
@@ -132,7 +132,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.WaitEnded():
             return ()  # what it waited for says it
         case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):
-            title = f"The model sees {_count(len(masked), 'observation')} as one line"
+            title = f"The model sees {counted(len(masked), 'observation')} as one line"
             title += f", {len(cut)} shortened" if cut else ""
             listed = f"One line: events {_numbers(masked)}\nHead and tail: events {_numbers(cut)}"
             return row("notice", title, listed, meta=f"{before:,} → {after:,} tokens", tone="muted")
@@ -140,7 +140,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             title = f"The model sees everything up to event {upto} as a summary"
             return row("notice", title, text, meta=f"{before:,} → {after:,} tokens", tone="muted")
         case e.BuildStarted(name=name, version=version, goal=goal, lessons=lessons):
-            told = f"{_count(len(lessons), 'past rejection')} shaped this build" if lessons else ""
+            told = f"{counted(len(lessons), 'past rejection')} shaped this build" if lessons else ""
             return row("build", f"Building {name} v{version}", "\n".join((goal, *lessons)), meta=told)
         case e.BuildDrafted(attempt=attempt, author=author, draft=draft, digest=digest):
             who = "your edit" if author == "person" else "draft" if attempt == 1 else f"repair {attempt - 1}"
@@ -149,7 +149,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             )
         case e.BuildReviewed(findings=findings, passed=passed):
             listed = "\n".join(f"{f.severity:6} {f.rule} line {f.line}: {f.text}" for f in findings)
-            said = _count(len(findings), "finding") if findings else "no findings"
+            said = counted(len(findings), "finding") if findings else "no findings"
             title = f"Static review: {said}" if passed else f"Static review failed: {said}"
             return row("build", title, listed, tone="normal" if passed else "warn")
         case e.RequirementsLocked(lock=lock, problem=problem):
@@ -158,7 +158,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             if not lock.packages:
                 return ()
             listed = "\n".join(f"{p.name} {p.version}" for p in lock.packages)
-            return row("build", f"Locked {_count(len(lock.packages), 'package')}", listed)
+            return row("build", f"Locked {counted(len(lock.packages), 'package')}", listed)
         case e.BuildTested(passed=passed, reports=reports, problem=problem):
             cases = reports[-1].cases if reports else ()
             good = sum(case.passed for case in cases)
@@ -211,7 +211,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.MemoryRecalled(items=items):
             listed = "\n\n".join(f"{item.text}\n({item.memory}, matched: {item.why})" for item in items)
             return (
-                row("memory", f"Remembered {_count(len(items), 'thing')} from earlier", listed, tone="muted")
+                row("memory", f"Remembered {counted(len(items), 'thing')} from earlier", listed, tone="muted")
                 if items
                 else ()
             )
@@ -324,10 +324,6 @@ def _json_line(value: object) -> str:
 
 def _time(ms: float) -> str:
     return "" if not ms else f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.1f} s"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _lines(code: str) -> int:

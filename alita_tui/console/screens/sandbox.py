@@ -20,7 +20,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading, say
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.inventory import Inventory
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
 
 _AGAIN_SECONDS = 2.0
@@ -237,4 +237,4 @@ class SandboxScreen(ModalScreen[None]):
 
 
 def _many(count: int, thing: str) -> str:
-    return f"{count or 'no'} {thing}{'' if count == 1 else 's'}"
+    return counted(count, thing) if count else f"no {thing}s"

@@ -18,7 +18,7 @@ from alita_tui.console.widgets.inked import cut
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.provider_strip import MARKS, WORDS
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import ProviderView, SessionView
 from alita_tui.view.spending import PaidCall, Share
 
@@ -146,7 +146,7 @@ def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
     found = []
     for share in sorted(shares, key=lambda one: (-one.usd, -one.tokens)):
         part = (share.usd or share.tokens / 1e9) / top
-        calls = f"  {share.calls} call{'' if share.calls == 1 else 's'}, {share.tokens:,} tokens"
+        calls = f"  {counted(share.calls, 'call')}, {share.tokens:,} tokens"
         drawn = bar(part, max(width - room - 44, 6))
         body = ((drawn, "name"), (f" ${share.usd:.4f}", "strong"), (calls, "muted"))
         found.append(Row(body, ((f"  {cut(share.name, room):<{room}}  ", ""),)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from alita_tui.console.actions import key_of
+from alita_tui.spine.text import counted
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
@@ -29,10 +30,10 @@ def titles(view: SessionView) -> dict[str, tuple[str, str]]:
     """For each pane what stands behind its name: in its title, and in its tab."""
     tools = len(view.library)
     running = view.live.output is not None
-    runs = f"{len(view.runs)} run{'' if len(view.runs) == 1 else 's'}" if view.runs else ""
+    runs = counted(len(view.runs), "run") if view.runs else ""
     return {
         "trace": (str(view.title) or "New session", "◈" if pending(view) else ""),
-        "library": (f"{tools} tool{'' if tools == 1 else 's'}" if tools else "", str(tools or "")),
+        "library": (counted(tools, "tool") if tools else "", str(tools or "")),
         "sandbox": ("running" if running else runs, "▸" if running else ""),
     }
 

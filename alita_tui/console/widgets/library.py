@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.widgets.inked import Line, cut, ink_styles, spread, to_strip, wrap
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import counted, one_line
 from alita_tui.spine.values import ToolCard
 from alita_tui.view.model import SessionView
 
@@ -131,7 +131,7 @@ class Library(ScrollView, can_focus=True):
         if part:
             return (("  ", ""), (cut(one_line(card.description), width - 2), "muted"))
         name = "wait" if card.name == self._touched else "name"
-        runs = f"{card.runs} run{'' if card.runs == 1 else 's'}" if card.runs else "not run yet"
+        runs = counted(card.runs, "run") if card.runs else "not run yet"
         if card.failures:
             runs += f", {card.failures} ✗"
         seldom = f" {card.state}" if card.state in ("stale", "archived", "revoked", "quarantined") else ""

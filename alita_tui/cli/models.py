@@ -176,3 +176,18 @@ def default(
     typer.echo(f"{neutralise(entry.full_name)}  ({house.paths.config_file})")
     if house.loaded.settings.roles.orchestrator:
         typer.echo("roles.orchestrator names other models, and goes before this one.", err=True)
+
+
+@app.command("forget")
+def forget(context: typer.Context, provider: str) -> None:
+    """Take a provider's key out of the keyring and the .env file. Exit code 1 where one is left."""
+    from alita_tui.llm.keys import forget_key, look_up
+    from alita_tui.wiring.house import House
+
+    house = House.open(context.obj, strict=False)
+    forget_key(provider, house.paths.env_file)
+    left = look_up(provider, env_file=house.paths.env_file, environ=house.environ)
+    if left is not None:
+        typer.echo(f"{neutralise(provider)} still has a key: {neutralise(left.where)}.", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{neutralise(provider)} has no key any more.")

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import keyring
+import keyring.backends.fail
 import pytest
 from servers.openai_server import OpenAIServer
 from servers.wire import Fault
@@ -16,6 +18,7 @@ from alita_tui.cli.app import app
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ConfigError, UsageError
 from alita_tui.spine.values import Usage
+from alita_tui.wiring.house import House
 
 PING = ScriptReply(
     requests=(ScriptRequest(name="ping", arguments={"word": "pong"}),),
@@ -112,3 +115,26 @@ def test_what_is_wrong_is_said_and_nothing_written(shell: Shell, words: tuple[st
     assert isinstance(done.exception, ConfigError | UsageError)
     assert said in str(done.exception)
     assert not (shell.home / "config.toml").exists()
+
+
+@pytest.fixture
+def no_keyring() -> Iterator[None]:
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.backends.fail.Keyring())
+    yield
+    keyring.set_keyring(before)
+
+
+@pytest.mark.usefixtures("no_keyring")
+def test_a_key_is_forgotten_where_it_was_kept(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    file = House.open(shell.home).paths.env_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("GROQ_API_KEY=k-secret\nOTHER=1\n")
+    file.chmod(0o600)
+    assert shell.run("forget", "groq").exit_code == 0
+    assert file.read_text() == "OTHER=1\n"
+    monkeypatch.setenv("GROQ_API_KEY", "k-secret")
+    left = shell.run("forget", "groq")
+    assert left.exit_code == 1 and "environment" in left.stderr and "k-secret" not in left.output
+    assert isinstance(shell.run("forget", "qroc").exception, ConfigError)

@@ -43,10 +43,6 @@ class CompareScreen(ModalScreen[None]):
             yield Plain(Content.assemble(("Two sessions", "bold $accent"), "   Esc goes back"))
             yield Sheet(id="sheet")
 
-    def on_mount(self) -> None:
-        """Scroll with the keys at once."""
-        self.query_one(Sheet).focus()
-
     def on_resize(self) -> None:
         """The width is another."""
         sheet = self.query_one(Sheet)

@@ -44,10 +44,6 @@ class ExplainScreen(ModalScreen[None]):
             )
             yield Sheet(rows(told), id="sheet")
 
-    def on_mount(self) -> None:
-        """Scroll with the keys at once."""
-        self.query_one(Sheet).focus()
-
 
 def rows(told: Explanation) -> list[Row]:
     """The whole sheet."""

@@ -43,10 +43,6 @@ class HelpScreen(ModalScreen[None]):
             )
             yield Sheet(self._rows(), id="sheet")
 
-    def on_mount(self) -> None:
-        """Scroll with the keys at once."""
-        self.query_one(Sheet).focus()
-
     def _rows(self) -> list[Row]:
         rows: list[Row] = []
         for owner, heading in GROUPS.items():

@@ -60,10 +60,6 @@ class SpendScreen(ModalScreen[None]):
             yield Plain(id="head")
             yield Sheet(id="sheet")
 
-    def on_mount(self) -> None:
-        """Scroll with the keys at once."""
-        self.query_one(Sheet).focus()
-
     def on_resize(self) -> None:
         """The width is another."""
         self.advance(self._view)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from alita_tui.cli.files import read_arguments, read_code, run_file, show_row
 from alita_tui.cli.output import Json, json_document, table
-from alita_tui.spine.errors import AlitaError, RequirementsError, SandboxUnavailable, UsageError
-from alita_tui.spine.text import counted, neutralise, one_line, reveal
+from alita_tui.spine.errors import SandboxUnavailable, UsageError
+from alita_tui.spine.text import counted, neutralise, one_line
 
 if TYPE_CHECKING:
-    from alita_tui.spine.ports import Limits, Sandbox
-    from alita_tui.spine.values import RunReport, SandboxStatus
+    from alita_tui.spine.values import SandboxStatus
 
 app = typer.Typer(
     help="The containers that tools run in, and running any file in one.",
@@ -197,10 +197,10 @@ def run(
         raise UsageError(
             f"There is no profile {one_line(profile, 40)!r}.", hint=f"There is {', '.join(PROFILES)}."
         )
-    arguments = _arguments(input_json)
+    arguments = read_arguments(input_json)
     house = House.open(context.obj)
     wanted = tuple(requirement or ())
-    codes = [_read(file) for file in files]
+    codes = [read_code(file) for file in files]
 
     async def go() -> list[dict[str, Any]]:
         sandbox = house.sandbox("cli", pool=len(files) > 1, profile=profile)
@@ -208,7 +208,7 @@ def run(
 
         async def one(file: Path, code: str) -> dict[str, Any]:
             async with gate:
-                return await _one(sandbox, house.limits, file, code, arguments, wanted)
+                return await run_file(sandbox, house.limits, file, code, arguments, wanted)
 
         try:
             await sandbox.prepare(lambda *_: None)
@@ -220,7 +220,7 @@ def run(
     if json:
         json_document(rows)
     elif len(rows) == 1:
-        _show(rows[0])
+        show_row(rows[0])
     else:
         table(
             ("FILE", "OUTCOME", "REASON", "WALL MS", "CPU MS", "PEAK MB"),
@@ -239,74 +239,6 @@ def run(
     raise typer.Exit(0 if all(row["outcome"] == "ok" for row in rows) else 1)
 
 
-async def _one(
-    sandbox: Sandbox,
-    limits: Limits,
-    file: Path,
-    code: str,
-    arguments: dict[str, Any],
-    wanted: tuple[str, ...],
-) -> dict[str, Any]:
-    """One file's run as a row. A file that cannot be run at all is a row as well."""
-    from alita_tui.sandbox.imports import is_tool
-    from alita_tui.spine.ports import Job
-    from alita_tui.toolsmith.contract import ContractError, header_requirements
-    from alita_tui.wiring.house import new_id
-
-    def nothing(*_: object) -> None:
-        return
-
-    try:
-        lock = await sandbox.lock((*(header_requirements(code) or ()), *wanted), nothing)
-        job = Job(
-            run_id=new_id(), module=_module(file), code=code, what="run" if is_tool(code) else "script",
-            arguments=arguments, lock=lock, limits=limits,
-        )  # fmt: skip
-        return _row(file, await sandbox.run(job, nothing, nothing))
-    except (RequirementsError, ContractError) as error:
-        return _unrun(file, "requirements", error)
-
-
-def _row(file: Path, report: RunReport) -> dict[str, Any]:
-    return {
-        "file": str(file),
-        "outcome": report.status,
-        "reason": report.reason,
-        "exit_code": report.exit_code,
-        "signal": report.signal,
-        "stdout": report.stdout,
-        "stderr": report.stderr,
-        "result": report.result,
-        "error": report.error,
-        "truncated": report.truncated,
-        "wall_ms": round(report.duration_ms, 3),
-        "cpu_ms": round(report.cpu_ms, 3),
-        "peak_mb": round(report.peak_memory_bytes / _MB, 3),
-        "limits_hit": report.limits_hit,
-    }
-
-
-def _unrun(file: Path, reason: str, error: AlitaError) -> dict[str, Any]:
-    from alita_tui.spine.values import RunReport
-
-    return {**_row(file, RunReport(status="error", error=str(error))), "reason": reason}
-
-
-def _show(row: dict[str, Any]) -> None:
-    """One run as a person reads it: what it printed, then what came of it."""
-    typer.echo(reveal(row["stdout"]), nl=False)
-    typer.echo(reveal(row["stderr"]), nl=False, err=True)
-    if row["outcome"] == "ok" and row["result"] is not None:
-        json_document(row["result"])
-    if row["error"]:
-        typer.echo(reveal(row["error"].rstrip()), err=True)
-    reason = f" ({row['reason']})" if row["reason"] else ""
-    typer.echo(
-        f"{row['outcome']}{reason}  {row['wall_ms']:.0f} ms, {row['cpu_ms']:.0f} ms cpu, {row['peak_mb']:.0f} MB",
-        err=True,
-    )
-
-
 def _tell_rebuilt(
     failed: Mapping[str, SandboxUnavailable], each: Mapping[str, SandboxStatus], *, json: bool
 ) -> None:
@@ -320,35 +252,3 @@ def _tell_rebuilt(
             typer.echo(f"{one_line(name)}: {found.image}, {found.image_origin}, {found.image_digest[:19]}")
     if failed:
         raise typer.Exit(SandboxUnavailable.exit_code if len(failed) == len(each) else 1)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file} is no text in UTF-8.") from error
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    import sys
-
-    import msgspec
-
-    try:
-        found = msgspec.json.decode(sys.stdin.read() if text == "-" else text)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"--input is not valid JSON: {error}.") from error
-    if not isinstance(found, dict):
-        raise UsageError("--input has to be a JSON object.")
-    return found
-
-
-def _module(file: Path) -> str:
-    """A module name from a file's name; one that hides no module of the standard library."""
-    import re
-    import sys
-
-    name = re.sub(r"\W", "_", file.stem, flags=re.ASCII) or "tool"
-    return f"{name}_" if name in sys.stdlib_module_names or name[0].isdigit() else name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from alita_tui.cli import starters
+from alita_tui.cli.files import read_arguments
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import BrokerAnswered
@@ -207,18 +208,10 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="The whole report as JSON.")] = False,
 ) -> None:
     """Run an approved tool in the sandbox."""
-    import msgspec
-
     from alita_tui.wiring.house import House
     from alita_tui.wiring.tools import run_tool
 
-    text = sys.stdin.read() if input_json == "-" else input_json
-    try:
-        arguments = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise UsageError(f"--input is not valid JSON: {error}.") from error
-    if not isinstance(arguments, dict):
-        raise UsageError("--input has to be a JSON object with the tool's arguments.")
+    arguments = read_arguments(input_json)
     house = House.open(context.obj)
     record = house.shelf.get(name)
 

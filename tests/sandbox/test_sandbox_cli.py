@@ -11,7 +11,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from alita_tui.cli.app import app
-from alita_tui.cli.sandbox import _module, _tell_rebuilt
+from alita_tui.cli.files import module_name
+from alita_tui.cli.sandbox import _tell_rebuilt
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.values import SandboxStatus
 
@@ -172,5 +173,5 @@ def test_a_rebuild_says_of_every_engine_what_came_of_it(
     ("file", "module"),
     [("a-b.py", "a_b"), ("json.py", "json_"), ("7.py", "7_"), ("ü.py", "_"), (".py", "_py")],
 )
-def test_every_file_name_gives_a_module(file: str, module: str) -> None:
-    assert _module(Path(file)) == module
+def test_every_file_name_gives_amodule_name(file: str, module: str) -> None:
+    assert module_name(Path(file)) == module

@@ -88,6 +88,11 @@ class Conversation:
                 self._built(
                     build_id, f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
                 )
+            case e.ToolAliased(build_id=build_id, name=name, target=target):
+                said = (
+                    f"{name} is an alias of {target.label}, which gives the same answers; nothing was added."
+                )
+                self._built(build_id, f"{said} Use run_tool {target.name} to run it.")
             case e.BuildFailed(build_id=build_id, reason=reason):
                 self._built(build_id, f"The build failed: {reason}", error=True)
             case e.ApprovalResolved(build_id=build_id, verdict="rejected" | "banned" as verdict):

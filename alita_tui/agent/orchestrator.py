@@ -85,7 +85,7 @@ _RELIED: tuple[ToolState, ...] = (
 _UNSETTLED = frozenset(
     (
         "pending", "approved", "drafting", "reviewing", "locking", "testing", "repairing", "edited", "retested",
-        "banned", "stopped", "lent",
+        "banned", "aliased", "stopped", "lent",
     )
 )  # fmt: skip
 """States of a build that an earlier process has not brought to its end."""
@@ -701,6 +701,7 @@ class Orchestrator:
 
     async def _run_tool(self, action_id: str, action: RunTool) -> None:
         record = await asyncio.to_thread(self._shelf.get, action.name, action.version)
+        name = record.draft.name
         ours = {build.digest for build in self._builds()}
         if self._shelf.lends(record.digest) and record.digest not in ours:
             raise RegistryError(f"{action.name} v{record.version} was approved for another task alone.")
@@ -709,26 +710,25 @@ class Orchestrator:
         call_id = self._new_id()
         await self._bus.emit(
             e.ToolCalled(
-                call_id=call_id, action_id=action_id, name=action.name, version=record.version,
+                call_id=call_id, action_id=action_id, name=name, version=record.version,
                 digest=record.digest, arguments=action.arguments,
+                alias="" if action.name == name else action.name,
             ),
             span=call_id,
         )  # fmt: skip
 
         def show(stream: Literal["stdout", "stderr"], text: str) -> None:
-            self._bus.hint(e.OutputChunk(run_id=call_id, title=action.name, stream=stream, text=text))
+            self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
 
         job = Job(
-            run_id=call_id, module=action.name, code=record.draft.code, arguments=action.arguments,
+            run_id=call_id, module=name, code=record.draft.code, arguments=action.arguments,
             lock=record.lock, limits=self._policy.run_limits, capabilities=record.granted,
             digest=record.digest,
         )  # fmt: skip
         try:
             report = await self._sandbox.run(job, show, self._progress)
         except asyncio.CancelledError:
-            failed = e.ToolFailed(
-                call_id=call_id, reason="interrupted", text=f"{action.name} was interrupted."
-            )
+            failed = e.ToolFailed(call_id=call_id, reason="interrupted", text=f"{name} was interrupted.")
             await self._bus.emit(failed, span=call_id)
             raise
         except AlitaError as error:
@@ -740,16 +740,16 @@ class Orchestrator:
             await self._bus.emit(e.ToolReturned(call_id=call_id, report=report), span=call_id)
         else:
             last = report.error.strip().splitlines()[-1:] or [f"exit code {report.exit_code}"]
-            text = f"{action.name} failed ({report.status}): {last[0]}"
+            text = f"{name} failed ({report.status}): {last[0]}"
             await self._bus.emit(
                 e.ToolFailed(call_id=call_id, reason=report.status, text=text, report=report), span=call_id
             )
         task = self._standing.view.task
         query = task.text if task else ""
-        state = await self._bus.kept(self._shelf.record_run, action.name, record.version, ok=ok, query=query)
+        state = await self._bus.kept(self._shelf.record_run, name, record.version, ok=ok, query=query)
         if state is not None and _RELIED.index(state) > _RELIED.index(record.state):
             reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
-            demoted = e.ToolDemoted(name=action.name, version=record.version, state=state, reason=reason)
+            demoted = e.ToolDemoted(name=name, version=record.version, state=state, reason=reason)
             await self._bus.emit(demoted, span=call_id)
 
     async def _check_shelf(self, digest: str) -> None:
@@ -779,6 +779,8 @@ class Orchestrator:
                     told.append(text)
                 case e.ToolReturned(report=report):
                     told.append(str(report.result))
+                case e.ToolAliased(name=name):
+                    told.append(name)
                 case e.BuildFailed(reason=reason) | e.ApprovalResolved(why=reason):
                     told.append(reason)
                 case e.WaitEnded():

@@ -163,7 +163,8 @@ def _looked(entry: AuditEntry) -> str:
 
 
 def _why(entry: AuditEntry) -> str:
-    said = (", ".join(entry.tags), entry.reason, ", ".join(entry.banned))
+    other = f"alias: {entry.alias}" if entry.alias else ""
+    said = (", ".join(entry.tags), entry.reason, ", ".join(entry.banned), other)
     return "; ".join(part for part in said if part)
 
 

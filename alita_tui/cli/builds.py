@@ -12,7 +12,7 @@ from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line, reveal
 
 if TYPE_CHECKING:
-    from alita_tui.spine.values import Capabilities
+    from alita_tui.spine.values import Capabilities, Twin
     from alita_tui.store.desk import Desk
     from alita_tui.view.model import BuildView
 
@@ -27,6 +27,9 @@ Without = Annotated[
     typer.Option(
         "--without", metavar="CAPABILITY", help="Do not grant this, such as `secret:TOKEN`; repeatable."
     ),
+]
+Like = Annotated[
+    str, typer.Option("--tool", metavar="NAME", help="The tool that gives the same answers; the nearest.")
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept and read by later builds.")]
 
@@ -108,6 +111,10 @@ def show(
     for case in draft.reports[-1].cases if draft.reports else ():
         typer.echo(f"  {'pass' if case.passed else 'FAIL'}  {reveal(case.name)}")
     typer.echo(f"\nCode\n{reveal(draft.draft.code)}\nTests\n{reveal(draft.draft.tests)}")
+    if draft.twins:
+        typer.echo(f"{draft.twins[0].label} gives the same answers. Approving keeps both; otherwise:")
+        typer.echo(f"  alita builds reuse {parked.approval_id}")
+        typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest[:16]}")
     typer.echo(f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest[:16]}")
 
 
@@ -145,6 +152,28 @@ def reject(
 
     desk = House.open(context.obj).desk
     _leave(desk, build, None, {"verdict": "rejected", "reason": reason, "tags": tag or []})
+
+
+@app.command()
+def reuse(context: typer.Context, build: Build, tool: Like = "") -> None:
+    """Reject a build that does what a tool does already, and tell the agent to use that one."""
+    from alita_tui.view.queries import reuse_of
+    from alita_tui.wiring.house import House
+
+    desk = House.open(context.obj).desk
+    reason, tags = reuse_of(_twin(_folded(desk, build), tool))
+    _leave(desk, build, None, {"verdict": "rejected", "reason": reason, "tags": tags})
+
+
+@app.command()
+def alias(context: typer.Context, build: Build, digest: Digest, tool: Like = "") -> None:
+    """Add nothing, and let its name be another one of the tool that gives the same answers."""
+    from alita_tui.wiring.house import House
+
+    desk = House.open(context.obj).desk
+    twin = _twin(_folded(desk, build), tool)
+    _leave(desk, build, digest, {"verdict": "aliased", "alias_of": twin})
+    typer.echo(f"Take it back later with: alita tools undo {twin.name}")
 
 
 @app.command()
@@ -220,6 +249,23 @@ def _folded(desk: Desk, build: str) -> BuildView:
     if made is None or not made.attempts:
         raise UsageError(f"The record of {parked.name} v{parked.version} is damaged.")
     return made
+
+
+def _twin(made: BuildView, tool: str) -> Twin:
+    """The tool that a build is like: the one that is named, or the nearest. Raises UsageError."""
+    twins = made.presented.twins if made.presented else ()
+    if not twins:
+        raise UsageError(
+            f"No tool is known to give the same answers as {made.name} v{made.version}.",
+            hint=f"`alita builds show {made.build_id}` shows its neighbours.",
+        )
+    for one in twins:
+        if tool in ("", one.name):
+            return one
+    raise UsageError(
+        f"{one_line(tool, 60)} does not give the same answers.",
+        hint=f"These do: {', '.join(one.label for one in twins)}.",
+    )
 
 
 def _narrowed(made: BuildView, without: list[str] | None) -> Capabilities | None:

@@ -86,10 +86,13 @@ def history(context: typer.Context, name: str, json: Json = False) -> None:
     if found.spent_usd:
         spent = sum(found.spent_usd.values())
         typer.echo(f"Built for ${spent:.4f}; building it anew for each run: ${found.saved_usd:.4f} more.")
+    if found.aliases:
+        typer.echo(f"Also called {', '.join(found.aliases)}.")
     for move in found.moves:
         back = ", taken back" if move.undone else ""
+        what = f"{move.kind} {move.before or move.after}" if "alias" in move.kind else move.kind
         because = f": {move.reason}" if move.reason else ""
-        typer.echo(reveal(f"{move.at[:19]}  {move.kind} v{move.version} by {move.by}{because}{back}"))
+        typer.echo(reveal(f"{move.at[:19]}  {what} v{move.version} by {move.by}{because}{back}"))
 
 
 @app.command()
@@ -162,6 +165,46 @@ def _tell(found: Lineage) -> None:
 
 
 @app.command()
+def aliases(context: typer.Context, json: Json = False) -> None:
+    """List the other names of tools."""
+    from alita_tui.wiring.house import House
+
+    shelf = House.open(context.obj).shelf
+    found = shelf.aliases.all()
+    if json:
+        json_document(found)
+    elif not found:
+        typer.echo("No tool has another name.")
+    else:
+        own = {card.name for card in shelf.cards()}
+        runs = (
+            "the tool of that name" if a.name in own else a.target.name if a.target.name in own else "nothing"
+            for a in found
+        )
+        rows = (
+            (a.name, a.target.label, does, a.at[:19], a.description)
+            for a, does in zip(found, runs, strict=True)
+        )
+        table(("NAME", "STANDS FOR", "RUNS", "SINCE", "DESCRIPTION"), rows)
+
+
+@app.command()
+def unalias(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="The other name.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; it is kept.")] = "",
+) -> None:
+    """Take another name of a tool away."""
+    import getpass
+
+    from alita_tui.wiring.house import House
+
+    found = House.open(context.obj).lineages("cli").unalias(name, by=getpass.getuser(), reason=reason)
+    typer.echo(f"{name} is no name of {found.name} any more.")
+    typer.echo(f"Take it back with: alita tools undo {found.name}")
+
+
+@app.command()
 def bans(context: typer.Context, json: Json = False) -> None:
     """List what you never want to be asked about again."""
     from alita_tui.wiring.house import House
@@ -214,6 +257,8 @@ def run(
     arguments = read_arguments(input_json)
     house = House.open(context.obj)
     record = house.shelf.get(name)
+    if record.draft.name != name and not json:
+        typer.echo(f"{name} is another name of {record.draft.name} v{record.version}, which runs.", err=True)
 
     def tell(_: str, said: str) -> None:
         if not json:
@@ -226,7 +271,7 @@ def run(
 
     report = asyncio.run(run_tool(house, record, arguments, tell, told))
     ok = report.status == "ok"
-    house.shelf.record_run(name, record.version, ok=ok, query="")
+    house.shelf.record_run(record.draft.name, record.version, ok=ok, query="")
     if json:
         json_document(report)
     elif ok:

@@ -256,6 +256,20 @@ ACTIONS: tuple[Action, ...] = (
         "Approve for the task that asked for it; it does not join the library",
     ),
     Action("approval.reject", "r", "reject", "Reject", "Reject, with a reason for the agent"),
+    Action(
+        "approval.reuse",
+        "u",
+        "reuse",
+        "Reuse",
+        "Reject: have the agent use the tool that gives the same answers; asks for the key twice",
+    ),
+    Action(
+        "approval.alias",
+        "l",
+        "alias",
+        "Alias",
+        "Add nothing: let its name be another one of the tool that gives the same answers; asks for the key twice",
+    ),
     Action("approval.edit", "e", "edit", "Edit", "Edit in your editor; it is tested and asked again"),
     Action(
         "approval.retest",

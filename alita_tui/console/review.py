@@ -10,12 +10,12 @@ from typing import Any, Literal
 from alita_tui.console.arming import Arming
 from alita_tui.spine.commands import ResolveApproval, Verdict
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.values import Capabilities, Twin
 from alita_tui.view.model import Attempt, BuildView, SessionView
 from alita_tui.view.risk import risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
-Twice = Literal["retested", "stopped"]
+Twice = Literal["retested", "stopped", "reused", "aliased"]
 """What takes its key a second time."""
 
 
@@ -48,6 +48,11 @@ class Review:
 
     def _count(self) -> int:
         return sum(risk.serious for risk in risks(self.build, self.attempt, self.withheld))
+
+    @property
+    def twin(self) -> Twin | None:
+        """The nearest tool that gives the same answers, if there is one."""
+        return next(iter(self.attempt.twins), None)
 
     @property
     def grants(self) -> Capabilities | None:
@@ -137,6 +142,12 @@ class Review:
         """What the verdict bar says, and its tone; `key` is the one that approves."""
         if self.twice == "stopped":
             return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
+        if self.twice in ("reused", "aliased") and (twin := self.twin):
+            name, tool = one_line(self.build.name), one_line(twin.label)
+            if self.twice == "reused":
+                return f"The same key again rejects it and has the agent use {tool}; Esc goes back.", "warn"
+            said = f"The same key again makes {name} another name of {tool}; this code joins nothing."
+            return f"{said} Esc goes back.", "warn"
         if self.twice == "retested":
             wanted = self.attempt.draft.capabilities.without(self.withheld).items
             with_what = ", ".join(map(one_line, wanted)) or "nothing granted"
@@ -150,10 +161,15 @@ class Review:
             return f"Name typed. {key} approves exactly these bytes; Esc goes back.", "warn"
         if not self._arming.armed(at):
             return "Have a look first: verdict keys count in a moment.", "muted"
-        parts = [f"unread: {unread} lines" if unread else "● read to the end"]
+        parts = []
+        if twin := self.twin:
+            parts.append(
+                f"{one_line(twin.label)} gives the same answers: reuse, alias, or approve to keep both"
+            )
+        parts += [f"unread: {unread} lines" if unread else "● read to the end"]
         if self.serious:
             noun = "risk" if self.serious == 1 else "risks"
             parts.append(f"▲ {self.serious} serious {noun}: {key} asks for the tool's name")
         if self.withheld:
             parts.append(f"not granted: {', '.join(map(one_line, sorted(self.withheld)))}")
-        return " · ".join(parts), "bad" if self.serious else "warn" if unread else "good"
+        return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"

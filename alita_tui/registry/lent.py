@@ -8,6 +8,7 @@ from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.ports import Library, SearchResult
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import (
+    Alias,
     Ban,
     Capabilities,
     Lock,
@@ -16,6 +17,7 @@ from alita_tui.spine.values import (
     ToolDraft,
     ToolRecord,
     ToolState,
+    Twin,
     build_digest,
 )
 
@@ -109,6 +111,10 @@ class LendingShelf:
         if lent is not None and lent.version == version:
             return lent.state
         return self._shelf.record_run(name, version, ok=ok, query=query)
+
+    def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
+        """See `Library.alias`; what is lent gets no other name."""
+        return self._shelf.alias(name, description, twin, approval_id=approval_id, by=by)
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
         """See `Library.banned`."""

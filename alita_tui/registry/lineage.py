@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from alita_tui.registry.moves import Moves
 from alita_tui.registry.shelf import RUNNABLE, Shelf
 from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports import Clock, Documents
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Json, Lineage, Move, MoveKind, ToolRecord, ToolState
+from alita_tui.spine.values import Lineage, Move, MoveKind, ToolRecord, ToolState
 
 _STATES: dict[MoveKind, ToolState] = {
     "archive": "archived",
@@ -35,7 +36,7 @@ class Lineages:
     ) -> None:
         """`told` hears of each move once it is kept."""
         self._shelf = shelf
-        self._documents = documents
+        self._moves = Moves(documents)
         self._told = told
         self._clock = clock
 
@@ -51,7 +52,8 @@ class Lineages:
             versions=versions,
             pinned=self._shelf.pinned(name),
             current=self._shelf.current(name),
-            moves=self._moves(name),
+            moves=self._moves.of(name),
+            aliases=tuple(one.name for one in self._shelf.aliases.of(name)),
         )
 
     def move(self, name: str, kind: MoveKind, version: int | None, *, by: str, reason: str = "") -> Lineage:
@@ -80,9 +82,26 @@ class Lineages:
             at=self._clock().isoformat(), reason=reason,
         )  # fmt: skip
         self._set(made, after)
-        self._remember(name, (*lineage.moves, made))
+        self._moves.remember(name, (*lineage.moves, made))
         self._told(made, record)
         return self.of(name)
+
+    def unalias(self, alias: str, *, by: str, reason: str = "") -> Lineage:
+        """Take another name of a tool away. Raises RegistryError, StoreError."""
+        found = self._shelf.aliases.find(alias)
+        if found is None:
+            raise RegistryError(
+                f"{one_line(alias, 60)} is no other name of a tool.", hint="`alita tools aliases` lists them."
+            )
+        lineage = self.of(found.target.name)
+        made = Move(
+            name=lineage.name, version=found.target.version, kind="unalias", before=alias, after="", by=by,
+            at=self._clock().isoformat(), reason=reason,
+        )  # fmt: skip
+        self._set(made, "")
+        self._moves.remember(lineage.name, (*lineage.moves, made))
+        self._told(made, _version(lineage, made))
+        return self.of(lineage.name)
 
     def undo(self, name: str, *, by: str) -> Lineage:
         """Take the newest move back that was not taken back yet. Raises RegistryError, StoreError."""
@@ -92,9 +111,8 @@ class Lineages:
             raise RegistryError(f"Nothing was done to {name} that could be taken back.")
         undone = msgspec.structs.replace(lineage.moves[at], undone=True)
         self._set(undone, undone.before)
-        self._remember(name, (*lineage.moves[:at], undone, *lineage.moves[at + 1 :]))
-        record = next(one for one in lineage.versions if one.version == undone.version)
-        self._told(msgspec.structs.replace(undone, by=by), record)
+        self._moves.remember(name, (*lineage.moves[:at], undone, *lineage.moves[at + 1 :]))
+        self._told(msgspec.structs.replace(undone, by=by), _version(lineage, undone))
         return self.of(name)
 
     def _pick(self, lineage: Lineage, kind: MoveKind, version: int | None) -> ToolRecord:
@@ -119,16 +137,14 @@ class Lineages:
     def _set(self, move: Move, value: str) -> None:
         if move.kind in ("pin", "unpin"):
             self._shelf.pin(move.name, int(value) if value else None)
+        elif move.kind in ("alias", "unalias"):
+            known = self._shelf.aliases.find(move.before or move.after, removed=True)
+            if known is None or known.target.name != move.name:
+                raise RegistryError(f"{move.before or move.after} is the name of something else by now.")
+            self._shelf.aliases.keep(msgspec.structs.replace(known, removed=not value))
         else:
             self._shelf.change_state(move.name, move.version, msgspec.convert(value, ToolState))
 
-    def _moves(self, name: str) -> tuple[Move, ...]:
-        found: Json = next((one["moves"] for one in self._documents.all() if _is_of(one, name)), [])
-        return msgspec.convert(found, tuple[Move, ...])
 
-    def _remember(self, name: str, moves: tuple[Move, ...]) -> None:
-        self._documents.put(f"moves:{name}", {"of": name, "moves": msgspec.to_builtins(moves)})
-
-
-def _is_of(document: Json, name: str) -> bool:
-    return isinstance(document, dict) and "moves" in document and document.get("of") == name
+def _version(lineage: Lineage, move: Move) -> ToolRecord:
+    return next(one for one in lineage.versions if one.version == move.version)

@@ -6,11 +6,12 @@ better encoder does, so success teaches the index.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from alita_tui.spine.ports import SearchResult
 from alita_tui.spine.ranking import Ranking
-from alita_tui.spine.values import Json, NearMiss, SearchHit, ToolRecord
+from alita_tui.spine.values import Alias, Json, NearMiss, SearchHit, ToolRecord
 
 HIT = 0.36
 """Score from which a tool is offered for use; below it is a near miss."""
@@ -29,19 +30,34 @@ class ToolIndex:
         self._records: dict[str, ToolRecord] = {}
         self._texts: dict[str, tuple[object, ...]] = {}
 
-    def update(self, records: Iterable[tuple[ToolRecord, tuple[str, ...]]]) -> None:
-        """Hold exactly these tools, each with the queries it has served; only changed ones are indexed anew."""
+    def update(
+        self, records: Iterable[tuple[ToolRecord, tuple[str, ...]]], aliases: Iterable[Alias] = ()
+    ) -> None:
+        """Hold exactly these tools, each with the queries it has served, and their other names.
+
+        Only changed ones are indexed anew.
+        """
         gone = set(self._records)
+        others: defaultdict[str, list[Alias]] = defaultdict(list)
+        for alias in aliases:
+            others[alias.target.name].append(alias)
         for record, queries in records:
             draft = record.draft
             gone.discard(draft.name)
             self._records[draft.name] = record
-            text = (draft.description, tuple(_properties(draft.input_schema)), queries)
+            text = (
+                draft.description,
+                tuple(_properties(draft.input_schema)),
+                queries,
+                tuple(others[draft.name]),
+            )
             if self._texts.get(draft.name) != text:
                 self._texts[draft.name] = text
                 title = draft.name.replace("_", " ")
                 served = " \n".join(queries)
                 fields = [(title, 2.0), (draft.description, 1.0), (" ".join(text[1]), 0.5), (served, 1.0)]
+                for one in others[draft.name]:
+                    fields += [(one.name.replace("_", " "), 2.0), (one.description, 1.0)]
                 self._ranking.put(draft.name, fields, title=title)
         for name in gone:
             del self._records[name], self._texts[name]

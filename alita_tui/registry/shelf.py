@@ -14,23 +14,28 @@ from typing import Literal
 
 import msgspec
 
+from alita_tui.registry.aliases import Aliases
 from alita_tui.registry.bans import Bans
 from alita_tui.registry.box import Box
+from alita_tui.registry.moves import Moves
 from alita_tui.registry.search import ToolIndex
 from alita_tui.registry.trust import QUERIES, Use, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
 from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import (
+    Alias,
     Ban,
     Capabilities,
     Json,
     Lock,
+    Move,
     Source,
     ToolCard,
     ToolDraft,
     ToolRecord,
     ToolState,
+    Twin,
     build_digest,
 )
 
@@ -53,6 +58,7 @@ class Shelf:
         self._documents = documents
         self._box = Box(box)
         self.bans = Bans(documents)
+        self.aliases = Aliases(documents)
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
         self._records: dict[str, dict[int, ToolRecord]] = {}
@@ -74,18 +80,21 @@ class Shelf:
             return self._index.search(query, limit)
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """One version that may run (default: the newest), as its files have it.
+        """One version that may run (default: the newest), as its files have it, by the tool's name or another one.
 
         Raises RegistryError where there is none, it may not run or its approval is not its own,
         DigestMismatch where the files are not what was approved.
         """
         self._refresh()
-        record = self._newest(name) if version is None else self._records.get(name, {}).get(version)
+        record = self._find(name, version)
+        if record is None and (alias := self.aliases.find(name)) is not None:
+            record = self._find(alias.target.name, version)
         if record is None:
             which = one_line(name, 60) + (f" v{version}" if version is not None else "")
             raise RegistryError(
                 f"There is no tool {which} to run.", hint="`alita tools list` shows the library."
             )
+        name = record.draft.name
         if record.state not in RUNNABLE:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
         if refused := self.bans.against(digest=record.digest):
@@ -98,6 +107,27 @@ class Shelf:
             )
         self._check_approval(record.approval_id, name, record.digest, record.grants)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
+
+    def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
+        """See `Library.alias`."""
+        if (known := self.aliases.find(name, removed=True)) and known.approval_id == approval_id:
+            return known
+        if any(card.name == name for card in self.cards()):
+            raise RegistryError(f"There is a tool {one_line(name, 60)} already.")
+        record = self.get(twin.name, twin.version)
+        if (record.draft.name, record.digest) != (twin.name, twin.digest):
+            raise DigestMismatch(f"{twin.label} is not the tool that gave the same answers.")
+        now = self._clock().isoformat()
+        made = Move(
+            name=twin.name, version=twin.version, kind="alias", before="", after=name, by=by, at=now
+        )  # fmt: skip
+        moves = Moves(self._documents)
+        earlier = moves.of(twin.name)
+        if not earlier or msgspec.structs.replace(earlier[-1], at=now) != made:  # a crash came between
+            moves.remember(twin.name, (*earlier, made))
+        alias = Alias(name=name, description=description, target=twin, approval_id=approval_id, at=now)
+        self.aliases.keep(alias)
+        return alias
 
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
         """Every version of a tool, the oldest first, whatever its state; files are not looked at."""
@@ -264,7 +294,10 @@ class Shelf:
                     versions[version] = with_use(record, used, now, pinned=pinned)
             self._records, self._seen = dict(records), documents
             newest = filter(None, map(self._newest, records))
-            self._index.update((one, self._served(one.draft.name)) for one in newest)
+            self._index.update(((one, self._served(one.draft.name)) for one in newest), self.aliases.all())
+
+    def _find(self, name: str, version: int | None) -> ToolRecord | None:
+        return self._newest(name) if version is None else self._records.get(name, {}).get(version)
 
     def _newest(self, name: str) -> ToolRecord | None:
         runnable = [one for one in self._records.get(name, {}).values() if one.state in RUNNABLE]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.spine.values import Capabilities, Lasting, Value
+from alita_tui.spine.values import Capabilities, Lasting, Twin, Value
 
-Verdict = Literal["approved", "rejected", "edited", "retested", "stopped", "banned"]
+Verdict = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased"]
 """`retested`: the self-tests run again with what is granted, then it is asked again. `stopped`: the run ends
-with it. `banned`: rejected, and never asked again."""
+with it. `banned`: rejected, and never asked again. `aliased`: nothing is registered, and its name becomes another one
+of a tool that gives the same answers."""
 
 
 class SubmitTask(Value, frozen=True):
@@ -47,6 +48,8 @@ class ResolveApproval(Value, frozen=True):
     """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
     banned: tuple[str, ...] = ()
     """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
+    alias_of: Twin | None = None
+    """For `aliased`: one of the tools that the build's neighbours name as its twins."""
     code: str = ""
     """For `edited`: the whole new code."""
     tests: str = ""

@@ -29,6 +29,7 @@ from alita_tui.spine.values import (
     ToolDraft,
     ToolRequest,
     ToolState,
+    Twin,
     Usage,
     WebResult,
 )
@@ -520,6 +521,8 @@ class ApprovalResolved(Fact, frozen=True):
     """What was granted of what the draft asks for; None for all of it."""
     banned: tuple[str, ...] = ()
     """As in `ResolveApproval`."""
+    alias_of: Twin | None = None
+    """As in `ResolveApproval`."""
     by: str = ""
     """The account that decided, or the rule of the policy."""
     via: Literal["console", "cli", "engine", "policy"] = "console"
@@ -549,6 +552,15 @@ class ToolRegistered(Fact, frozen=True):
     lasting: Lasting = "library"
 
 
+class ToolAliased(Fact, frozen=True):
+    """A build's name became another name of a tool of the library; its code did not join."""
+
+    build_id: str
+    approval_id: str
+    name: str
+    target: Twin
+
+
 # --- tool runs ----------------------------------------------------------------------------
 
 
@@ -561,6 +573,8 @@ class ToolCalled(Fact, frozen=True):
     version: int
     digest: str
     arguments: Json
+    alias: str = ""
+    """The other name that it was called by; empty for its own."""
 
 
 class BrokerAnswered(Fact, frozen=True):
@@ -705,6 +719,7 @@ SessionEvent = (
     | ApprovalResolved
     | BuildPutOff
     | ToolRegistered
+    | ToolAliased
     | ToolCalled
     | BrokerAnswered
     | OutputChunk
@@ -718,5 +733,5 @@ SessionEvent = (
     | UnknownEvent
 )
 
-BARRIERS = (ApprovalRequested, ApprovalResolved, ToolRegistered, ToolCalled, BudgetReserved)
+BARRIERS = (ApprovalRequested, ApprovalResolved, ToolRegistered, ToolAliased, ToolCalled, BudgetReserved)
 """Events that are on disk before the engine goes on: no action outruns its record."""

@@ -12,6 +12,7 @@ from alita_tui.spine.events import (
     BudgetSpent,
     BuildDrafted,
     BuildStarted,
+    GateChecked,
     LibraryLoaded,
     RequirementsLocked,
     SessionClosed,
@@ -19,13 +20,14 @@ from alita_tui.spine.events import (
     SessionResumed,
     TaskFinished,
     TaskSubmitted,
+    ToolAliased,
     ToolCalled,
     ToolFailed,
     ToolRegistered,
     ToolReturned,
     UnknownEvent,
 )
-from alita_tui.spine.values import Lasting, Lock, ToolDraft, Value, build_digest
+from alita_tui.spine.values import Lasting, Lock, ToolDraft, Twin, Value, build_digest
 
 
 class Breach(Value, frozen=True):
@@ -63,6 +65,8 @@ class _Court:
         self._requested: dict[str, tuple[str, str]] = {}
         self._resolved: set[str] = set()
         self._approved: dict[str, tuple[str, str, Lasting]] = {}
+        self._twins: dict[str, tuple[str, tuple[Twin, ...]]] = {}
+        self._aliased: dict[str, Twin | None] = {}
         self._runnable: set[str] = set()
         self._task = ""
         self._asked_by: dict[str, str] = {}
@@ -108,7 +112,10 @@ class _Court:
                 self._asked_by[build_id] = self._task
             case BuildDrafted() | RequirementsLocked():
                 self._build(seq, event)
-            case ApprovalRequested() | ApprovalResolved() | ToolRegistered():
+            case GateChecked(build_id=build_id, digest=digest, result=result):
+                if result.gate == "neighbours":
+                    self._twins[build_id] = (digest, result.twins)
+            case ApprovalRequested() | ApprovalResolved() | ToolRegistered() | ToolAliased():
                 self._approval(seq, event)
             case ToolCalled() | BrokerAnswered() | ToolReturned() | ToolFailed():
                 self._call(seq, event)
@@ -129,7 +136,9 @@ class _Court:
         else:
             self._drafted[event.build_id] = (self._drafted[event.build_id][0], event.lock)
 
-    def _approval(self, seq: int, event: ApprovalRequested | ApprovalResolved | ToolRegistered) -> None:
+    def _approval(
+        self, seq: int, event: ApprovalRequested | ApprovalResolved | ToolRegistered | ToolAliased
+    ) -> None:
         match event:
             case ApprovalRequested(approval_id=approval_id, build_id=build_id, digest=digest):
                 drafted = self._drafted.get(build_id)
@@ -146,7 +155,11 @@ class _Court:
                     drafted = self._drafted.get(build_id)
                     if event.grants and drafted and not event.grants.within(drafted[0].capabilities):
                         self.breach("grant what was asked", seq, f"{approval_id} grants more than was asked")
+                elif event.verdict == "aliased":
+                    self._aliased[approval_id] = event.alias_of
                 self._resolved.add(approval_id)
+            case ToolAliased():
+                self._alias(seq, event)
             case ToolRegistered(approval_id=approval_id, build_id=build_id, card=card):
                 if self._approved.get(approval_id) != (build_id, card.digest, event.lasting):
                     self.breach(
@@ -158,6 +171,17 @@ class _Court:
                     self._runnable.add(card.digest)
                 else:
                     self._lent[card.digest] = self._asked_by.get(build_id, "")
+
+    def _alias(self, seq: int, event: ToolAliased) -> None:
+        name, target = event.name, event.target
+        digest, twins = self._twins.get(event.build_id, ("", ()))
+        drafted = self._drafted.get(event.build_id)
+        if self._aliased.get(event.approval_id) != target:
+            self.breach("alias what was decided", seq, f"{name} was not made a name of {target.name}")
+        elif drafted is None or (drafted[0].digest, drafted[0].name) != (digest, name):
+            self.breach("alias a twin", seq, f"{name} is not the build that was compared")
+        elif target not in twins:
+            self.breach("alias a twin", seq, f"{target.name} is no twin of {name}")
 
     def _call(self, seq: int, event: ToolCalled | BrokerAnswered | ToolReturned | ToolFailed) -> None:
         call_id = event.call_id

@@ -13,6 +13,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.events import ModelRole, ProviderChanged
 from alita_tui.spine.values import (
+    Alias,
     Ban,
     Capabilities,
     Json,
@@ -29,6 +30,7 @@ from alita_tui.spine.values import (
     ToolRecord,
     ToolRequest,
     ToolState,
+    Twin,
     Usage,
     Value,
     WebResult,
@@ -359,7 +361,9 @@ class Library(Protocol):
         """Tools that fit a need, best first, and those that nearly do."""
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """One version (default: the newest runnable one), bytes checked against the digest.
+        """One version (default: the newest runnable one) of a tool by its name or another name of it.
+
+        The bytes are checked against the digest.
 
         Raises RegistryError, DigestMismatch.
         """
@@ -378,6 +382,13 @@ class Library(Protocol):
         grants: Capabilities | None = None,
     ) -> ToolRecord:
         """Add an approved version. Raises DigestMismatch, RegistryError."""
+
+    def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
+        """Give a tool another name. Doing it again for the same approval changes nothing.
+
+        Raises RegistryError where there is a tool of that name, or the twin does not run; DigestMismatch
+        where it is another one by now; StoreError.
+        """
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
         """Why a build of this name, a draft or bytes may not be; empty when they may."""
@@ -523,7 +534,7 @@ class BuildOrder(Value, frozen=True):
 class BuildOutcome(Value, frozen=True):
     """How a build ended."""
 
-    result: Literal["registered", "rejected", "failed", "stopped"]
+    result: Literal["registered", "rejected", "failed", "stopped", "aliased"]
     reason: str = ""
     card: ToolCard | None = None
 

@@ -188,6 +188,19 @@ class GateRow(Value, frozen=True):
     tone: Literal["", "good", "warn", "bad", "muted"] = ""
 
 
+class Twin(Value, frozen=True):
+    """A version of a tool of the library that answers as a draft does."""
+
+    name: str
+    version: int
+    digest: str
+
+    @property
+    def label(self) -> str:
+        """As people write it."""
+        return f"{self.name} v{self.version}"
+
+
 class GateResult(Value, frozen=True):
     """What one gate found out about a draft."""
 
@@ -198,6 +211,8 @@ class GateResult(Value, frozen=True):
     """What was found, or why it could not run, in one line."""
     rows: tuple[GateRow, ...] = ()
     duration_ms: float = 0.0
+    twins: tuple[Twin, ...] = ()
+    """Tools that give the same answers, the nearest first."""
 
 
 LimitHit = Literal["wall", "cpu", "memory", "output", "result", "files", "processes", "inodes"]
@@ -369,14 +384,29 @@ class ToolRecord(Value, frozen=True):
 MoveKind = Literal["archive", "revoke", "quarantine", "restore", "pin", "unpin", "rollback"]
 
 
+class Alias(Value, frozen=True):
+    """Another name of a tool: a build that a person found to be the same."""
+
+    name: str
+    description: str
+    """The build's own, so that a search for it finds the tool."""
+    target: Twin
+    """The tool, with the version that gave the same answers. What runs is the tool as it runs under its own name."""
+    approval_id: str
+    """The verdict that made it."""
+    at: str = ""
+    """ISO 8601, UTC."""
+    removed: bool = False
+
+
 class Move(Value, frozen=True):
     """Something that a person did with a version of a tool."""
 
     name: str
     version: int
-    kind: MoveKind
+    kind: MoveKind | Literal["alias", "unalias"]
     before: str
-    """The state before; for a pin the version that was pinned, empty for none."""
+    """The state before; for a pin the version that was pinned, for an alias the name; empty for none."""
     after: str
     by: str
     at: str
@@ -396,6 +426,8 @@ class Lineage(Value, frozen=True):
     pinned: int | None = None
     moves: tuple[Move, ...] = ()
     """The oldest first."""
+    aliases: tuple[str, ...] = ()
+    """Its other names."""
     spent_usd: dict[int, float] = msgspec.field(default_factory=dict)
     """What building each version took, as far as it is known."""
 

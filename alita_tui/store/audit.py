@@ -59,6 +59,8 @@ class AuditEntry(Value, frozen=True):
     grants: tuple[str, ...] | None = None
     """What was granted of what it asks for, as in `Capabilities.items`; None for all of it."""
     banned: tuple[str, ...] = ()
+    alias: str = ""
+    """For a build: the tool that its name became another name of. For a tool: the other name."""
     evidence: tuple[str, ...] = ()
     """What could be seen of the build, one finding a line."""
     hash: str = ""
@@ -106,6 +108,7 @@ class AuditLog:
         lasting: str = "library",
         grants: Capabilities | None = None,
         banned: tuple[str, ...] = (),
+        alias: str = "",
         evidence: tuple[str, ...] = (),
     ) -> AuditEntry:
         """Add one verdict; on disk when it returns. Raises StoreError."""
@@ -130,6 +133,7 @@ class AuditLog:
                     lasting=lasting,
                     grants=None if grants is None else grants.items,
                     banned=tuple(map(_storable, banned)),
+                    alias=_storable(alias),
                     evidence=tuple(map(_storable, evidence)),
                     seen_ms=float(seen_ms),  # a whole number would be read back as another text
                     scrolled_to_end=scrolled_to_end,
@@ -172,6 +176,7 @@ class AuditLog:
             lasting=verdict.lasting,
             grants=verdict.grants,
             banned=verdict.banned,
+            alias=verdict.alias_of.label if verdict.alias_of else "",
             evidence=evidence,
         )
 

@@ -131,6 +131,7 @@ class Gate:
                 lasting=command.lasting,
                 grants=command.grants,
                 banned=command.banned,
+                alias_of=command.alias_of,
                 by=decision.by,
                 via=command.via,
                 seen_ms=command.seen_ms,

@@ -30,6 +30,7 @@ from alita_tui.spine.values import (
     Lock,
     ToolDraft,
     ToolRecord,
+    Twin,
     build_digest,
 )
 from alita_tui.toolsmith.briefing import brief, edited_requirements, repair, signature, submitted
@@ -121,7 +122,7 @@ class Smith:
         )
         attempt = view.current
         if attempt is None:
-            return await self._fail(build, _UNREADY)
+            return await self._fail(build.build_id, _UNREADY)
         number, draft, lock = attempt.number, attempt.draft, attempt.lock or Lock()
         terms = _Terms(view.approval_id, view.lasting, view.grants)
         request = e.ApprovalRequested(
@@ -144,6 +145,8 @@ class Smith:
                 return await self._retest(build, number, draft, lock, view.grants)
             case "banned":
                 return await self._ban(request, draft, view.banned, view.reason, view.by)
+            case "aliased":
+                return await self._alias(request, draft, view.alias_of, view.by)
             case "stopped":
                 return BuildOutcome(result="stopped", reason=view.reason)
             case "edited":
@@ -152,11 +155,11 @@ class Smith:
             case _ if attempt.author == "person":
                 return await self._prove_edit(build, number + 1, draft)
             case _:
-                return await self._fail(build, _UNREADY)
+                return await self._fail(build.build_id, _UNREADY)
 
     async def _make(self, build: Build, order: BuildOrder) -> BuildOutcome:
         if refused := self._shelf.banned(order.name):
-            return await self._fail(build, refused)
+            return await self._fail(build.build_id, refused)
         messages: list[Message] = [
             Message(role="user", text=brief(order, build.parent, self._neighbours(order)))
         ]
@@ -191,7 +194,7 @@ class Smith:
                 kept = draft
             problem = proof.problem or f"A gate speaks against it: {proof.doubt}"
             if not proof.repairable:
-                return await self._fail(build, problem)
+                return await self._fail(build.build_id, problem)
             signatures.append(signature(problem))
             if signatures[-_SAME_ERROR:] == [signatures[-1]] * _SAME_ERROR and len(signatures) > _SAME_ERROR:
                 return await self._fall_back(build, attempt, kept, f"repairs do not get further: {problem}")
@@ -204,10 +207,10 @@ class Smith:
     ) -> BuildOutcome:
         """Ask about the draft that only a gate spoke against, proved once more; without one the build failed."""
         if kept is None:
-            return await self._fail(build, reason)
+            return await self._fail(build.build_id, reason)
         proof = await self._prover.prove(build, attempt + 1, kept, by=self._model)
         if proof.problem:
-            return await self._fail(build, reason)
+            return await self._fail(build.build_id, reason)
         return await self._ask_person(build, attempt + 1, kept, proof.lock)
 
     async def _ask_person(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> BuildOutcome:
@@ -239,6 +242,8 @@ class Smith:
                 return BuildOutcome(result="rejected", reason=decision.why)
             case "banned":
                 return await self._ban(request, draft, command.banned, decision.why, decision.by)
+            case "aliased":
+                return await self._alias(request, draft, command.alias_of, decision.by)
             case "stopped":
                 return BuildOutcome(result="stopped", reason=decision.why)
             case "retested":
@@ -279,6 +284,32 @@ class Smith:
         said = ", ".join((*(word for word in ("name", "digest") if word in what), *ban.capabilities))
         return BuildOutcome(result="rejected", reason=f"banned ({said}){f': {why}' if why else ''}")
 
+    async def _alias(
+        self, request: e.ApprovalRequested, draft: ToolDraft, twin: Twin | None, by: str
+    ) -> BuildOutcome:
+        """Make its name another one of a tool that gives the same answers; its code joins nothing."""
+        build_id, approval_id = request.build_id, request.approval_id
+        try:
+            if twin is None or twin not in self._twins(build_id, draft):
+                raise RegistryError("no gate found that tool to give the same answers")
+            await self._bus.kept(
+                self._shelf.alias, draft.name, draft.description, twin, approval_id=approval_id, by=by
+            )
+        except RegistryError as error:
+            return await self._fail(build_id, f"{draft.name} was not made another name: {error.message}")
+        aliased = e.ToolAliased(build_id=build_id, approval_id=approval_id, name=draft.name, target=twin)
+        await self._bus.emit(aliased, span=build_id)
+        return BuildOutcome(result="aliased", reason=f"{draft.name} is an alias of {twin.label}")
+
+    def _twins(self, build_id: str, draft: ToolDraft) -> tuple[Twin, ...]:
+        """The tools that the newest look at a draft's neighbours found to be like it."""
+        for envelope in reversed(self._bus.history):
+            event = envelope.event
+            if isinstance(event, e.GateChecked) and event.build_id == build_id:
+                if event.result.gate == "neighbours":
+                    return event.result.twins if event.digest == draft.digest else ()
+        return ()
+
     async def _register(self, build: Build, draft: ToolDraft, lock: Lock, terms: _Terms) -> BuildOutcome:
         record = await self._shelve(build, draft, lock, terms)
         await self._bus.emit(
@@ -313,16 +344,17 @@ class Smith:
             grants=terms.grants,
         )
 
-    async def _fail(self, build: Build, reason: str) -> BuildOutcome:
-        await self._bus.emit(e.BuildFailed(build_id=build.build_id, reason=reason), span=build.build_id)
+    async def _fail(self, build_id: str, reason: str) -> BuildOutcome:
+        await self._bus.emit(e.BuildFailed(build_id=build_id, reason=reason), span=build_id)
         return BuildOutcome(result="failed", reason=reason)
 
     def _parent(self, name: str) -> ToolDraft | None:
         """The version that a new one would replace; None where there is none that may run."""
         try:
-            return self._shelf.get(name).draft
+            draft = self._shelf.get(name).draft
         except RegistryError:
             return None
+        return draft if draft.name == name else None  # it may be another name of a tool
 
     def _neighbours(self, order: BuildOrder) -> str:
         found = self._shelf.search(f"{order.name} {order.goal}")

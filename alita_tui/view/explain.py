@@ -108,6 +108,8 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
                 yield f"It was on screen for {seen / 1000:.0f} s" + (", to its end." if whole else ".")
         case e.ToolRegistered(approval_id=approval_id):
             yield f"It was approved ({approval_id})."
+        case e.ToolAliased(approval_id=approval_id, target=target):
+            yield f"{target.label} gave the same answers, and you chose to keep one of them ({approval_id})."
         case e.ToolCalled(digest=digest):
             yield _allowed(envelopes, index, digest)
         case e.ToolReturned(call_id=call_id) | e.ToolFailed(call_id=call_id):

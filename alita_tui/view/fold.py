@@ -173,6 +173,9 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             had: BuildState = "registered" if event.lasting == "library" else "lent"
             view = _with_build(view, build_id, lambda build: replace(build, state=had))
             return replace(view, library=_shelve(view.library, card), touched=card.name)
+        case e.ToolAliased(build_id=build_id, target=target):
+            view = _with_build(view, build_id, lambda build: replace(build, state="linked"))
+            return replace(view, touched=target.name)
         case e.ToolCalled(call_id=call_id, name=name):
             return replace(view, phase="running", calls=(*view.calls, (call_id, name)), touched=name)
         case e.ToolReturned(call_id=call_id, report=report):
@@ -331,6 +334,7 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                     lasting=event.lasting,
                     grants=event.grants,
                     banned=event.banned,
+                    alias_of=event.alias_of,
                 ),
             )
             return _turn(view, build_id, "building")

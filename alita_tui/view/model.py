@@ -28,6 +28,7 @@ from alita_tui.spine.values import (
     Source,
     ToolCard,
     ToolDraft,
+    Twin,
     build_digest,
 )
 from alita_tui.view.rows import Rows
@@ -99,6 +100,8 @@ BuildState = Literal[
     "banned",
     "withdrawn",
     "registered",
+    "aliased",
+    "linked",
     "lent",
     "failed",
 ]
@@ -141,6 +144,11 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     """What each gate that looked found out, in the order of GATES."""
 
     @property
+    def twins(self) -> tuple[Twin, ...]:
+        """Tools of the library that give the same answers, the nearest first."""
+        return next((one.twins for one in self.gates if one.gate == "neighbours"), ())
+
+    @property
     def build_digest(self) -> str:
         """Of the bytes held here: what an approval of this attempt would name."""
         return build_digest(self.draft, self.lock or Lock())
@@ -177,6 +185,8 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     grants: Capabilities | None = None
     """What was granted of what the draft asks for; None for all of it."""
     banned: tuple[str, ...] = ()
+    alias_of: Twin | None = None
+    """The tool that its name became another name of."""
 
     @property
     def current(self) -> Attempt | None:

@@ -9,6 +9,7 @@ import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.values import Twin
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import BuildView, SessionView
 
@@ -39,7 +40,13 @@ def mark(envelope: Envelope) -> Mark | None:
             return "task"
         case e.ModelReplied(role="orchestrator"):
             return "thought"
-        case e.BuildStarted() | e.BuildDrafted() | e.BuildTested(passed=True) | e.ToolRegistered():
+        case (
+            e.BuildStarted()
+            | e.BuildDrafted()
+            | e.BuildTested(passed=True)
+            | e.ToolRegistered()
+            | e.ToolAliased()
+        ):
             return "build"
         case e.ApprovalRequested() | e.ApprovalResolved():
             return "approval"
@@ -55,3 +62,8 @@ def mark(envelope: Envelope) -> Mark | None:
             return "answer" if outcome == "answered" else "error"
         case _:
             return None
+
+
+def reuse_of(twin: Twin) -> tuple[str, tuple[str, ...]]:
+    """Reason and tags of a rejection that has the agent use a tool that is there."""
+    return f"use run_tool {twin.name}: {twin.label} gives the same answers", ("duplicate",)

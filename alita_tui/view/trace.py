@@ -188,8 +188,11 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.ToolRegistered(card=card, lasting=lasting):
             what = "joined the library" if lasting == "library" else "is lent to this task"
             return row("build", f"{card.name} v{card.version} {what}", card.description, tone="good")
-        case e.ToolCalled(name=name, version=version, arguments=arguments):
-            return row("run", f"{name} v{version}", _json(arguments))
+        case e.ToolAliased(name=name, target=target):
+            return row("build", f"{name} is another name of {target.label} now", meta=target.digest[:12])
+        case e.ToolCalled(name=name, version=version, arguments=arguments, alias=alias):
+            called = f", called as {alias}" if alias else ""
+            return row("run", f"{name} v{version}{called}", _json(arguments))
         case e.BrokerAnswered():
             return row("run", *_brokered(event), meta=_time(event.duration_ms), tone=_BROKERED[event.outcome])
         case e.ToolReturned(report=report):
@@ -236,6 +239,7 @@ _VERDICT = {
     "retested": "To be tested again",
     "stopped": "Run stopped",
     "banned": "Banned",
+    "aliased": "Made another name",
     "withdrawn": "Withdrawn",
 }
 
@@ -244,6 +248,7 @@ _VERDICT_TONE: dict[str, Tone] = {
     "approved": "good",
     "edited": "warn",
     "retested": "warn",
+    "aliased": "normal",
     "withdrawn": "muted",
 }
 
@@ -253,6 +258,8 @@ def _scope(event: e.ApprovalResolved) -> str:
     parts = [" for this task only"] if event.verdict == "approved" and event.lasting == "task" else []
     if event.grants is not None:
         parts.append(f" with {', '.join(event.grants.items) or 'no capability'}")
+    if event.alias_of is not None:
+        parts.append(f" of {event.alias_of.label}")
     if event.banned:
         parts.append(f" ({', '.join(event.banned)})")
     return "".join(parts)

@@ -23,7 +23,6 @@ from alita_tui.spine.values import (
     Json,
     LockedPackage,
     Move,
-    MoveKind,
     ToolRecord,
 )
 
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
     from alita_tui.web.client import WebRoom
 
 
-MOVED: dict[MoveKind, str] = {
+MOVED: dict[str, str] = {
     "archive": "archived",
     "revoke": "revoked",
     "quarantine": "quarantined",
@@ -59,6 +58,8 @@ MOVED: dict[MoveKind, str] = {
     "pin": "pinned",
     "unpin": "unpinned",
     "rollback": "rolled back",
+    "alias": "given another name",
+    "unalias": "another name removed",
 }
 """What the audit log calls a move."""
 
@@ -154,7 +155,7 @@ class House:
             self.audit.append(
                 who=move.by, verdict=f"taken back: {done}" if move.undone else done, digest=record.digest,
                 name=move.name, version=move.version, session_id="", approval_id=record.approval_id,
-                reason=move.reason, via=via,
+                reason=move.reason, via=via, alias=(move.before or move.after) if "alias" in move.kind else "",
             )  # fmt: skip
 
         return Lineages(self.shelf, self._tools, tell, now)

@@ -257,6 +257,7 @@ class Lab:
             await self.engine.run(until_idle=True)
         news.close()
         await answering
-        assert check(self.bus.history, complete=True) == []
+        broken = check(self.bus.history, complete=True)
+        assert broken == [], broken
         ended = self.events(e.TaskFinished)
         return ended[-1] if ended else None

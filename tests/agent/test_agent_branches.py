@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lab import Lab, draft, say
+from lab import Lab, conversation, draft, say
 
-from alita_tui.agent.context import conversation
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import (

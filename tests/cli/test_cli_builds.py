@@ -14,8 +14,10 @@ from approval_cases import NEW, NEW_DIGEST, add_risky
 from typer.testing import CliRunner, Result
 
 from alita_tui.cli.app import app
+from alita_tui.spine import events as e
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.values import GateResult, Twin
 from alita_tui.store.sessions import SessionFile
 from alita_tui.wiring.house import House
 
@@ -26,12 +28,15 @@ WITH_HOST = {"network": ["api.ecb.example:443"]}
 class Shell:
     """The commands, with a home in which one risky build waits as `p2`."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *twins: Twin) -> None:
         self.home = home
         self.house = House.open(home)
         tape = streams.Tape()
         streams.opened(tape)
         add_risky(tape)
+        if twins:
+            alike = GateResult(gate="neighbours", state="failed", summary="alike", twins=twins)
+            tape.add(e.GateChecked(build_id="b2", attempt=2, digest=NEW.digest, result=alike))
         asyncio.run(self._record(tape))
 
     async def _record(self, tape: streams.Tape) -> None:
@@ -143,3 +148,36 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     assert isinstance(refused.exception, UsageError)
     assert said in str(refused.exception)
     assert shell.house.desk.verdict("p2") is None
+
+
+RATES, MONEY = (Twin(name=name, version=2, digest=f"{n}" * 64) for n, name in enumerate(("rates", "money")))
+
+
+@pytest.mark.parametrize(("words", "twin"), [((), RATES), (("--tool", "money"), MONEY)])
+def test_a_build_like_a_tool_is_made_another_name_of_it(
+    tmp_path: Path, words: tuple[str, ...], twin: Twin
+) -> None:
+    shell = Shell(tmp_path, RATES, MONEY)
+    assert "rates v2 gives the same answers" in shell.run("show", "p2").stdout
+    assert isinstance(shell.run("alias", "p2", "--digest", "0" * 64, *words).exception, UsageError)
+    done = shell.run("alias", "p2", "--digest", NEW_DIGEST[:16], *words)
+    assert done.exit_code == 0, done.output
+    assert f"alita tools undo {twin.name}" in done.stdout
+    assert (shell.left.verdict, shell.left.alias_of, shell.left.digest) == ("aliased", twin, NEW_DIGEST)
+
+
+def test_a_build_like_a_tool_is_rejected_for_it(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, RATES, MONEY)
+    assert shell.run("reuse", "p2", "--tool", "money").exit_code == 0
+    assert (shell.left.verdict, shell.left.tags) == ("rejected", ("duplicate",))
+    assert shell.left.reason == "use run_tool money: money v2 gives the same answers"
+
+
+def test_nothing_is_another_name_of_what_is_not_like_it(shell: Shell, tmp_path: Path) -> None:
+    for words in (("alias", "p2", "--digest", NEW_DIGEST), ("reuse", "p2")):
+        refused = shell.run(*words)
+        assert isinstance(refused.exception, UsageError) and "No tool is known" in str(refused.exception)
+    other = Shell(tmp_path / "other", RATES)
+    refused = other.run("alias", "p2", "--digest", NEW_DIGEST, "--tool", "money")
+    assert isinstance(refused.exception, UsageError) and "rates v2" in refused.exception.hint
+    assert shell.house.desk.verdict("p2") is None and other.house.desk.verdict("p2") is None

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from alita_tui.cli.app import app
 from alita_tui.spine.errors import RegistryError, UsageError
-from alita_tui.spine.values import Ban
+from alita_tui.spine.values import Ban, Twin
 
 
 class Tools(Shell):
@@ -76,3 +76,29 @@ def test_bans_are_listed_and_taken_back(shell: Tools) -> None:
     back = CliRunner().invoke(app, ["--home", str(shell.home), "backup", "restore", kept.backup_id])
     assert back.exit_code == 0, back.output
     assert [one["ban_id"] for one in json.loads(shell.run("bans", "--json").stdout)] == ["b1"]
+
+
+def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: Tools) -> None:
+    assert "No tool has another name" in shell.run("aliases").stdout
+    digest = shell.house.shelf.get(TOOL).digest
+    twin = Twin(name=TOOL, version=1, digest=digest)
+    shell.house.shelf.alias("sift_mails", "Sift mails.", twin, approval_id="p7", by="ada")
+    listed = shell.run("aliases").stdout
+    assert "sift_mails" in listed and f"{TOOL} v1" in listed
+    assert json.loads(shell.run("aliases", "--json").stdout)[0]["target"]["digest"] == digest
+    assert json.loads(shell.run("show", "sift_mails", "--json").stdout)["digest"] == digest
+    history = shell.run("history", TOOL).stdout
+    assert "Also called sift_mails" in history and "alias sift_mails v1 by ada" in history
+    done = shell.run("unalias", "sift_mails", "--reason", "odd name")
+    assert done.exit_code == 0, done.output
+    assert isinstance(shell.run("show", "sift_mails").exception, RegistryError)
+    assert shell.run("undo", TOOL).exit_code == 0
+    assert "sift_mails" in shell.run("aliases").stdout
+    assert shell.run("quarantine", TOOL).exit_code == 0
+    assert "nothing" in shell.run("aliases").stdout
+    assert isinstance(shell.run("run", "sift_mails").exception, RegistryError)
+    assert isinstance(shell.run("unalias", "nobody").exception, RegistryError)
+    assert shell.logged[:2] == ["another name removed", "taken back: another name removed"]
+    assert shell.house.audit.verify() == []
+    told = CliRunner().invoke(app, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
+    assert "another name removed by" in told and "odd name; alias: sift_mails" in told

@@ -12,6 +12,7 @@ from alita_tui.spine.values import (
     Capabilities,
     Enforcement,
     Finding,
+    GateResult,
     Lock,
     LockedPackage,
     NearMiss,
@@ -19,10 +20,11 @@ from alita_tui.spine.values import (
     Source,
     TestCase,
     ToolDraft,
+    Twin,
     build_digest,
 )
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import SessionView
+from alita_tui.view.model import BuildView, SessionView
 
 NOW = streams.START + timedelta(seconds=61)
 LONG_CODE = streams.CODE + "\n".join(f"LINE_{n} = {n!r}  # a line to be read" for n in range(60)) + "\n"
@@ -197,6 +199,25 @@ def queue() -> SessionView:
     streams.until_approval(tape)
     add_risky(tape)
     return fold_all(tape.envelopes)
+
+
+TWIN = Twin(name="check_mails", version=3, digest="5d" * 32)
+
+
+def doubled(view: SessionView | None = None) -> SessionView:
+    """The newest build does what a tool of the library does."""
+    view = view or calm()
+    alike = GateResult(
+        gate="neighbours", state="failed", summary=f"{TWIN.label} gives the same answers", twins=(TWIN,)
+    )
+
+    def found(build: BuildView) -> BuildView:
+        newest = build.attempts[-1]
+        gates = (*(one for one in newest.gates if one.gate != "neighbours"), alike)
+        attempts = (*build.attempts[:-1], msgspec.structs.replace(newest, gates=gates))
+        return msgspec.structs.replace(build, attempts=attempts)
+
+    return msgspec.structs.replace(view, builds=view.builds.change_newest(lambda _: True, found))
 
 
 def waiting_for(draft: ToolDraft, approval_id: str = "p1", *, full: bool = True) -> SessionView:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from approval_cases import NEW, calm, queue, risky
+from approval_cases import NEW, calm, doubled, queue, risky
 from textual import events
 from textual.widgets import Input
 
@@ -28,11 +28,13 @@ QUIET, LONGEST = 0.425, 1.5  # as promised to people, not as the code has it
 SEQUENCES = 12_000
 ACTIONS = {
     "a": "approve", "o": "lend", "r": "reject", "e": "edit", "t": "retest", "b": "ban", "x": "stop",
-    "c": "grants", "n": "next", "p": "previous", "escape": "defer",
+    "u": "reuse", "l": "alias", "c": "grants", "n": "next", "p": "previous", "escape": "defer",
 }  # fmt: skip
 DECISIVE = {"a": {"approved"}, "o": {"approved"}, "t": {"retested"}, "x": {"stopped"}, "e": {"edit"},
+            "u": {"rejected"}, "l": {"aliased"},
             "enter": {"rejected", "banned"}}  # fmt: skip
-BUILDS = (*queue().builds, *calm().builds, *risky().builds)
+BUILDS = (*queue().builds, *calm().builds, *risky().builds, *doubled().builds, *doubled(risky()).builds)
+TWICE = frozenset("txul")
 
 
 @dataclass
@@ -139,6 +141,8 @@ class Table:
     quiet_since: float = 0.0
     shown_at: float = 0.0
     armed: bool = False
+    announced: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When a weighty key was first pressed on a build."""
     log: list[tuple[float, str]] = field(default_factory=list)
 
     def posted(self, message: Any) -> None:
@@ -217,7 +221,9 @@ class Session:
             self.screen.touched(at)
             self.screen._scrolled()
         elif kind == "click":
-            choice = rng.choice(("approve", "reject", "edit", "stop", "lend", "retest", "ban"))
+            choice = rng.choice(
+                ("approve", "reject", "edit", "stop", "lend", "retest", "ban", "reuse", "alias")
+            )
             key, allowed = next(k for k, name in ACTIONS.items() if name == choice), table.input(at)
             self.screen.touched(at)
             asyncio_run(self.screen.pressed(Button(choice), at))
@@ -229,12 +235,28 @@ class Session:
                 self.screen.stand_in.text += event.text.splitlines()[0]
         else:
             key = rng.choice(
-                [*"aorertbxcnp", "a", "a", "t", "x", "r", "enter", "enter", "space", "escape", "q"]
+                [
+                    *"aorertbxculnp",
+                    "a",
+                    "a",
+                    "t",
+                    "x",
+                    "u",
+                    "l",
+                    "r",
+                    "enter",
+                    "enter",
+                    "space",
+                    "escape",
+                    "q",
+                ]
             )
             allowed = table.input(at)
             self.press(key, at)
         table.log.append((at, f"{kind} {key} in {mode} on {shown}: {allowed}"))
-        self.check(before, key, allowed, mode, shown)
+        self.check(before, key, at, allowed, mode, shown)
+        if key in TWICE and mode == "idle" and allowed:
+            table.announced.setdefault((shown, key), table.now)
         self.see()
         if table.closed:
             self.open()
@@ -246,12 +268,15 @@ class Session:
             return
         bar = self.screen.stand_in
         if bar.mode != "idle" and key != "escape":
-            typed = bar.name[len(bar.text)] if bar.mode == "name" and self.rng.random() < 0.9 else key
+            right = bar.name[len(bar.text) : len(bar.text) + 1] if bar.mode == "name" else ""
+            typed = right if right and self.rng.random() < 0.9 else key
             bar.key(typed, at)
         elif action := ACTIONS.get(key):
             getattr(self.screen, f"action_{action}")()
 
-    def check(self, before: tuple[int, int], key: str, allowed: bool, mode: str, shown: str) -> None:
+    def check(
+        self, before: tuple[int, int], key: str, at: float, allowed: bool, mode: str, shown: str
+    ) -> None:
         table = self.table
         fresh = table.sent[before[0] :]
         assert len(fresh) + len(table.edits) - before[1] <= 1, table.log[-12:]
@@ -263,6 +288,9 @@ class Session:
             wanted = next(one for one in self.builds if one.approval_id == shown)
             assert wanted.state == "pending", why
             assert command.digest == wanted.digest, why
+            if key in TWICE:
+                assert at >= table.announced.get((shown, key), at) + QUIET, why
+            assert command.alias_of == (wanted.attempts[-1].twins[0] if key == "l" else None), why
             assert (key == "enter") == (mode in ("reject", "ban")), why
             self.builds[self.builds.index(wanted)] = msgspec.structs.replace(wanted, state="approved")
         for approval_id in table.edits[before[1] :]:
@@ -287,10 +315,11 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build() -> Non
             session.table.now += rng.choice([0.0, 0.01, 0.1, 0.3, 0.43, 0.6, 1.6])
             session.act()
         for command in session.table.sent:
-            decided[command.verdict] = decided.get(command.verdict, 0) + 1
+            what = "reused" if command.tags else command.verdict
+            decided[what] = decided.get(what, 0) + 1
         assert len({command.approval_id for command in session.table.sent}) == len(session.table.sent)
     # The streams could decide, in every way: otherwise nothing of the above would mean anything.
-    assert set(decided) == {"approved", "rejected", "banned", "retested", "stopped"}
+    assert set(decided) == {"approved", "rejected", "reused", "banned", "retested", "stopped", "aliased"}
     assert min(decided.values()) > 30, decided
 
 

@@ -6,7 +6,7 @@ import asyncio
 import random
 from dataclasses import dataclass
 
-from approval_cases import calm, queue
+from approval_cases import calm, doubled, queue
 from approval_host import Host
 from textual import events
 from textual.pilot import Pilot
@@ -16,7 +16,7 @@ from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.widgets.verdict import VERDICTS, VerdictBar
 
 SIZE = (100, 30)
-KEYS = [*"aorertbxc", *"aorertbx", "enter", "space", *"dnpvqsf", "tab", "down", "end"]
+KEYS = [*"aorertbxcul", *"aorertbxul", "enter", "space", *"dnpvqsf", "tab", "down", "end"]
 NEVER = ["enter", "space", "enter", "space", "tab", "down", "pagedown", "end", *"dvsfnpq"]
 
 
@@ -54,7 +54,7 @@ class Stream:
 
     def arrive(self) -> None:
         if isinstance(self.app.screen, ApprovalScreen):
-            self.app.screen.advance(queue())
+            self.app.screen.advance(doubled(queue()))
 
     def _post(self, event: events.Event) -> None:
         event.time = self.at
@@ -81,7 +81,7 @@ async def anew(app: Host, pilot: Pilot[object], turn: int) -> ApprovalScreen:
 
 async def test_nothing_made_before_it_is_armed_decides() -> None:
     rng = random.Random(20261120)
-    app = Host(queue())
+    app = Host(doubled(queue()))
     app.stopped = 1000.0
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
@@ -121,7 +121,7 @@ async def test_nothing_made_before_it_is_armed_decides() -> None:
 
 async def test_enter_space_and_escape_never_decide() -> None:
     rng = random.Random(17)
-    app = Host(queue())
+    app = Host(doubled(queue()))
     app.stopped = 1000.0
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()

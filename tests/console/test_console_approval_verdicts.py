@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 import streams
-from approval_cases import NEW, NEW_DIGEST, OLD, calm, queue, risky, waiting_for
+from approval_cases import NEW, NEW_DIGEST, OLD, TWIN, calm, doubled, queue, risky, waiting_for
 from approval_host import LONG_AGO, NOT_YET, Host
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -14,7 +14,7 @@ from alita_tui.console.widgets.code import Base, code_rows, diff_rows, split_row
 from alita_tui.console.widgets.inked import width_of
 from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.ticks import Ticks
-from alita_tui.console.widgets.verdict import VerdictBar
+from alita_tui.console.widgets.verdict import Button, VerdictBar
 from alita_tui.console.widgets.verdict_fields import ReasonInput
 from alita_tui.spine.values import Capabilities
 from alita_tui.view.model import SessionView
@@ -261,3 +261,48 @@ async def test_a_name_typed_for_one_build_counts_for_no_other() -> None:
         assert review is not None
         assert not review.named and not review.withheld
         assert app.decided == []
+
+
+@pytest.mark.parametrize("size", [WIDE, MIDDLE, SMALL])
+async def test_reuse_and_alias_are_offered_where_a_tool_gives_the_same_answers(size: tuple[int, int]) -> None:
+    for view, offered in ((calm(), False), (doubled(), True)):
+        app = Host(view)
+        async with app.run_test(size=size) as pilot:
+            await settled(pilot)
+            choices = {one.choice for one in app.review.query(Button) if one.display}
+            assert ({"reuse", "alias"} <= choices, {"approve", "reject"} <= choices) == (offered, True)
+            shown = [one for one in app.review.query(Button) if one.display]
+            assert all(one.region.right <= size[0] for one in shown), "none is cut off"
+            await pilot.press("u", "l", "u", "l")
+            await settled(pilot)
+            assert app.decided == []
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict", "said"),
+    [
+        ("u", "rejected", "has the agent use check_mails v3"),
+        ("l", "aliased", "another name of check_mails v3"),
+    ],
+)
+async def test_reuse_and_alias_take_their_key_twice_with_a_pause(key: str, verdict: str, said: str) -> None:
+    app = Host(doubled())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        app.shift = NOT_YET
+        await pilot.press(key)
+        assert said in app.said()
+        await pilot.press(key, key)
+        assert app.decided == [], "a held key is one key"
+        app.shift = LONG_AGO
+        await pilot.press("escape", key)
+        assert app.decided == [], "Esc took the step back"
+        app.shift = LONG_AGO - 1000
+        await pilot.press(key)
+        await settled(pilot)
+        (sent,) = app.decided
+        assert (sent.verdict, sent.digest) == (verdict, streams.DIGEST)
+        if key == "l":
+            assert (sent.alias_of, sent.reason, sent.tags) == (TWIN, "", ())
+        else:
+            assert "use run_tool check_mails" in sent.reason and sent.tags == ("duplicate",)

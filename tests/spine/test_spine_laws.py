@@ -7,6 +7,7 @@ import streams
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope, decode
 from alita_tui.spine.laws import check
+from alita_tui.spine.values import GateResult, ToolCard, Twin
 
 
 def without(stream: list[Envelope], kind: type) -> list[Envelope]:
@@ -71,6 +72,48 @@ def test_a_second_verdict_and_a_word_after_close_are_breaches() -> None:
     tape.add(e.SessionClosed())
     tape.add(e.Steered(text="still there?"))
     assert {"decide once", "nothing after close"} <= laws(tape.envelopes)
+
+
+TWIN = Twin(name="double_it", version=1, digest="d" * 64)
+
+
+def aliased(
+    *, named: Twin | None = TWIN, twins: tuple[Twin, ...] = (TWIN,), compared: str = "", target: Twin = TWIN
+) -> list[Envelope]:
+    tape = streams.Tape()
+    streams.opened(tape)
+    streams.until_approval(tape)
+    looked = GateResult(gate="neighbours", state="failed", summary="alike", twins=twins)
+    digest = compared or streams.DRAFT.digest
+    tape.add(e.GateChecked(build_id="b1", attempt=1, digest=digest, result=looked))
+    tape.add(
+        e.ApprovalResolved(
+            approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict="aliased", alias_of=named
+        )
+    )
+    tape.add(e.ToolAliased(build_id="b1", approval_id="p1", name=streams.DRAFT.name, target=target))
+    return tape.envelopes
+
+
+def test_an_alias_is_a_verdict_on_a_twin_that_was_found() -> None:
+    other = Twin(name="other", version=1, digest="e" * 64)
+    assert {breach.law for breach in check(aliased())} == set()
+    assert {breach.law for breach in check(aliased(named=None))} == {"alias what was decided"}
+    assert {breach.law for breach in check(aliased(target=other))} == {"alias what was decided"}
+    assert {breach.law for breach in check(aliased(twins=(other,)))} == {"alias a twin"}
+    assert {breach.law for breach in check(aliased(compared="0" * 64))} == {"alias a twin"}
+
+
+def test_an_alias_registers_nothing() -> None:
+    tape = streams.Tape()
+    tape.envelopes.extend(aliased())
+    card = ToolCard(
+        name=streams.DRAFT.name, version=1, description="", digest=streams.DIGEST, state="provisional"
+    )
+    registered = e.ToolRegistered(build_id="b1", approval_id="p1", card=card)
+    last = tape.envelopes[-1]
+    tape.envelopes.append(msgspec.structs.replace(last, seq=(last.seq or 0) + 1, event=registered))
+    assert {breach.law for breach in check(tape.envelopes)} == {"register what was approved"}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from alita_tui.console.screens.deciding import DecidingScreen
 from alita_tui.console.widgets.build_head import BuildHead
 from alita_tui.console.widgets.build_panes import BuildPanes, bases_of
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.console.widgets.verdict import DECIDING, Choice, VerdictBar
+from alita_tui.console.widgets.verdict import DECIDING, LIKE, Choice, VerdictBar
 from alita_tui.view.habits import Habits
 from alita_tui.view.model import BuildView, SessionView
 from alita_tui.view.queries import pending
@@ -120,6 +120,8 @@ class ApprovalScreen(DecidingScreen):
         useless |= set() if self.panes.code.base else {"side_by_side"}
         asks = self._review and not self._review.attempt.draft.capabilities.none
         useless |= set() if asks and self._place else {"grants"}
+        like = self._review and self._review.twin and self._place
+        useless |= set() if like else set(LIKE)
         useless |= {"next"} if len(self.queue) < 2 else set()
         useless |= set() if self._place else set(DECIDING)
         useless |= {"full"} if self.has_class("-narrow") else set()

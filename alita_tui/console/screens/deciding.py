@@ -9,7 +9,7 @@ from textual import on
 from textual.message import Message
 from textual.widget import Widget
 
-from alita_tui.console.review import Review
+from alita_tui.console.review import Review, Twice
 from alita_tui.console.screens.guarded import GuardedScreen
 from alita_tui.console.widgets.build_panes import BuildPanes
 from alita_tui.console.widgets.verdict import DIGEST, NAME, VERDICTS, Button, VerdictBar
@@ -17,6 +17,7 @@ from alita_tui.spine.commands import PutOff, ResolveApproval, Verdict
 from alita_tui.spine.values import Lasting, ToolDraft
 from alita_tui.view.habits import too_fast
 from alita_tui.view.model import BuildView
+from alita_tui.view.queries import reuse_of
 
 _BANNED = {NAME: "name", DIGEST: "digest"}
 
@@ -145,17 +146,33 @@ class DecidingScreen(GuardedScreen):
 
     def action_retest(self) -> None:
         """Run its tests again with what would be granted; the second press does it."""
-        self._twice("retested")
+        if self._twice("retested"):
+            self._decide("retested")
+        self.tick()
 
     def action_stop(self) -> None:
         """Decide against it and stop the run; the second press does it."""
-        self._twice("stopped")
-
-    def _twice(self, verdict: Verdict) -> None:
-        assert verdict in ("retested", "stopped")
-        if (review := self._may()) and review.confirm(verdict, self._clock()):
-            self._decide(verdict)
+        if self._twice("stopped"):
+            self._decide("stopped")
         self.tick()
+
+    def action_reuse(self) -> None:
+        """Reject it for the tool that gives the same answers; the second press does it."""
+        if (review := self._review) and (twin := review.twin) and self._twice("reused"):
+            reason, tags = reuse_of(twin)
+            self._decide("rejected", reason=reason, tags=tags)
+        self.tick()
+
+    def action_alias(self) -> None:
+        """Make its name another one of the tool that gives the same answers; the second press does it."""
+        if (review := self._review) and (twin := review.twin) and self._twice("aliased"):
+            self._decide("aliased", alias_of=twin)
+        self.tick()
+
+    def _twice(self, what: Twice) -> bool:
+        """Whether the newest input is the second press of what it was told to be."""
+        review = self._may()
+        return review is not None and review.confirm(what, self._clock())
 
     def action_edit(self) -> None:
         """Ask the app for an editor."""

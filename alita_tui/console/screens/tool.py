@@ -155,6 +155,8 @@ def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
             f"${spent:.4f} to build; built anew for each run it would have been ${lineage.saved_usd:.4f} more"
         )
         rows.append(fact("money", said))
+    if lineage.aliases:
+        rows.append(fact("also called", one_line(", ".join(lineage.aliases), 600)))
     rows += [BLANK, *heading(f"v{record.version}")]
     rows += _facts(record)
     if lineage.moves:
@@ -162,7 +164,8 @@ def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
     for move in reversed(lineage.moves):
         because = f": {one_line(move.reason)}" if move.reason else ""
         back = "  taken back" if move.undone else ""
-        body = ((f"{move.kind} v{move.version} by {one_line(move.by)}{because}", ""), (back, "muted"))
+        name = f" {one_line(move.before or move.after)}" if move.kind in ("alias", "unalias") else ""
+        body = ((f"{move.kind}{name} v{move.version} by {one_line(move.by)}{because}", ""), (back, "muted"))
         rows.append(fact(move.at[:16].replace("T", " "), body, width=20))
     rows += [BLANK, *heading("Code")]
     rows += code_rows(record.draft.code, sources=False)

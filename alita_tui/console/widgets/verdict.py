@@ -22,14 +22,16 @@ from alita_tui.console.widgets.verdict_fields import NameInput, ReasonInput
 from alita_tui.spine.text import one_line
 
 Choice = Literal[
-    "approve", "lend", "reject", "edit", "retest", "ban", "stop",
+    "approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop",
     "grants", "diff", "side_by_side", "log", "full", "next", "defer",
 ]  # fmt: skip
-VERDICTS = ("approve", "lend", "reject", "edit", "retest", "ban", "stop", "grants")
+VERDICTS = ("approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop", "grants")
 """What counts only once the review is armed."""
 LABELS: dict[Choice, str] = {
     "approve": "Approve",
     "lend": "For this task",
+    "reuse": "Reuse",
+    "alias": "Alias",
     "reject": "Reject…",
     "edit": "Edit",
     "retest": "Test",
@@ -44,6 +46,8 @@ LABELS: dict[Choice, str] = {
     "defer": "Later",
 }
 DECIDING: tuple[Choice, ...] = ("approve", "lend", "reject", "edit", "retest", "ban", "stop")
+LIKE: tuple[Choice, ...] = ("reuse", "alias")
+"""Offered where a tool gives the same answers."""
 TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"
 """What a ban is against, in words; capabilities stand for themselves."""
@@ -146,9 +150,12 @@ class VerdictBar(Vertical):
         with Horizontal(classes="choices"):
             for choice in DECIDING:
                 yield Button(choice)
+        with Horizontal(classes="choices", id="like"):
+            for choice in LIKE:
+                yield Button(choice)
         with Horizontal(classes="choices"):
             for choice in LABELS:
-                if choice not in DECIDING:
+                if choice not in (*DECIDING, *LIKE):
                     yield Button(choice)
 
     def draw_keys(self, keys: Mapping[str, str], useless: Collection[Choice]) -> None:
@@ -156,6 +163,7 @@ class VerdictBar(Vertical):
         for button in self.query(Button):
             button.draw(keys.get(button.choice, ""))
             button.display = button.choice in keys and button.choice not in useless
+        self.query_one("#like").display = any(one in keys and one not in useless for one in LIKE)
 
     def say(self, text: str, tone: str = "") -> None:
         """The line above the choices; `good`, `warn`, `bad` or `muted`."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import ToolShelf
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord, Twin
 from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.gates.probes import equal, fits, kind_of, probes
 
@@ -33,19 +35,17 @@ class Neighbours:
         if not near:
             return passed(self.name, "no tool of the library takes arguments of this shape")
         rows: list[GateRow] = []
-        twins: list[str] = []
+        twins: list[Twin] = []
         for record, score in near:
             pairs = await asyncio.to_thread(_shared, case.draft, record.draft)
             told, alike = await self._compare(case, record, pairs)
             said = f"{score:.2f} by description · {told}"
             label = f"{record.draft.name} v{record.version}"
             rows.append(GateRow(label=label, text=said, tone="bad" if alike else ""))
-            twins += [label] if alike else []
+            twins += [_twin(record)] if alike else []
         if twins:
-            said = (
-                f"{twins[0]} gives the same answers: reject as a duplicate to reuse it, approve to keep both"
-            )
-            return failed(self.name, said, rows)
+            said = f"{twins[0].label} gives the same answers: reuse it, alias it, or approve to keep both"
+            return msgspec.structs.replace(failed(self.name, said, rows), twins=tuple(twins))
         return passed(self.name, f"{len(near)} tools with such arguments answer otherwise", rows)
 
     def _near(self, draft: ToolDraft) -> list[tuple[ToolRecord, float]]:
@@ -84,6 +84,10 @@ class Neighbours:
         said = f"the same answer to {alike} of {len(both)} probes" if both else "no probe that both answer"
         telling = len(both) >= _FEWEST and len(kinds) >= _FEWEST
         return said, telling and alike >= _ALIKE * len(both)
+
+
+def _twin(record: ToolRecord) -> Twin:
+    return Twin(name=record.draft.name, version=record.version, digest=record.digest)
 
 
 def _shape(schema: Json) -> tuple[tuple[str, ...], int]:

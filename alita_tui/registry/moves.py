@@ -1,0 +1,28 @@
+"""What was done with each tool, in the registry's documents."""
+
+from __future__ import annotations
+
+import msgspec
+
+from alita_tui.spine.ports import Documents
+from alita_tui.spine.values import Json, Move
+
+
+class Moves:
+    """The moves of every tool, the oldest first."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    def of(self, name: str) -> tuple[Move, ...]:
+        """What was done with one tool."""
+        found: Json = next((one["moves"] for one in self._documents.all() if _is_of(one, name)), [])
+        return msgspec.convert(found, tuple[Move, ...])
+
+    def remember(self, name: str, moves: tuple[Move, ...]) -> None:
+        """Keep these as all that was done with it. Raises StoreError."""
+        self._documents.put(f"moves:{name}", {"of": name, "moves": msgspec.to_builtins(moves)})
+
+
+def _is_of(document: Json, name: str) -> bool:
+    return isinstance(document, dict) and "moves" in document and document.get("of") == name

@@ -245,7 +245,7 @@ async def test_another_session_is_the_apps_result() -> None:
     assert app.return_value == Switch()
 
 
-async def test_suggestions_are_offered_until_there_is_something_to_see() -> None:
+async def test_suggestions_are_offered_until_they_are_done() -> None:
     sink = Sink()
     app = console(opened(), sink, suggestions=("Roll dice", "Parse dates"))
     async with app.run_test() as pilot:
@@ -262,6 +262,15 @@ async def test_suggestions_are_offered_until_there_is_something_to_see() -> None
         await drawn(pilot, 4)
         await shown(pilot, Suggestions)
         assert not app.main.query_one(Suggestions).display
+    past = streams.walkthrough()
+    done = [one.event.text for one in past if isinstance(one.event, e.TaskSubmitted)]
+    app = console(past, suggestions=(*done, "Roll dice"))
+    async with app.run_test() as pilot:
+        await drawn(pilot, past[-1].seq)
+        await shown(pilot, Suggestions)
+        assert app.main.query_one(Suggestions).display
+        await pilot.press("tab")
+        assert isinstance(app.focused, Suggestion) and app.focused.suggested == "Roll dice"
 
 
 async def test_the_palette_runs_actions_themes_and_tools() -> None:

@@ -118,10 +118,10 @@ class SessionScreen(Screen[None]):
         self.draw(self.view)
 
     def offer(self, tasks: tuple[str, ...]) -> None:
-        """Show tasks to choose from, until the session has something else to show."""
+        """Show tasks to choose from, as long as one of them is left to do."""
         if tasks:
             offers = Suggestions(tasks, words.SUGGESTED, id="suggestions")
-            offers.display = not len(self.view.trace)
+            offers.advance(self.view)
             self.query_one("#trace-pane").mount(offers)
 
     def home_focus(self) -> None:
@@ -130,9 +130,9 @@ class SessionScreen(Screen[None]):
 
     def focus_next(self, selector: str | type[QueryType] = "*") -> Widget | None:
         """From the composer to what is offered, where something is; else as always."""
-        offers = self.query(Suggestion)
-        if offers and offers.first().display and offers.first().size and isinstance(self.focused, Composer):
-            self.set_focus(offers.first())
+        offers = [one for one in self.query(Suggestion) if one.display and one.size]
+        if offers and isinstance(self.focused, Composer):
+            self.set_focus(offers[0])
             return self.focused
         return super().focus_next(selector)
 
@@ -189,7 +189,7 @@ class SessionScreen(Screen[None]):
     def _asides(self, view: SessionView) -> None:
         """Banners, question and what the composer asks for."""
         for offer in self.query(Suggestions):
-            offer.display = not len(view.trace)
+            offer.advance(view)
         if self.bar is not None:
             return
         lines = {

@@ -1,4 +1,4 @@
-"""Tasks that an empty session offers: Tab or an arrow goes there, Enter or a click sends one."""
+"""Tasks that a session offers while nothing runs: Tab or an arrow goes there, Enter or a click sends one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from textual.events import Click
 from textual.message import Message
 
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.view.model import SessionView
 
 
 class Suggestion(Plain, can_focus=True):
@@ -61,9 +62,19 @@ class Suggestions(Vertical):
         super().__init__(id=id)
         self._tasks = tasks
         self._heading = heading
+        self._done: set[str] = set()
 
     def compose(self) -> ComposeResult:
         """Heading and tasks."""
         yield Plain(self._heading, classes="heading")
         for task in self._tasks:
-            yield Suggestion(task)
+            offer = Suggestion(task)
+            offer.display = task not in self._done
+            yield offer
+
+    def advance(self, view: SessionView) -> None:
+        """Show what was not sent yet, and only while nothing runs."""
+        self._done = {task.text for task in view.tasks}
+        self.display = not view.busy and any(task not in self._done for task in self._tasks)
+        for offer in self.query(Suggestion):
+            offer.display = offer.suggested not in self._done

@@ -55,7 +55,7 @@ async def _there(settings: SandboxSettings, name: str) -> Check:
 async def _here(settings: SandboxSettings) -> list[Check]:
     """Every line about the engine on this machine."""
     host = Host(settings)
-    checks = [_programs(host), _account(host), _gvisor(host)]
+    checks = [_programs(), _account(host), _gvisor(host)]
     sandbox = PodmanSandbox(settings, "doctor")
     try:
         status = await sandbox.status(fresh=True)
@@ -90,12 +90,12 @@ async def repair(settings: SandboxSettings, progress: Progress) -> None:
     """
     host = Host(settings)
     local = _LOCAL in settings.engines
-    missing = [package for program, package in _PROGRAMS.items() if local and not _found(host, program)]
-    if local and not _found(host, "runc") and not _found(host, "crun"):
+    missing = [package for program, package in _PROGRAMS.items() if local and not _found(program)]
+    if local and not _found("runc") and not _found("crun"):
         missing.append("crun" if _cgroup_v2() else "runc")
-    if local and settings.profile == "gvisor" and not _found(host, gvisor.RUNTIME):
+    if local and settings.profile == "gvisor" and not _found(gvisor.RUNTIME):
         missing.append(gvisor.PACKAGE)
-    if settings.engines != (_LOCAL,) and not _found(host, "ssh"):
+    if settings.engines != (_LOCAL,) and not _found("ssh"):
         missing.append("openssh-client")
     if missing:
         await _install(missing, progress)
@@ -121,13 +121,13 @@ def _cgroup_v2() -> bool:
     return Path("/sys/fs/cgroup/cgroup.controllers").exists()
 
 
-def _found(host: Host, program: str) -> bool:
+def _found(program: str) -> bool:
     paths = os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
     return shutil.which(program, path=paths) is not None
 
 
-def _programs(host: Host) -> Check:
-    missing = [program for program in _PROGRAMS if not _found(host, program)]
+def _programs() -> Check:
+    missing = [program for program in _PROGRAMS if not _found(program)]
     if missing:
         return Check(
             name="programs",
@@ -142,7 +142,7 @@ def _programs(host: Host) -> Check:
 def _gvisor(host: Host) -> Check:
     """Whether the profile of that name can be had; needed only where it is asked for."""
     wanted = host.settings.profile == "gvisor"
-    if _found(host, gvisor.RUNTIME):
+    if _found(gvisor.RUNTIME):
         detail = f"{gvisor.RUNTIME} is installed" + (
             ""
             if wanted
@@ -272,7 +272,7 @@ def _configure(host: Host) -> None:
             chosen.write_text('[storage]\ndriver = "overlay"\n')
         return
     folder.mkdir(parents=True, exist_ok=True)
-    runtime = "crun" if _cgroup_v2() and _found(host, "crun") else "runc" if _found(host, "runc") else "crun"
+    runtime = "crun" if _cgroup_v2() and _found("crun") else "runc" if _found("runc") else "crun"
     wanted = {
         "storage.conf": '[storage]\ndriver = "overlay"\n',
         "containers.conf": f'[engine]\nruntime = "{runtime}"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n',

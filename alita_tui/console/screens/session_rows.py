@@ -68,7 +68,7 @@ def hit_row(hit: HitLine, title: str, width: int) -> Content:
     return Content("\n").join((head, text.truncate(max(width, 12), ellipsis=True)))
 
 
-def details(line: SessionLine, width: int) -> Content:
+def details(line: SessionLine) -> Content:
     """One session in full."""
     glyph, ink = STATES.get(line.state, STATES["closed"])
     facts = [

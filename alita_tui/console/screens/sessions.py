@@ -202,7 +202,7 @@ class SessionsScreen(ModalScreen[Switch | None]):
     @on(OptionList.OptionHighlighted)
     def _about(self) -> None:
         line = self._line
-        self.query_one("#about", Plain).update(details(line, 42) if line is not None else "")
+        self.query_one("#about", Plain).update(details(line) if line is not None else "")
 
     def _say(self, text: str) -> None:
         said = self.query_one("#said", Plain)

@@ -72,7 +72,7 @@ async def forward(
             async for piece in talk.body():
                 await host.send(h11.Data(data=piece))
             await host.send(h11.EndOfMessage())
-            await _answer(talk, host, keyring, entry, desk)
+            await _answer(talk, host, keyring, entry)
         except h11.LocalProtocolError as error:
             raise Refused(400, f"the request is no valid HTTP: {error}") from error
         except (h11.RemoteProtocolError, OSError, EOFError) as error:
@@ -80,7 +80,7 @@ async def forward(
             raise Refused(502, f"{grant.where} broke off: {problem}", failed=True) from error
 
 
-async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry, desk: Desk) -> None:
+async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry) -> None:
     answer = await host.next()
     while isinstance(answer, h11.InformationalResponse):
         answer = await host.next()

@@ -26,6 +26,8 @@ class Budget(Value, frozen=True):
     task: Cap = Cap()
     session: Cap = Cap()
     day: Cap = Cap()
+    build_usd: float | None = None
+    """Of one build in money: its drafts, repairs and hidden tests."""
 
     def of(self, scope: e.BudgetScope) -> Cap:
         """The cap of one scope."""
@@ -73,6 +75,8 @@ class Ledger:
         self._raised: dict[tuple[e.BudgetScope, e.BudgetUnit], float] = {}
         self.session = Amount()
         self.task = Amount()
+        self.builds: dict[str, float] = {}
+        """What each build took in money."""
         self.unpriced = 0
         self.open: dict[str, e.BudgetReserved] = {}
         """Reservations that are not settled."""
@@ -91,6 +95,8 @@ class Ledger:
                 spent = Amount(cost or 0.0, tokens or max(event.total_tokens - self.session.tokens, 0))
                 self.session, self.task = self.session.plus(spent), self.task.plus(spent)
                 self.unpriced += cost is None
+                if event.build_id:
+                    self.builds[event.build_id] = self.builds.get(event.build_id, 0.0) + spent.usd
             case e.BudgetRaised(scope=scope, unit=unit, limit=limit):
                 self._raised[scope, unit] = limit
             case _:
@@ -100,6 +106,23 @@ class Ledger:
         """A cap as it stands, raised or as the settings have it; None: none."""
         cap = self._budget.of(scope)
         return self._raised.get((scope, unit), cap.usd if unit == "usd" else cap.tokens)
+
+    @property
+    def build_limit(self) -> float | None:
+        """What one build may cost; None: as much as its task."""
+        return self._budget.build_usd
+
+    def build_breach(self, build: str, usd: float | None) -> str:
+        """Why a call for a build could break the build's own cap; empty where it could not."""
+        limit = self.build_limit
+        if not build or limit is None or usd is None:
+            return ""
+        waiting = sum(one.usd or 0.0 for one in self.open.values() if one.build_id == build)
+        spent = self.builds.get(build, 0.0)
+        if spent + waiting + usd <= limit:
+            return ""
+        said = f"${spent + waiting:.4f} of ${limit:.4f} are spent, and the next call could take ${usd:.4f}"
+        return f"the build's money was spent: {said}"
 
     def breach(self, usd: float | None, tokens: int, day: Amount) -> Breach | None:
         """The cap that a call could break, if there is one. `day` is all that was spent and reserved today."""

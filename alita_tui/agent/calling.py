@@ -126,7 +126,7 @@ class ModelCalls:
     async def _paid(self, model: Model, request: ModelRequest, limit: Usage, call_id: str) -> Reply:
         """One attempt between its reservation and its settlement, however it ends."""
         estimated = self._scales.scaled(model.name, limit)
-        await self._purse.reserve(call_id, request.role, model, estimated)
+        await self._purse.reserve(call_id, request.role, model, estimated, request.build)
         said: list[str] = []
         usage: Usage | None = None
         try:
@@ -139,7 +139,9 @@ class ModelCalls:
             raise
         finally:
             usage = usage or _counted(estimated, said)  # none: it was cancelled
-            await self._purse.settle(call_id, request.role, model, usage, estimated=not usage.reported)
+            await self._purse.settle(
+                call_id, request.role, model, usage, estimated=not usage.reported, build=request.build
+            )
 
     async def _attempt(self, model: Model, request: ModelRequest, call_id: str, said: list[str]) -> Reply:
         """`said` is filled with all that comes, whatever becomes of it."""

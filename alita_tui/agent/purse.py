@@ -13,7 +13,7 @@ from alita_tui.agent.budget import Amount, Breach, Budget, Ledger, amount
 from alita_tui.agent.questions import Questions
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import BudgetExceeded
+from alita_tui.spine.errors import BudgetExceeded, BuildSpent
 from alita_tui.spine.ports import DayBook, DaySpend, Model
 from alita_tui.spine.values import Usage
 
@@ -48,24 +48,40 @@ class Purse:
         self._unpriced: set[str] = set()
         self._one_by_one = asyncio.Lock()
 
-    async def reserve(self, call_id: str, role: e.ModelRole, model: Model, worst: Usage) -> None:
-        """Set aside what a call may cost at most. Raises BudgetExceeded when the caps do not allow it."""
+    async def reserve(
+        self, call_id: str, role: e.ModelRole, model: Model, worst: Usage, build: str = ""
+    ) -> None:
+        """Set aside what a call may cost at most. Raises BudgetExceeded when the caps do not allow it.
+
+        A build's own cap is not asked about: BuildSpent ends what the build cannot pay.
+        """
         usd, tokens = _dearest(model, worst), worst.input_tokens + worst.output_tokens
         async with self._one_by_one:
             await self._recover()
             await self._say_unpriced(model, usd)
+            if spent := self._ledger.build_breach(build, usd):
+                raise BuildSpent(spent, hint="Raise it with `alita config set budget.build_usd N`.")
             while breach := await self._set_aside(call_id, usd, tokens):
                 await self._ask_for_more(breach)
-            reserved = e.BudgetReserved(call_id=call_id, role=role, model=model.name, usd=usd, tokens=tokens)
+            reserved = e.BudgetReserved(
+                call_id=call_id, role=role, model=model.name, usd=usd, tokens=tokens, build_id=build
+            )
             self._mine.add(call_id)
             try:
                 await self._bus.emit(reserved, span=call_id)
             except asyncio.CancelledError:
-                await self.settle(call_id, role, model, Usage())
+                await self.settle(call_id, role, model, Usage(), build=build)
                 raise
 
     async def settle(
-        self, call_id: str, role: e.ModelRole, model: Model, usage: Usage, *, estimated: bool = False
+        self,
+        call_id: str,
+        role: e.ModelRole,
+        model: Model,
+        usage: Usage,
+        *,
+        estimated: bool = False,
+        build: str = "",
     ) -> None:
         """Put what a call took in place of what was set aside."""
         full = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
@@ -76,7 +92,7 @@ class Purse:
         await self._settle(
             e.BudgetSpent(
                 call_id=call_id, cost_usd=cost, role=role, model=model.name, tokens=tokens,
-                estimated=estimated, saved_usd=saved,
+                estimated=estimated, saved_usd=saved, build_id=build,
             )
         )  # fmt: skip
 
@@ -106,6 +122,8 @@ class Purse:
                 task_usd=ledger.task.usd + call.usd,
                 task_limit_usd=ledger.limit("task", "usd"),
                 day_usd=day.usd,
+                build_usd=ledger.builds.get(spent.build_id, 0.0) + call.usd if spent.build_id else 0.0,
+                build_limit_usd=ledger.build_limit if spent.build_id else None,
             ),
             span=spent.call_id,
         )
@@ -167,7 +185,7 @@ class Purse:
                 await self._settle(
                     e.BudgetSpent(
                         call_id=call_id, cost_usd=left.usd, role=left.role, model=left.model,
-                        tokens=left.tokens, estimated=True,
+                        tokens=left.tokens, estimated=True, build_id=left.build_id,
                     )
                 )  # fmt: skip
 

@@ -81,6 +81,8 @@ def show(
     typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}")
     typer.echo(f"sha256 {parked.digest}\n")
     typer.echo(f"Goal: {reveal(made.goal)}")
+    if made.cost:
+        typer.echo(f"Cost so far: {made.cost}")
     for lesson in made.lessons:
         typer.echo(f"  past rejection  {reveal(lesson)}")
     for miss in made.near_misses:

@@ -54,4 +54,5 @@ class ReplyStore:
 
 
 def _key(model: str, request: ModelRequest) -> str:
-    return digest_of(model, msgspec.json.encode(request, order="sorted").decode("utf-8", "replace"))
+    asked = msgspec.structs.replace(request, build="")
+    return digest_of(model, msgspec.json.encode(asked, order="sorted").decode("utf-8", "replace"))

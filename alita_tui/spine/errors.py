@@ -109,6 +109,10 @@ class BudgetExceeded(AlitaError):
     exit_code = 3
 
 
+class BuildSpent(BudgetExceeded):
+    """The next call could break the cap of the build that it is for; the task goes on."""
+
+
 class ApprovalPending(AlitaError):  # a state rather than a fault
     """A build waits for a verdict and nobody is here to give it."""
 

@@ -269,6 +269,8 @@ class BudgetReserved(Fact, frozen=True):
     usd: float | None
     """None when no price is known."""
     tokens: int
+    build_id: str = ""
+    """The build that it is for; empty for none."""
 
 
 class BudgetRaised(Fact, frozen=True):
@@ -302,6 +304,11 @@ class BudgetSpent(Fact, frozen=True):
     total_tokens: int = 0
     limit_usd: float | None = None
     unpriced_calls: int = 0
+    build_id: str = ""
+    """The build that it was for; empty for none."""
+    build_usd: float = 0.0
+    """Known spend of that build."""
+    build_limit_usd: float | None = None
 
 
 # --- actions and observations -------------------------------------------------------------

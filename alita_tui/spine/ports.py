@@ -105,6 +105,8 @@ class ModelRequest(Value, frozen=True):
     must_call: str = ""
     """Name of the tool the model has to call; `*` for any; empty when it may also just write."""
     max_tokens: int = 8192
+    build: str = ""
+    """The build that it is for and counts toward, by its id; no part of what is asked."""
 
 
 class Delta(Value, frozen=True):
@@ -261,7 +263,7 @@ class Asker(Protocol):
         """The reply, its deltas and costs already on the stream.
 
         Raises ModelError when the attempts are used up, BudgetExceeded before a call that
-        could break a cap.
+        could break a cap, as BuildSpent where the cap is the build's.
         """
 
     @property

@@ -14,7 +14,7 @@ import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.errors import BuildSpent, RegistryError
 from alita_tui.spine.ports import (
     Asker,
     BuildOrder,
@@ -166,16 +166,20 @@ class Smith:
         signatures: list[str] = []
         kept: ToolDraft | None = None  # it passed, but a gate speaks against it
         for attempt in range(1, self._max_repairs + 2):
-            reply = await self._asker.ask(
-                ModelRequest(
-                    role="toolsmith",
-                    system=self._system,
-                    messages=tuple(messages),
-                    tools=(SUBMIT_TOOL,),
-                    must_call=SUBMIT_TOOL.name,
-                    max_tokens=12_000,
+            try:
+                reply = await self._asker.ask(
+                    ModelRequest(
+                        role="toolsmith",
+                        system=self._system,
+                        messages=tuple(messages),
+                        tools=(SUBMIT_TOOL,),
+                        must_call=SUBMIT_TOOL.name,
+                        max_tokens=12_000,
+                        build=build.build_id,
+                    )
                 )
-            )
+            except BuildSpent as spent:
+                return await self._fall_back(build, attempt - 1, kept, spent.message)
             self._model = reply.model or self._model  # another one may have taken over
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:

@@ -120,8 +120,13 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             spend = spending.replied(view.spend, event)
             phase: Phase = "acting" if role == "orchestrator" else view.phase
             return replace(view, spend=spend, phase=phase, providers=replied(view.providers, event))
-        case e.BudgetSpent():
-            return replace(view, spend=spending.spent(view, envelope.at, event))
+        case e.BudgetSpent(build_id=build_id, build_usd=usd, build_limit_usd=limit):
+            view = replace(view, spend=spending.spent(view, envelope.at, event))
+            return (
+                _with_build(view, build_id, lambda build: replace(build, spent_usd=usd, limit_usd=limit))
+                if build_id
+                else view
+            )
         case e.ActionChosen(action=action):
             phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running", "wait": "waiting"}
             return replace(view, phase=phases.get(action, "acting"))

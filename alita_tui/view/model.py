@@ -187,6 +187,17 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     banned: tuple[str, ...] = ()
     alias_of: Twin | None = None
     """The tool that its name became another name of."""
+    spent_usd: float = 0.0
+    """Known spend on it so far: drafts, repairs, hidden tests."""
+    limit_usd: float | None = None
+    """What it may cost; None: as much as its task."""
+
+    @property
+    def cost(self) -> str:
+        """What it cost so far, of what it may; empty where nothing is known of it."""
+        if self.limit_usd is None:
+            return f"${self.spent_usd:.4f}" if self.spent_usd else ""
+        return f"${self.spent_usd:.4f} of ${self.limit_usd:.4f}"
 
     @property
     def current(self) -> Attempt | None:

@@ -110,7 +110,10 @@ def spent(view: SessionView, at: datetime, event: e.BudgetSpent) -> Spend:
     spend = view.spend
     cost, tokens = event.cost_usd or 0.0, event.tokens
     by_tool = spend.by_tool
-    if view.calls:  # the engine waits for a tool that runs: nobody else asks a model
+    if event.build_id:
+        names = (one.name for one in reversed(view.builds) if one.build_id == event.build_id)
+        by_tool = _add(by_tool, next(names, ""), cost, tokens)
+    elif view.calls:  # the engine waits for a tool that runs: nobody else asks a model
         by_tool = _add(by_tool, f"{view.calls[-1][1]}, running", cost, tokens)
     elif event.role in ("toolsmith", "reviewer") and view.builds:
         by_tool = _add(by_tool, view.builds[-1].name, cost, tokens)

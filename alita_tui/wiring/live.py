@@ -284,6 +284,7 @@ def _caps(chosen: BudgetSettings) -> Budget:
         task=Cap(usd=chosen.task_usd or None, tokens=chosen.task_tokens or None),
         session=Cap(usd=chosen.session_usd or None, tokens=chosen.session_tokens or None),
         day=Cap(usd=chosen.day_usd or None, tokens=chosen.day_tokens or None),
+        build_usd=chosen.build_usd or None,
     )
 
 

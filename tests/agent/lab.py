@@ -31,7 +31,7 @@ from alita_tui.spine.commands import Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Candidate, Job, Limits, Page, SearchPage
+from alita_tui.spine.ports import Asker, Candidate, Job, Limits, Page, SearchPage
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, Usage
 from alita_tui.store.desk import Desk
@@ -154,6 +154,8 @@ class Lab:
         self.budget = Budget()
         self.gates: tuple[Gate, ...] = ()
         self.first_gates: tuple[Gate, ...] = ()
+        self.asking: Callable[[Asker], tuple[Gate, ...]] = lambda _: ()
+        """Gates that ask a model."""
         self.in_text = False
         self.window = 0
         self.sandbox = PlayedSandbox()
@@ -202,7 +204,7 @@ class Lab:
             self.bus,
             self.sandbox,
             before=self.first_gates,
-            after=self.gates,
+            after=(*self.gates, *self.asking(asker)),
             limits=Limits(),
             progress=lambda *_: None,
         )

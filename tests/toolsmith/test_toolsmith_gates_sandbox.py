@@ -11,7 +11,7 @@ from trial import LIMITS, Known, Reviewer
 
 from alita_tui.registry.shelf import Shelf
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.errors import BudgetExceeded, ModelError
+from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports import ModelRequest, PastCall, Reply
 from alita_tui.spine.values import Capabilities, GateResult, Json, Lock, ToolDraft, build_digest
 from alita_tui.toolsmith.contract import normalise
@@ -249,6 +249,7 @@ class Fails(Reviewer):
     [
         (ModelError("overloaded", "too busy"), "no separate call wrote tests: too busy"),
         (BudgetExceeded("one dollar is spent"), "the budget has no room"),
+        (BuildSpent("the build's money was spent"), "^the build's money was spent$"),
     ],
 )
 async def test_no_model_and_no_money_are_no_pass(bench: Workbench, error: Exception, said: str) -> None:

@@ -72,6 +72,8 @@ def why(build: BuildView, attempt: Attempt) -> list[Row]:
         rows.append(fact("says it does", reveal(flat(attempt.draft.description))))
     author = "a person" if attempt.author == "person" else reveal(attempt.model) or "a model"
     rows.append(fact("asked by", f"step {build.step}; draft {attempt.number} by {author}"))
+    if build.cost:
+        rows.append(fact("cost so far", build.cost))
     if not build.near_misses:
         rows.append(fact("library", "has nothing like it"))
     for number, miss in enumerate(build.near_misses):

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.spine.errors import BudgetExceeded, ModelError
+from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
@@ -92,9 +92,11 @@ class Hidden:
         about = _contract(case.draft)
         if self._known[0] != about:  # a repair that keeps the contract is held to the same cases
             try:
-                cases, model = await self._agreed(about, case.draft)
+                cases, model = await self._agreed(about, case)
             except ModelError as error:
                 raise CouldNotRun(f"no separate call wrote tests: {error.message}") from error
+            except BuildSpent as error:
+                raise CouldNotRun(error.message) from error
             except BudgetExceeded as error:
                 raise CouldNotRun(
                     f"the budget has no room for tests by a separate call: {error.message}"
@@ -114,22 +116,22 @@ class Hidden:
             raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases", rows)
         return passed(self.name, said, rows)
 
-    async def _agreed(self, about: str, draft: ToolDraft) -> tuple[tuple[Expected, ...], str]:
+    async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
         """The cases that two of three samples agree on, and the model that wrote them."""
-        found, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES)
-        first = await asyncio.to_thread(_usable, found, draft)
+        found, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES, case.build_id)
+        first = await asyncio.to_thread(_usable, found, case.draft)
         if len(first) < _FEWEST:
             raise CouldNotRun("the separate call wrote no usable cases")
         asked = "\n".join(f"{n}. {shown(one.arguments, 2000)}" for n, one in enumerate(first, 1))
         others = []
         for sample in (2, 3):
             text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{asked}"
-            answers, _ = await self._ask(text, SUBMIT_ANSWERS)
+            answers, _ = await self._ask(text, SUBMIT_ANSWERS, case.build_id)
             others.append(_entries(answers, "answers"))
         kept = (_settle(one, [said[n] for said in others if n < len(said)]) for n, one in enumerate(first))
         return tuple(one for one in kept if one is not None), model
 
-    async def _ask(self, text: str, spec: ToolSpec) -> tuple[Json, str]:
+    async def _ask(self, text: str, spec: ToolSpec, build: str) -> tuple[Json, str]:
         reply = await self._asker.ask(
             ModelRequest(
                 role="reviewer",
@@ -138,6 +140,7 @@ class Hidden:
                 tools=(spec,),
                 must_call=spec.name,
                 max_tokens=6000,
+                build=build,
             )
         )
         found = next((one for one in reply.requests if one.name == spec.name and not one.problem), None)

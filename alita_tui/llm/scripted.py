@@ -63,12 +63,14 @@ class ScriptReply(Value, frozen=True, forbid_unknown_fields=True):
 
 
 class Rule(Value, frozen=True, forbid_unknown_fields=True):
-    """Replies for the conversation that begins where a user message matches."""
+    """Replies for the conversation that begins where a message matches."""
 
     role: ModelRole
     match: str
     """A regular expression, searched without regard to case."""
     replies: tuple[ScriptReply, ...]
+    told_by: Literal["user", "tool"] = "user"
+    """Whose messages it is searched in; `tool`: what came back from an action."""
 
 
 class Script(Value, frozen=True, forbid_unknown_fields=True):
@@ -113,17 +115,16 @@ def load_script(path: Path) -> Script:
 def choose(script: Script, role: str, messages: Sequence[Message]) -> ScriptReply:
     """The reply to a conversation, from its text alone, so that a resumed one goes on rightly.
 
-    The last user message that matches a rule of the role is the anchor (the first such rule counts);
+    The last message that matches a rule of the role is the anchor (the first such rule counts);
     the number of assistant turns after it is the number of the reply. Raises ModelError where the
     recording has none.
     """
     hint = "Configure a model with `alita setup` to go on."
     rules = [rule for rule in script.rules if rule.role == role]
     for place in range(len(messages) - 1, -1, -1):
-        if messages[place].role != "user":
-            continue
+        said = messages[place]
         for rule in rules:
-            if not re.search(rule.match, messages[place].text, re.IGNORECASE):
+            if rule.told_by != said.role or not re.search(rule.match, said.text, re.IGNORECASE):
                 continue
             turn = sum(message.role == "assistant" for message in messages[place + 1 :])
             if turn < len(rule.replies):

@@ -82,7 +82,15 @@ def test_a_rejection_ends_in_its_own_exit_code(shell) -> None:
     assert "tool_registered" not in kinds(events)
     verdict = next(event for event in events if event["kind"] == "approval_resolved")
     assert verdict["reason"] == "no dice in this house"
+    finished = next(event for event in reversed(events) if event["kind"] == "task_finished")
+    assert "there is no such tool" in finished["answer"], "the recording heard of it"
     assert json.loads(shell("tools", "list", "--json").stdout) == []
+
+
+def test_the_recording_says_so_when_the_library_lacks_the_tool(shell) -> None:
+    assert shell("run", "--model", "demo:recorded", REUSE).returncode == 0
+    finished = next(event for event in shell.events() if event["kind"] == "task_finished")
+    assert "no tool for this in the library" in finished["answer"]
 
 
 def test_a_removed_approval_is_reported(shell) -> None:

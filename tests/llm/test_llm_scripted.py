@@ -38,6 +38,12 @@ SCRIPT: dict[str, Any] = {
         {"role": "toolsmith", "match": "build", "replies": [{"requests": [{"name": "submit_tool"}]}]},
         {
             "role": "orchestrator",
+            "match": "^refused",
+            "told_by": "tool",
+            "replies": [{"text": "Not wanted, then."}],
+        },
+        {
+            "role": "orchestrator",
             "match": "fail",
             "replies": [{"error": {"kind": "rate_limit", "text": "Slow.", "retry_after": 3}}],
         },
@@ -73,6 +79,8 @@ async def replies(model: Model, request: ModelRequest) -> tuple[list[Delta], Rep
         ([TASK, TURN, RESULT], "All good."),
         ([TASK, TURN, RESULT, Message(role="user", text="A nudge.")], "All good."),
         ([TASK, TURN, RESULT, TURN, TASK], "I look first."),
+        ([TASK, TURN, Message(role="tool", text="Refused: no dice.", call_id="c")], "Not wanted, then."),
+        ([TASK, TURN, RESULT, Message(role="user", text="Refused.")], "All good."),
         ([Message(role="user", text="Hello.")], "I only know one task."),
         ([], "I only know one task."),
         ([Message(role="user", text="my addr")], "Never chosen for validate."),

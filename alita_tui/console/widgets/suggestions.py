@@ -49,7 +49,7 @@ class Suggestions(Vertical):
     """The list, with a heading; hidden while there is nothing to offer."""
 
     DEFAULT_CSS = """
-    Suggestions { height: auto; max-height: 60%; padding: 0 1 1 2; background: $background; overflow-y: auto; }
+    Suggestions { height: auto; max-height: 60%; padding: 1 1 0 2; background: $background; overflow-y: auto; }
     Suggestions > .heading { height: 1; padding: 0 1; color: $alita-muted; }
     Suggestions > Suggestion {
         height: 1; padding: 0 1; color: $primary; text-wrap: nowrap; text-overflow: ellipsis;

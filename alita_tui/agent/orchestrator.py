@@ -395,7 +395,22 @@ class Orchestrator:
                 branch.put_off(self._tell)
             elif stopped := await self._follow(branch):
                 return stopped
+        if len(self._branches) and (action_id := self._left_waiting()):
+            if parked := await self._wait(action_id):
+                return parked
         return await self._pursue()
+
+    def _left_waiting(self) -> str:
+        """Id of the `wait` that an earlier process ended in; empty where there is news since."""
+        for envelope in self._since_task():
+            match envelope.event:
+                case e.ActionChosen(action="wait", action_id=action_id):
+                    return action_id
+                case e.WaitEnded() | e.ActionChosen() | e.ModelReplied() | e.Steered() | e.ApprovalResolved():
+                    return ""
+                case _:
+                    pass
+        return ""
 
     def _builds(self) -> tuple[BuildView, ...]:
         """The builds of the newest task, and of the parked ones that it goes on with."""

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 from test_e2e_wire import SCRIPT, SERVERS
+from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
 from alita_tui.cli.console import HouseCatalog
@@ -38,6 +39,13 @@ async def until(pilot: Pilot, holds: Callable[[], object], seconds: float = 60) 
     async with asyncio.timeout(seconds):
         while not holds():
             await pilot.pause(0.02)
+
+
+async def typed(pilot: Pilot, text: str, *then: str) -> None:
+    """Write text as a terminal hands it over, all of it at once, and press what follows."""
+    for event in XTermParser().feed(text):
+        pilot.app.post_message(event)
+    await pilot.press(*then)
 
 
 def lines(trace: Trace) -> list[str]:
@@ -114,7 +122,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
     app = console(house, opened)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
-        await pilot.press(*build, "enter")
+        await typed(pilot, build, "enter")
         await until(pilot, lambda: pending(app.main.view))
         assert not isinstance(app.screen, ApprovalScreen), "a build that arrives never takes the screen"
         await pilot.press("f8")
@@ -127,7 +135,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
         await until(pilot, lambda: not isinstance(app.screen, ApprovalScreen))
         assert [card.name for card in app.main.view.library] == ["validate_email_addresses"]
         app.main.home_focus()
-        await pilot.press(*reuse, "enter")
+        await typed(pilot, reuse, "enter")
         await until(pilot, lambda: len(app.main.view.tasks) == 2 and app.main.view.tasks[1].outcome)
         assert app.main.view.tasks[1].outcome == "answered"
         assert len(app.main.view.builds) == 1, "the second task builds nothing"
@@ -179,14 +187,14 @@ async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with
     app = console(house, opened)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
-        await pilot.press(*SCRIPT.tasks[2], "enter")
+        await typed(pilot, SCRIPT.tasks[2], "enter")
         await until(pilot, lambda: pending(app.main.view))
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
         await pilot.press("escape")
         await until(pilot, lambda: app.main.view.phase == "waiting" and app.main.view.builds[0].put_off)
         app.main.home_focus()
-        await pilot.press(*"say hello", "ctrl+t")
+        await typed(pilot, "say hello", "ctrl+t")
         await until(pilot, lambda: len(app.main.view.tasks) == 2 and app.main.view.tasks[1].outcome)
         assert [task.outcome for task in app.main.view.tasks] == ["parked", "answered"]
         await pilot.press("f8")

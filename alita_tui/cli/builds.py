@@ -14,7 +14,7 @@ from alita_tui.spine.text import one_line, reveal
 if TYPE_CHECKING:
     from alita_tui.spine.values import Capabilities, Twin
     from alita_tui.store.desk import Desk
-    from alita_tui.view.model import BuildView
+    from alita_tui.view.model import Attempt, BuildView
 
 app = typer.Typer(help="Builds that wait for your verdict.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -69,7 +69,6 @@ def show(
 ) -> None:
     """Show a build whole: code, tests, evidence, digest. Hidden characters are spelled out."""
     from alita_tui.spine.grants import phrases
-    from alita_tui.view.model import GATES
     from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
@@ -103,12 +102,7 @@ def show(
     typer.echo("\nReview")
     for finding in draft.findings:
         typer.echo(f"  {finding.severity:6} {finding.rule} line {finding.line}: {reveal(finding.text)}")
-    typer.echo("\nGates")
-    for gate in draft.gates:
-        typer.echo(f"  {gate.state:8} {GATES[gate.gate]}: {reveal(gate.summary)}")
-        for row in gate.rows:
-            if row.tone in ("bad", "warn"):
-                typer.echo(f"           {reveal(row.label)}  {reveal(row.text)}")
+    _gates(draft)
     typer.echo("\nSelf-tests (written by the same model as the code)")
     for case in draft.reports[-1].cases if draft.reports else ():
         typer.echo(f"  {'pass' if case.passed else 'FAIL'}  {reveal(case.name)}")
@@ -118,6 +112,19 @@ def show(
         typer.echo(f"  alita builds reuse {parked.approval_id}")
         typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest[:16]}")
     typer.echo(f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest[:16]}")
+
+
+def _gates(draft: Attempt) -> None:
+    from alita_tui.view.model import GATES
+
+    typer.echo("\nGates")
+    for gate in draft.gates:
+        typer.echo(f"  {gate.state:8} {GATES[gate.gate]}: {reveal(gate.summary)}")
+        for row in gate.rows:
+            if row.tone in ("bad", "warn"):
+                typer.echo(f"           {reveal(row.label)}  {reveal(row.text)}")
+    for name in draft.unchecked:
+        typer.echo(f"  not run  {GATES[name]}")
 
 
 @app.command()

@@ -144,6 +144,12 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     """What each gate that looked found out, in the order of GATES."""
 
     @property
+    def unchecked(self) -> tuple[GateName, ...]:
+        """Gates of which nothing is on record."""
+        looked = {one.gate for one in self.gates}
+        return tuple(name for name in GATES if name not in looked)
+
+    @property
     def twins(self) -> tuple[Twin, ...]:
         """Tools of the library that give the same answers, the nearest first."""
         return next((one.twins for one in self.gates if one.gate == "neighbours"), ())

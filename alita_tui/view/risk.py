@@ -12,7 +12,6 @@ import msgspec
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import hidden_characters
-from alita_tui.spine.values import GateName
 from alita_tui.view.model import GATES, Attempt, BuildView
 
 # Distributions whose import name is not their own (PyPI; the usual cases).
@@ -54,21 +53,17 @@ def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) ->
     return tuple(sorted(found, key=lambda risk: not risk.serious))
 
 
-_LESSER: frozenset[GateName] = frozenset({"mutation", "neighbours", "replay"})
-"""Gates that say something of the tests, the library or earlier calls, not that the tool is wrong."""
-
-
 def _gates(attempt: Attempt) -> list[Risk]:
-    """Gates that failed, and those that could not run, which is no pass."""
+    """Gates that failed, could not run, or of which nothing is on record: none of that is a pass."""
     verbs = {"failed": "failed", "skipped": "could not run"}
-    return [
-        Risk(
-            f"{GATES[one.gate]} {verbs[one.state]}: {one.summary}",
-            serious=one.state == "failed" and one.gate not in _LESSER,
-        )
+    found = [
+        Risk(f"{GATES[one.gate]} {verbs[one.state]}: {one.summary}")
         for one in attempt.gates
         if one.state in verbs
     ]
+    if attempt.unchecked:
+        found.append(Risk(f"not run, or not on record: {', '.join(GATES[one] for one in attempt.unchecked)}"))
+    return found
 
 
 def serious(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> bool:

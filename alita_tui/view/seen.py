@@ -34,6 +34,7 @@ def _lines(build: BuildView, attempt: Attempt) -> list[str]:
         tested = _tests(attempt.granted_reports, passed, attempt.granted_problem)
         found.append(f"self-tests with {with_what}: {tested}")
     found += [f"{GATES[one.gate].lower()}: {one.state}, {one.summary}" for one in attempt.gates]
+    found += [f"{GATES[name].lower()}: not run" for name in attempt.unchecked]
     return found
 
 

@@ -24,7 +24,7 @@ from alita_tui.spine.values import (
     build_digest,
 )
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import BuildView, SessionView
+from alita_tui.view.model import GATES, BuildView, SessionView
 
 NOW = streams.START + timedelta(seconds=61)
 LONG_CODE = streams.CODE + "\n".join(f"LINE_{n} = {n!r}  # a line to be read" for n in range(60)) + "\n"
@@ -88,9 +88,37 @@ NEW_LOCK = Lock(
 NEW_DIGEST = build_digest(NEW, NEW_LOCK)
 
 
+def passed(build_id: str, attempt: int, digest: str) -> list[e.GateChecked]:
+    """Every gate looked, and nothing speaks against the draft."""
+    return [
+        e.GateChecked(
+            build_id=build_id,
+            attempt=attempt,
+            digest=digest,
+            result=GateResult(gate=name, state="passed", summary="nothing speaks against it"),
+        )
+        for name in GATES
+    ]
+
+
+def until_asked() -> streams.Tape:
+    """A session up to where its build, which passed every gate, waits."""
+    tape = streams.Tape()
+    streams.opened(tape)
+    streams.until_approval(tape)
+    asked = tape.envelopes.pop()
+    assert isinstance(asked.event, e.ApprovalRequested)
+    tape._seq -= 1
+    for one in passed("b1", 1, streams.DRAFT.digest):
+        tape.add(one)
+    tape.add(asked.event, asked.span)
+    tape.envelopes[-1] = msgspec.structs.replace(tape.envelopes[-1], at=asked.at)
+    return tape
+
+
 def calm() -> SessionView:
     """One new build, nothing against it."""
-    return fold_all(streams.waiting())
+    return fold_all(until_asked().envelopes)
 
 
 def add_risky(tape: streams.Tape, *, approval_id: str = "p2", build_id: str = "b2", version: int = 2) -> None:
@@ -194,9 +222,7 @@ def risky() -> SessionView:
 
 def queue() -> SessionView:
     """A calm build and a risky one."""
-    tape = streams.Tape()
-    streams.opened(tape)
-    streams.until_approval(tape)
+    tape = until_asked()
     add_risky(tape)
     return fold_all(tape.envelopes)
 
@@ -235,6 +261,8 @@ def waiting_for(draft: ToolDraft, approval_id: str = "p1", *, full: bool = True)
         tape.add(e.RequirementsLocked(build_id="b1", attempt=1, lock=streams.LOCK))
         report = RunReport(status="ok", cases=(TestCase(name="test_it", passed=True),))
         tape.add(e.BuildTested(build_id="b1", attempt=1, digest=draft.digest, passed=True, reports=(report,)))
+        for one in passed("b1", 1, draft.digest):
+            tape.add(one)
     tape.add(
         e.ApprovalRequested(
             approval_id=approval_id,

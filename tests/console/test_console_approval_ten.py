@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 import streams
-from approval_cases import add_risky
+from approval_cases import add_risky, passed
 from approval_host import LONG_AGO, Host
 
 from alita_tui.spine import events as e
@@ -57,6 +57,8 @@ def waiting() -> SessionView:
                 build_id=build_id, attempt=1, digest=draft.digest, passed=True, reports=(PASSED,) * 3
             )
         )
+        for one in passed(build_id, 1, draft.digest):
+            tape.add(one)
         tape.add(
             e.ApprovalRequested(
                 approval_id=f"p{n}",

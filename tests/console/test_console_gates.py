@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 import streams
+from approval_cases import calm
+from approval_host import Host
 
 from alita_tui.console.widgets.evidence import gates, risk
-from alita_tui.spine.values import GateResult, GateRow
+from alita_tui.spine.values import GateName, GateResult, GateRow
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import Attempt, BuildView
+from alita_tui.view.model import GATES, Attempt, BuildView
 from alita_tui.view.risk import risks, serious
+from alita_tui.view.rows import Rows
+from alita_tui.view.seen import evidence
 
 PASSED = GateResult(gate="contract", state="passed", summary="all fit")
 SKIPPED = GateResult(gate="hidden", state="skipped", summary="no separate call wrote tests")
@@ -40,16 +45,58 @@ def test_each_gate_has_its_line_and_what_speaks_against_it_below() -> None:
     assert "could not run: no separate call wrote tests" in said
 
 
-def test_a_build_that_no_gate_looked_at_says_nothing_of_gates() -> None:
-    assert gates(seen()[1]) == []
+def every(*odd: GateResult) -> tuple[GateResult, ...]:
+    """All gates: these as they are, the others passed."""
+    known = {one.gate: one for one in odd}
+    sound = {name: GateResult(gate=name, state="passed", summary="sound") for name in GATES}
+    return tuple((sound | known).values())
 
 
-def test_undeclared_use_takes_typing_the_name_and_a_skip_is_told() -> None:
-    build, attempt = seen(PASSED, WEAK, SKIPPED)
-    calm = [one.text for one in risks(*seen(PASSED))]
-    added = [one for one in risks(build, attempt) if one.text not in calm]
-    assert [one.serious for one in added] == [False, False]
-    assert any("Hidden tests could not run" in one.text for one in added)
-    assert "Hidden tests could not run" in text(risk(build, attempt))
-    assert serious(*seen(PASSED, WEAK, SKIPPED)) == serious(*seen())
-    assert serious(*seen(REACHES))
+def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
+    build, attempt = seen()
+    said = text(gates(attempt))
+    assert all(title in said for title in GATES.values())
+    assert said.count("not run, or not on record") == len(GATES) and "●" not in said
+    (told,) = risks(build, attempt)
+    assert told.serious and all(title in told.text for title in GATES.values())
+    shown = text(risk(build, attempt))
+    assert "approving takes typing the tool's name" in shown and "Tests passed" not in shown
+    assert [line for line in evidence(build) if line.endswith("not run")] == [
+        f"{title.lower()}: not run" for title in GATES.values()
+    ]
+
+
+@pytest.mark.parametrize("gone", GATES)
+def test_one_gate_that_is_missing_is_enough(gone: GateName) -> None:
+    build, attempt = seen(*(one for one in every() if one.gate != gone))
+    assert attempt.unchecked == (gone,)
+    assert serious(build, attempt) and GATES[gone] in risks(build, attempt)[0].text
+    assert text(gates(attempt)).count("not run, or not on record") == 1
+
+
+def test_only_where_every_gate_is_there_and_passed_is_a_build_green() -> None:
+    assert risks(*seen(*every())) == () and not serious(*seen(*every()))
+    assert "Tests passed" in text(risk(*seen(*every())))
+    for odd in (WEAK, SKIPPED, REACHES):
+        build, attempt = seen(*every(odd))
+        (told,) = risks(build, attempt)
+        assert told.serious and odd.summary in told.text
+    assert "Hidden tests could not run" in text(risk(*seen(*every(SKIPPED))))
+
+
+@pytest.mark.parametrize("left", [(), every(SKIPPED), every(WEAK), every()[1:]])
+async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tuple[GateResult, ...]) -> None:
+    view = calm()
+    attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], gates=left)
+    changed = msgspec.structs.replace(view.builds[-1], attempts=(attempt,))
+    app = Host(msgspec.structs.replace(view, builds=Rows().append(changed)))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        await pilot.press("a")
+        await pilot.pause()
+        assert app.decided == [] and app.review.bar.mode == "name"
+        await pilot.press(*streams.DRAFT.name)
+        await pilot.pause()
+        await pilot.press("a")
+        await pilot.pause()
+        assert [one.verdict for one in app.decided] == ["approved"]

@@ -51,16 +51,20 @@ def risk(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> 
 
 
 def gates(attempt: Attempt) -> list[Row]:
-    """What each gate found out, in a line, and below it what speaks against the draft."""
+    """What each gate found out, in a line, with what speaks against the draft; then those that did not look."""
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "muted")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
-    rows = [BLANK, *heading("Gates")] if attempt.gates else []
+    rows = [BLANK, *heading("Gates")]
     for one in attempt.gates:
         said = ((f"{GATES[one.gate]}  ", "strong"), (verbs[one.state] + reveal(flat(one.summary)), ""))
         rows.append(Row(said, (marks[one.state],)))
         for row in one.rows:
             if row.tone in ("bad", "warn"):
                 rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
+    for name in attempt.unchecked:
+        rows.append(
+            Row(((f"{GATES[name]}  ", "strong"), ("not run, or not on record", "warn")), (("  ○ ", "warn"),))
+        )
     return rows
 
 

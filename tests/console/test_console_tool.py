@@ -14,12 +14,12 @@ from textual.pilot import Pilot
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
-from alita_tui.console.screens.tool import ToolScreen
+from alita_tui.console.screens.tool import ToolScreen, _rows
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import DigestMismatch
-from alita_tui.spine.values import ToolRecord
+from alita_tui.spine.values import Lineage, Move, ToolRecord
 
 SIZES = [(80, 24), (120, 36), (200, 55)]
 
@@ -104,3 +104,32 @@ async def test_a_version_that_does_not_run_says_why() -> None:
     app = AlitaApp(Source(streams.walkthrough()), Sink(), catalog=Changed(), options=options)
     async with app.run_test(size=(120, 36)) as pilot:
         assert "not the ones that were approved" in text(await opened(app, pilot))
+
+
+def test_other_names_are_shown_with_the_moves_that_gave_and_took_them() -> None:
+    record = ToolRecord(
+        draft=streams.DRAFT,
+        version=1,
+        digest=streams.DIGEST,
+        state="trusted",
+        lock=streams.LOCK,
+        approval_id="p1",
+    )
+    moves = tuple(
+        Move(
+            name=record.draft.name,
+            version=1,
+            kind=kind,
+            before=before,
+            after=after,
+            by="ada",
+            at="2026-11-21",
+        )
+        for kind, before, after in (("alias", "", "sift_mails"), ("unalias", "old_name", ""))
+    )
+    lineage = Lineage(
+        name=record.draft.name, versions=(record,), current=1, moves=moves, aliases=("sift_mails", "x\u202ey")
+    )
+    said = "\n".join(str(row) for row in _rows(lineage, record, ""))
+    assert "also called" in said and "sift_mails" in said and "\u202e" not in said
+    assert "alias sift_mails v1 by ada" in said and "unalias old_name v1 by ada" in said

@@ -49,6 +49,18 @@ async def test_another_version_has_none_of_them(database: PackageIndex) -> None:
     assert await FaultDatabase(database.url).faults([newer]) == Faults(known={"holey-thing": ()})
 
 
+async def test_the_proxy_of_the_environment_is_used(
+    database: PackageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", database.url)
+    monkeypatch.setenv("http_proxy", database.url)
+    told = await FaultDatabase("http://osv.example").faults([SOUND])
+    assert told == Faults(known={"sound": ()})
+    assert database.asked == ["http://osv.example/v1/querybatch"]
+
+
 async def test_no_packages_are_no_question(database: PackageIndex) -> None:
     assert await FaultDatabase(database.url).faults([]) == Faults()
     assert database.asked == []

@@ -51,7 +51,7 @@ def neutralise(text: str) -> SafeText:
     text = _ESCAPES.sub("", text.replace("\r\n", "\n")).replace("\t", "    ")
     if _plain(text):
         return SafeText(text)
-    return SafeText("".join(char for char in text if not _hidden(char)))
+    return SafeText(text.translate({ord(char): None for char in set(text) if _hidden(char)}))
 
 
 def one_line(text: str, limit: int = 200) -> SafeText:
@@ -75,20 +75,19 @@ def reveal(text: str) -> SafeText:
     """
     if _plain(text):
         return SafeText(text)
-    shown: list[str] = []
-    for char in text:
-        if char != "\n" and (_hidden(char) or char in "\t\u200c\u200d\u00a0"):
-            shown.append(f"⟨U+{ord(char):04X}⟩")
-        else:
-            shown.append(char)
-    return SafeText("".join(shown))
+    spelled = {
+        ord(char): f"⟨U+{ord(char):04X}⟩"
+        for char in set(text)
+        if _hidden(char) or char in "\t\u200c\u200d\u00a0"
+    }
+    return SafeText(text.translate(spelled))
 
 
 def hidden_characters(text: str) -> int:
     """How many characters `reveal` would have to spell out, tabs not counted."""
     if _plain(text):
         return 0
-    return sum(1 for char in text if _hidden(char) or char in "\u200c\u200d\u00a0")
+    return sum(text.count(char) for char in set(text) if _hidden(char) or char in "\u200c\u200d\u00a0")
 
 
 def counted(number: int, thing: str) -> str:

@@ -22,6 +22,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+_LONGEST_FIRST = ("sandbox", "e2e", "toolsmith", "console", "store", "cli", "agent")
+"""Rooms whose tests start containers, processes or apps. Begun last, one of them would leave a process idle."""
+
+
 class _Rooms(LoadFileScheduling):
     """Files side by side; the sandbox's in one process: they look at what others' runs would leave, too."""
 
@@ -31,5 +35,17 @@ class _Rooms(LoadFileScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Rooms:
-    """How `-n` spreads the tests."""
+    """How `-n` spreads the tests: in the order of `pytest_collection_modifyitems`."""
+    config.option.loadscopereorder = False
     return _Rooms(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process of `-n`, what takes long comes first."""
+
+    def late(item: pytest.Item) -> int:
+        room = item.path.parent.name
+        return _LONGEST_FIRST.index(room) if room in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+    if hasattr(config, "workerinput"):
+        items.sort(key=late)

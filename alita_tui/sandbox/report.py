@@ -43,12 +43,13 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
             try:
                 if granted is not None:
                     counter = await granted.open(job, box.channel.send, longer)
+                    counter.switch.broken = lambda: None if limit.expired() else limit.reschedule(0)
                 await box.give(job, counter.told if counter else b"")
             except ConnectionError as error:
                 raise SandboxUnavailable("The container was gone before it had its job.") from error
-            return await _listen(box, job, streams, counter)
+            report = await _listen(box, job, streams, counter)
     except TimeoutError:
-        return RunReport(
+        report = RunReport(
             status="timeout",
             error="The container did not answer in time.",
             limits_hit=("wall",),
@@ -59,13 +60,14 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
             await counter.switch.close()
         for stream in streams.values():
             stream.end()
+    if counter is not None and counter.switch.failure is not None:
+        raise counter.switch.failure
+    return report
 
 
 async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Counter | None) -> RunReport:
     while True:
         said = await box.channel.receive()
-        if counter is not None and counter.switch.failure is not None:
-            raise counter.switch.failure
         if said is None:
             words = box.channel.stray.decode("utf-8", "replace").strip()[-300:]
             reason = f"The container ended without a report. {words}".strip()

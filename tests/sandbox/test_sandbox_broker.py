@@ -272,11 +272,17 @@ async def test_what_cannot_be_recorded_ends_the_run(settings: SandboxSettings, s
     from alita_tui.spine.address import Guard
     from alita_tui.spine.errors import StoreError
 
+    heard = asyncio.Event()
+
     async def full(_: object) -> None:
+        await heard.wait()
         raise StoreError("The disk is full.")
 
     sandbox = PodmanSandbox(settings, "broker", broker=Broker(Guard((f"127.0.0.1:{site.port}",)), full))
-    code = HEAD + "import time\ndef run(url):\n    urllib.request.urlopen(url).read()\n    time.sleep(60)\n"
+    code = (
+        HEAD
+        + "import time\ndef run(url):\n    urllib.request.urlopen(url).read()\n    print('read', flush=True)\n    time.sleep(600)\n"
+    )
     job = Job(
         run_id="c",
         module="tool_t",
@@ -284,10 +290,12 @@ async def test_what_cannot_be_recorded_ends_the_run(settings: SandboxSettings, s
         digest="d",
         arguments={"url": f"http://127.0.0.1:{site.port}/"},
         capabilities=net(f"127.0.0.1:{site.port}"),
+        limits=Limits(wall_seconds=600),
     )
     try:
         with pytest.raises(StoreError):
-            await sandbox.run(job, nothing, nothing)
+            async with asyncio.timeout(60):  # the tool has hung up, and says nothing more for ten minutes
+                await sandbox.run(job, lambda *_: heard.set(), nothing)
     finally:
         await sandbox.close()
 

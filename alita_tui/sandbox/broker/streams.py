@@ -106,6 +106,8 @@ class Switch:
         self._tasks: set[asyncio.Task[None]] = set()
         self.failure: AlitaError | None = None
         """What ended a connection that is no fault of the tool, such as a disk that is full."""
+        self.broken: Callable[[], object] = lambda: None
+        """Called when there is such a failure: the run ends at once, even where the tool says nothing more."""
         self._closed = False
 
     def take(self, kind: bytes, payload: bytes) -> None:
@@ -137,6 +139,8 @@ class Switch:
             await self._serve(stream)
         except AlitaError as error:
             self.failure = self.failure or error
+            if not self._closed:
+                self.broken()
         except (OSError, EOFError):
             pass  # the tool hung up, or its container ended
         finally:

@@ -38,7 +38,7 @@ class HelpScreen(ModalScreen[None]):
             yield Plain(
                 Content.assemble(
                     ("Keys", "bold $accent"),
-                    "   Esc closes · remap them in keymap.toml by the name at the right",
+                    "   Esc closes · keymap.toml remaps them by the grey names",
                 )
             )
             yield Sheet(self._rows(), id="sheet")

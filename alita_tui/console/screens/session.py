@@ -30,6 +30,7 @@ from alita_tui.console.widgets.status import StatusLine
 from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
 from alita_tui.console.widgets.trace import Trace
 from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Steer, SubmitTask
+from alita_tui.spine.text import counted
 from alita_tui.view.model import SessionView
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ class SessionScreen(Screen[None]):
         hits = trace.find(event.value)
         trace.focus()
         if event.value:
-            said = f"{hits} rows; n and N go through them" if hits else "Nothing found"
+            said = f"{counted(hits, 'row')}; n and N go through them" if hits else "Nothing found"
             self.notify(said, markup=False, timeout=3)
 
     def action_pane(self, name: str) -> None:

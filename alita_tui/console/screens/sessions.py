@@ -19,6 +19,7 @@ from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.keeping import HitLine, SessionKeeper, SessionLine
 from alita_tui.console.ports import Switch
 from alita_tui.console.screens.session_rows import details, hit_row, session_row
+from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import Clock
@@ -41,6 +42,7 @@ class SessionsScreen(ModalScreen[Switch | None]):
     SessionsScreen { align: center middle; background: $background 60%; }
     #box { width: 96%; max-width: 170; height: 92%; background: $surface; border: round $alita-line; padding: 0 1; }
     #box Plain { height: 1; color: $alita-muted; padding: 0 1; }
+    #box #said { height: auto; max-height: 2; }
     #box Input { border: none; background: $panel; height: 1; padding: 0 1; }
     #box Input:focus { background: $alita-cursor; background-tint: transparent; }
     #box #line { display: none; }
@@ -98,7 +100,7 @@ class SessionsScreen(ModalScreen[Switch | None]):
                 with VerticalScroll(id="detail", can_focus=False):
                     yield Plain(id="about")
             yield Input(id="line")
-            yield Plain(id="said")
+            yield KeyLine(id="said")
 
     def on_mount(self) -> None:
         """All of them, the newest first."""
@@ -174,11 +176,8 @@ class SessionsScreen(ModalScreen[Switch | None]):
 
     def _hint(self) -> None:
         names = ("find", "view", "compare", "mark", "rename", "tag", "archive", "delete", "undo", "archived")
-        words = [f"{key_of(f'sessions.{name}', self._keys)} {name}" for name in names]
-        said = self.query_one("#said", Plain)
-        while len(" · ".join(words)) > max(said.size.width - 2, 20):
-            words.pop()
-        said.update(" · ".join(words))
+        words = [Content(f"{key_of(f'sessions.{name}', self._keys)} {name}") for name in names]
+        self.query_one("#said", KeyLine).show(words, " · ")
 
     @property
     def _option_id(self) -> str | None:
@@ -205,8 +204,8 @@ class SessionsScreen(ModalScreen[Switch | None]):
         self.query_one("#about", Plain).update(details(line) if line is not None else "")
 
     def _say(self, text: str) -> None:
-        said = self.query_one("#said", Plain)
-        said.update(one_line(text, 300))
+        said = self.query_one("#said", KeyLine)
+        said.show((Content(one_line(text, 300)),))
         said.add_class("-told")
 
     # --- searching ------------------------------------------------------------------------

@@ -60,14 +60,14 @@ class SettingsScreen(ModalScreen[None]):
             yield Plain(
                 Content.assemble(
                     ("Settings", "bold $accent"),
-                    "   Enter changes one · / filters · they hold from the next session on",
+                    "   Enter changes one · / filters · Esc closes",
                 )
             )
             yield Input(placeholder="Filter by name", id="filter")
             yield OptionList(id="list", markup=False)
             yield Plain(id="meaning")
             yield Input(id="value", disabled=True)
-            yield Plain(id="said")
+            yield Plain("A change holds from the next session on.", id="said")
 
     def on_mount(self) -> None:
         """All of them."""

@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from alita_tui.console.actions import action, bindings
 from alita_tui.console.live_keys import shown_keys
 from alita_tui.console.widgets.code import code_rows
+from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, heading
 from alita_tui.spine.grants import phrases
@@ -77,7 +78,7 @@ class ToolScreen(ModalScreen[None]):
         with Vertical(id="box"):
             yield Plain(id="head")
             yield Sheet(id="sheet")
-            yield Plain(id="keys")
+            yield KeyLine(id="keys")
 
     def on_mount(self) -> None:
         """Scroll with the keys at once."""
@@ -128,21 +129,22 @@ class ToolScreen(ModalScreen[None]):
         )
         self.query_one(Sheet).show(_rows(lineage, record, self._problem))
         keys = shown_keys(self)
-        parts: list[str | tuple[str, str]] = []
-        for kind in _MOVES if self._may_move else ():
-            parts += [(keys.get(f"move('{kind}')", ""), "bold $alita-approval"), f"\u00a0{_label(kind)}   "]
-        for run, label in (
-            ("version(-1)", ""),
-            ("version(1)", "versions"),
-            ("yank", "copy"),
-            ("back", "back"),
+        parts = [
+            Content.assemble((keys.get(f"move('{kind}')", ""), "bold $alita-approval"), f" {_label(kind)}")
+            for kind in (_MOVES if self._may_move else ())
+        ]
+        either = f"{keys.get('version(-1)', '')} {keys.get('version(1)', '')}"
+        for shown, label in (
+            (either, "versions"),
+            (keys.get("yank", ""), "copy"),
+            (keys.get("back", ""), "back"),
         ):
-            parts += [(keys.get(run, ""), "bold"), f"\u00a0{label}   " if label else "\u00a0"]
-        self.query_one("#keys", Plain).update(Content.assemble(*parts))
+            parts.append(Content.assemble((shown, "bold"), f" {label}"))
+        self.query_one("#keys", KeyLine).show(parts)
 
 
 def _label(kind: MoveKind | Literal["undo"]) -> str:
-    return action(f"tool.{kind}").label.lower().replace(" ", "\u00a0")
+    return action(f"tool.{kind}").label.lower()
 
 
 def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:

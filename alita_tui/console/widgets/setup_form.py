@@ -60,7 +60,7 @@ class SetupForm(Vertical):
         key.placeholder = (
             "leave empty to keep it" if where else "" if preset.needs_key else "only if it asks for one"
         )
-        note = f"Found: {one_line(where)}." if where else f"Or set {preset.key_name} in the environment."
+        note = f"Found: {one_line(where)}." if where else f"Or export {preset.key_name}=…"
         self.query_one("#key-note", Plain).update(note)
 
     def propose(self, model: str) -> bool:

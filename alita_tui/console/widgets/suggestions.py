@@ -73,8 +73,8 @@ class Suggestions(Vertical):
             yield offer
 
     def advance(self, view: SessionView) -> None:
-        """Show what was not sent yet, and only while nothing runs."""
-        self._done = {task.text for task in view.tasks}
+        """Show what is not done yet, and only while nothing runs."""
+        self._done = {task.text for task in view.tasks if task.outcome in (None, "answered", "parked")}
         self.display = not view.busy and any(task not in self._done for task in self._tasks)
         for offer in self.query(Suggestion):
             offer.display = offer.suggested not in self._done

@@ -33,7 +33,7 @@ class KeyLine(Plain):
     def show(self, items: Sequence[Content], between: str = "   ") -> None:
         """Show these, with `between` between two of one line."""
         self._items, self._between = tuple(items), between
-        self.refresh(layout=True)
+        self.update(Content(between).join(self._items))
 
     def render(self) -> Content:
         """See `Widget.render`."""

@@ -22,8 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_LONGEST_FIRST = ("sandbox", "e2e", "toolsmith", "console", "store", "cli", "agent")
-"""Rooms whose tests start containers, processes or apps. Begun last, one of them would leave a process idle."""
+_LONGEST_FIRST = ("sandbox", "e2e", "toolsmith", "console", "store", "cli", "tests", "agent")
+"""Folders whose tests start containers, processes or apps. Begun last, one of them would leave a process idle."""
 
 
 class _Rooms(LoadFileScheduling):

@@ -8,6 +8,7 @@ import streams
 from approval_cases import LONG_CODE, NEW_DIGEST, OLD, add_risky, calm, queue, risky, waiting_for
 from approval_host import LONG_AGO, NOT_YET, Host
 from textual import events
+from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
 from alita_tui.console.screens.approval import ApprovalScreen
@@ -103,6 +104,22 @@ async def test_no_verdict_counts_before_it_is_armed() -> None:
         assert app.decided == []
         assert app.edits == []
         assert app.review.query_one(VerdictBar).mode == "idle"
+
+
+async def test_a_paste_with_an_escape_in_it_presses_no_key() -> None:
+    app = Host(calm())
+    async with app.run_test(size=WIDE) as pilot:
+        await looked_at(app, pilot)
+        assert app.review.armed
+        parser = XTermParser(debug=False)
+        for event in (*parser.feed("\x1b[200~x\x1ba\x1b[201~"), *parser.feed("")):
+            assert isinstance(event, events.Event)
+            app.post_message(event)
+        await settled(pilot)
+        assert app.decided == []
+        await pilot.press("a")
+        await settled(pilot)
+        assert [command.verdict for command in app.decided] == ["approved"]
 
 
 async def test_unread_code_takes_a_second_key_after_quiet() -> None:

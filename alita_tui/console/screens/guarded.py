@@ -19,6 +19,9 @@ from alita_tui.console.live_keys import actions_of
 from alita_tui.console.review import Review
 from alita_tui.console.widgets.sheet import Sheet
 
+_BURST = 0.002
+"""Seconds: keys closer together than this were not pressed one by one, but came out of a paste."""
+
 
 class GuardedScreen(ModalScreen[None]):
     """Judges keys, pastes, clicks and wheel turns; what is below stays scrollable."""
@@ -33,6 +36,8 @@ class GuardedScreen(ModalScreen[None]):
         self._review: Review | None = None
         self._down: tuple[Widget | None, float] = (None, 0.0)
         """What the mouse went down on, and when."""
+        self._last = 0.0
+        """When the newest key or paste was made."""
 
     def touched(self, at: float) -> bool:
         """Note input made at a time (`Message.time`); True when it counts."""
@@ -53,7 +58,10 @@ class GuardedScreen(ModalScreen[None]):
 
     def judge(self, event: events.Event) -> bool:
         """See `Judge.judge`. Letters typed into a field are text, not keys; the Enter that sends it is one."""
-        counts = self.touched(event.time)
+        # An ESC inside a paste makes keys of what follows it.
+        burst = 0 < event.time - self._last < _BURST
+        self._last = event.time
+        counts = self.touched(event.time) and not burst
         if counts or not isinstance(event, events.Key):
             return True
         if isinstance(self.focused, Input):

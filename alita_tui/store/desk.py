@@ -171,7 +171,7 @@ class Desk:
             session.close()
         return None
 
-    def _put(self, approval_id: str, verdict: Verdict) -> bool:
+    def _put(self, approval_id: str, verdict: Verdict, *, tries: int = 3) -> bool:
         """Write a verdict; False where there is one already."""
         path = self._path(approval_id)
         disk.make_folder(self._folder)
@@ -190,6 +190,8 @@ class Desk:
         except FileExistsError:
             return False
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and tries > 1:  # swept away with a note that was taken
+                return self._put(approval_id, verdict, tries=tries - 1)
             raise disk.store_error("saved", path, error) from error
 
 

@@ -12,7 +12,7 @@ import typer
 
 from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.trace import rows_for
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
@@ -44,6 +44,11 @@ def plain(envelope: Envelope) -> None:
 def json_document(value: object) -> None:
     """A value as indented JSON."""
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def damage(note: str) -> None:
+    """Say what of a session could not be read, beside what is printed of it."""
+    typer.echo(f"damaged: {reveal(note)}", err=True)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from alita_tui.cli.output import Json, json_document
+from alita_tui.cli.output import Json, damage, json_document
 from alita_tui.cli.sessions import Which
 from alita_tui.spine.text import counted, one_line
 
@@ -54,7 +54,7 @@ def replay(
     from alita_tui.wiring.records import recording
 
     house = House.open(home, strict=False)
-    envelopes = recording(house, session)
+    envelopes = recording(house, session, damage)
     found = _fold(envelopes, tell=not json) if headless else {}
     if rerun:
         found |= asyncio.run(_rerun(house, envelopes, tell=not json))

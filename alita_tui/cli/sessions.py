@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from alita_tui.cli.output import Json, free, json_document, json_line, plain, table, write_text
+from alita_tui.cli.output import Json, damage, free, json_document, json_line, plain, table, write_text
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
 Format = Literal["html", "markdown", "asciicast", "jsonl"]
@@ -63,7 +63,7 @@ def show(context: typer.Context, session: Which = None, json: Json = False) -> N
     from alita_tui.wiring.house import House
     from alita_tui.wiring.records import recording
 
-    for envelope in recording(House.open(context.obj), session):
+    for envelope in recording(House.open(context.obj), session, damage):
         (json_line if json else plain)(envelope)
 
 
@@ -134,7 +134,7 @@ def export(
     from alita_tui.wiring.records import recording
 
     house = House.open(context.obj, strict=False)
-    envelopes = recording(house, session)
+    envelopes = recording(house, session, damage)
     text = written(envelopes, form, house.redactor().value)
     if out == Path("-"):
         typer.echo(text, nl=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,10 +32,12 @@ def path_of(house: House, which: str | None) -> Path:
     return Path(latest.path)
 
 
-def recording(house: House, which: str | None) -> tuple[Envelope, ...]:
+def recording(
+    house: House, which: str | None, damage: Callable[[str], object] = lambda _: None
+) -> tuple[Envelope, ...]:
     """The durable envelopes of a session, its file or an export of it as JSON lines, read only.
 
-    Raises UsageError, StoreError.
+    `damage` hears in one line of what could not be read. Raises UsageError, StoreError.
     """
     from alita_tui.store.sessions import SessionFile
 
@@ -45,6 +47,8 @@ def recording(house: House, which: str | None) -> tuple[Envelope, ...]:
         return tuple(read_jsonl(Path(which)))
     file = SessionFile.open(path_of(house, which), readonly=True)
     try:
+        if file.restored.note:
+            damage(f"{file.session_id}: {file.restored.note}")
         return file.envelopes()
     finally:
         file.close()

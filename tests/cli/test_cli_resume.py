@@ -21,7 +21,11 @@ async def home(tmp_path: Path) -> Path:
 
 
 def resume(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "alita_tui", "--home", str(home), "resume", *words]
+    return alita(home, "resume", *words)
+
+
+def alita(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "alita_tui", "--home", str(home), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert "Traceback" not in done.stderr
     return done
@@ -35,6 +39,9 @@ async def test_it_says_how_much_it_gives_back_and_what_it_could_not(home: Path) 
 
     raw = path.read_bytes()
     path.write_bytes(raw[: len(raw) // 2] + b"\x00\xff" + raw[len(raw) // 2 + 2 :])
+    for words in (("sessions", "show", path.stem), ("replay", path.stem, "--headless")):
+        looked_at = alita(home, *words)
+        assert "damaged: " in looked_at.stderr and "1 record could not be restored" in looked_at.stderr, words
     damaged = resume(home, path.stem)
     assert damaged.returncode == 0
     (line,) = [line for line in damaged.stderr.splitlines() if "Restored" in line]

@@ -94,7 +94,7 @@ def unknown(key: str, where: str) -> ConfigError:
     """There is no such key; the hint names the nearest."""
     near = nearest(key, fields())
     return ConfigError(
-        f"{where} has an unknown key {one_line(key, 80)!r}.",
+        f"There is an unknown key in {where}: {one_line(key, 80)!r}.",
         hint=f"Did you mean {near}?" if near else "`alita config` lists every key.",
     )
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from alita_tui.spine.collecting import uncollected
 from alita_tui.store import disk
-from alita_tui.store.reading import ABOUT, apply, dump, journal_of, load, operation, uncollected
+from alita_tui.store.reading import ABOUT, apply, dump, journal_of, load, operation
 from alita_tui.store.upgrades import Tables, upgrade
 
 T = TypeVar("T")

@@ -7,17 +7,15 @@ builds upon. Reading takes no lock and changes nothing.
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
+from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json, Value
 from alita_tui.store import disk
@@ -70,18 +68,6 @@ class Snapshot:
     def restored(self) -> Restored:
         """The same as a report."""
         return Restored(events=self.documents, discarded=self.discarded, note="; ".join(self.problems))
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the garbage collector: all that is made while a file is read stays, however often it looks."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 def journal_of(path: Path) -> Path:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from alita_tui.spine import events as e
+from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.spine.values import GateResult, RunReport, ToolCard
@@ -42,8 +43,9 @@ _RUNS_KEPT = 40
 def fold_all(envelopes: Iterable[Envelope], view: SessionView | None = None) -> SessionView:
     """The view after all of a stream."""
     view = view or SessionView()
-    for envelope in envelopes:
-        view = fold(view, envelope)
+    with uncollected():
+        for envelope in envelopes:
+            view = fold(view, envelope)
     return view
 
 

@@ -138,6 +138,7 @@ def main() -> int:
 
 
 def _run(chosen: argparse.Namespace, root: Path) -> int:
+    tempfile.tempdir = str(root)  # what is killed clears nothing up
     every = prepare(root, [chosen.scene] if chosen.scene else list(SCENES))
     places = every[chosen.begin :: chosen.every]
     halves = []

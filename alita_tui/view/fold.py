@@ -132,6 +132,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
         case e.ActionChosen(action=action):
             phases: dict[str, Phase] = {"build_tool": "building", "run_tool": "running", "wait": "waiting"}
             return replace(view, phase=phases.get(action, "acting"))
+        case e.GateChecked(build_id=build_id, result=result):
+            return _with_build(view, build_id, lambda build: _with_gate(build, result))
         case e.SessionOpened():
             return replace(
                 view,
@@ -205,7 +207,6 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             | e.BuildReviewed()
             | e.RequirementsLocked()
             | e.BuildTested()
-            | e.GateChecked()
             | e.BuildFailed()
             | e.ApprovalRequested()
             | e.ApprovalResolved()
@@ -251,7 +252,6 @@ BuildEvent = (
     | e.BuildReviewed
     | e.RequirementsLocked
     | e.BuildTested
-    | e.GateChecked
     | e.BuildFailed
     | e.ApprovalRequested
     | e.ApprovalResolved
@@ -304,8 +304,6 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
             name = next((b.name for b in reversed(view.builds) if b.build_id == build_id), build_id)
             runs = (_run(build_id, f"self-tests of {name}", envelope, report) for report in reports[-1:])
             return replace(view, runs=(*view.runs, *runs)[-_RUNS_KEPT:])
-        case e.GateChecked(build_id=build_id, result=result):
-            return _with_build(view, build_id, lambda build: _with_gate(build, result))
         case e.BuildFailed(build_id=build_id, reason=reason):
             return _with_build(
                 view,

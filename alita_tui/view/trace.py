@@ -62,6 +62,12 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return ()  # what follows says it
         case e.ActionChosen(action=action, arguments=arguments):
             return row("action", _action(action, arguments), _json(arguments))
+        case e.GateChecked(result=gate):
+            listed = "\n".join(f"{one.label}: {one.text}" for one in gate.rows)
+            inks: dict[str, Tone] = {"passed": "normal", "failed": "warn", "skipped": "muted"}
+            verb = "could not run" if gate.state == "skipped" else gate.state
+            said = f"{GATES[gate.gate]} {verb}: {gate.summary}"
+            return row("build", said, listed, meta=_time(gate.duration_ms), tone=inks[gate.state])
         case e.SessionResumed(restored=restored, note=note):
             told = f"Restored {counted(restored, 'event')}"
             return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
@@ -169,12 +175,6 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             detail = "\n".join((problem, *(_report(report) for report in reports))).strip()
             total = sum(report.duration_ms for report in reports)
             return row("build", title, detail, meta=_time(total), tone="good" if passed else "warn")
-        case e.GateChecked(result=gate):
-            listed = "\n".join(f"{one.label}: {one.text}" for one in gate.rows)
-            inks: dict[str, Tone] = {"passed": "normal", "failed": "warn", "skipped": "muted"}
-            verb = "could not run" if gate.state == "skipped" else gate.state
-            said = f"{GATES[gate.gate]} {verb}: {gate.summary}"
-            return row("build", said, listed, meta=_time(gate.duration_ms), tone=inks[gate.state])
         case e.BuildFailed(reason=reason):
             return row("error", f"Build given up: {reason}", tone="bad")
         case e.ApprovalRequested(name=name, version=version, digest=digest):

@@ -44,5 +44,6 @@ async def test_a_project_that_is_not_there_and_an_index_that_is_broken_tell_noth
     site.routes["/pypi/odd/json"] = answer({"info": 5, "releases": [3]})
     facts = await index.package("odd", "1.0")
     assert facts == PackageFacts()
+    site.server.shutdown()  # as long as its thread polls, the kernel takes connections
     site.server.server_close()
     assert await index.package("greet", "1.0") is None

@@ -206,6 +206,7 @@ async def test_a_provider_s_private_host_is_not_open_to_reading(site, rooms):
 
 
 async def test_a_provider_that_is_down(rooms, site):
+    site.server.shutdown()  # as long as its thread polls, the kernel takes connections
     site.server.server_close()
     with pytest.raises(WebError, match="could not be reached"):
         await rooms().search("x")

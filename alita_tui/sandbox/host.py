@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,47 @@ def bound() -> tuple[str, ...]:
 
 _PAUSES = ("catatonit", "podman", "podman pause")
 """Names of the process that holds an account's user namespace."""
+
+
+_TEMPORARY = Path("/tmp")  # noqa: S108  # what lies there is ours alone: see `check_private`
+_SOCKET_PATH_BYTES = 107
+"""Of a Unix socket's path on Linux (unix(7)), the closing zero not counted."""
+_NAME_BYTES = 40
+"""Room for the names of sockets below the runtime folder."""
+
+
+def runtime_folder(given: str, uid: int) -> Path:
+    """The folder for sockets of a user: `given` (XDG_RUNTIME_DIR), else the system's, else a short one in /tmp.
+
+    A session without XDG_RUNTIME_DIR (`su -`, cron, ssh) has none; and below a long home a socket's path would
+    be longer than the kernel takes.
+    """
+    for folder in filter(None, (given, f"/run/user/{uid}")):
+        short = len(os.fsencode(folder)) + _NAME_BYTES <= _SOCKET_PATH_BYTES
+        if short and folder.startswith("/") and os.access(folder, os.W_OK):
+            return Path(folder)
+    return _TEMPORARY / f"alita-{uid}"
+
+
+def check_private(folder: Path, uid: int) -> None:
+    """Raises SandboxUnavailable unless a folder is this user's own, no link, and closed to everyone else."""
+    found = folder.lstat()
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == uid and not found.st_mode & 0o077:
+        return
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == uid:
+        hint = f"Close it: chmod 700 {folder}"
+    else:
+        hint = "Set XDG_RUNTIME_DIR to a folder of your own with mode 0700, or have that one removed."
+    raise SandboxUnavailable(f"The runtime folder {folder} is not yours alone, so it is not used.", hint=hint)
+
+
+def check_socket_path(path: Path) -> None:
+    """Raises SandboxUnavailable where the kernel would refuse a socket's path for its length."""
+    if (size := len(os.fsencode(path))) > _SOCKET_PATH_BYTES:
+        raise SandboxUnavailable(
+            f"The path of Podman's socket has {size} bytes; a Unix socket takes {_SOCKET_PATH_BYTES}: {path}",
+            hint="Give a shorter path: sandbox.socket or XDG_RUNTIME_DIR.",
+        )
 
 
 class Host:
@@ -62,21 +104,24 @@ class Host:
 
     @property
     def runtime(self) -> Path:
-        """XDG_RUNTIME_DIR of the account; one of our own where the system made none."""
+        """XDG_RUNTIME_DIR of the account, short enough for sockets; one of our own where there is no such folder."""
         if self.as_root:
             return self.home / "run"
-        given = os.environ.get("XDG_RUNTIME_DIR", "")
-        return Path(given) if given and os.access(given, os.W_OK) else self.area / "run"
+        return runtime_folder(os.environ.get("XDG_RUNTIME_DIR", ""), os.geteuid())
 
     def prepare(self) -> None:
         """Create the folders. Raises SandboxUnavailable."""
         try:
             self.area.mkdir(parents=True, exist_ok=True)
-            if self.runtime.parent in (self.home, self.area):
-                _forget_an_earlier_boot(self.runtime)
-            self.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
             if self.as_root:
+                _forget_an_earlier_boot(self.runtime)
+                self.runtime.mkdir(parents=True, exist_ok=True, mode=0o700)
                 self.give(self.runtime)
+            else:
+                self.runtime.mkdir(exist_ok=True, mode=0o700)
+                check_private(self.runtime, os.geteuid())
+                if self.runtime.parent == _TEMPORARY:
+                    _forget_an_earlier_boot(self.runtime)
         except OSError as error:
             raise SandboxUnavailable(
                 f"The sandbox's folder {error.filename} cannot be created: {error.strerror}."

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -73,6 +73,25 @@ def _read_small(path: Path, otherwise: str = "") -> str:
         return otherwise
     finally:
         os.close(fd)
+
+
+def forget_an_earlier_boot(runtime: Path, marker: Path, remove: Callable[[Path], None]) -> None:
+    """Empty a runtime folder that outlived its boot: the system's own is lost with it, and Podman counts on that.
+
+    `marker` holds the id of the boot. Its pause process is forgotten, too, where the number belongs to another
+    program by now.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text()
+    pause = runtime / "libpod" / "tmp" / "pause.pid"
+    if _read_small(marker, _read_small(runtime / ".boot", boot)) != boot:
+        remove(runtime)
+        marker.unlink(missing_ok=True)
+    with suppress(ValueError):
+        holder = Path(f"/proc/{int(_read_small(pause))}/comm")
+        if not holder.exists() or holder.read_text().strip() not in _PAUSES:
+            remove(pause)
+    if marker.parent.exists() and not marker.exists():
+        marker.write_text(boot)
 
 
 def divide_home(home: Path, uid: int, gid: int) -> None:
@@ -168,11 +187,16 @@ class Host:
             if self.as_root:
                 self._prepare_account_home()
             self.area.mkdir(parents=True, exist_ok=True)
-            if self.runtime.parent in (self.home, _TEMPORARY):
-                self._forget_an_earlier_boot()
             if not self.as_root:
                 self.runtime.mkdir(exist_ok=True, mode=0o700)
                 check_private(self.runtime, os.geteuid())
+            if self.runtime.parent in (self.home, _TEMPORARY):
+                # As root beside the folder, not in it: what the account may write to, root does not.
+                marker = (self.home if self.as_root else self.runtime) / ".boot"
+                forget_an_earlier_boot(self.runtime, marker, self._remove)
+                self.runtime.mkdir(exist_ok=True, mode=0o700)
+                if self.as_root:
+                    self._prepare_account_home()
         except OSError as error:
             raise SandboxUnavailable(
                 f"The sandbox's folder {error.filename or self.area} cannot be created: {error.strerror}."
@@ -184,27 +208,6 @@ class Host:
         home = self.home
         account = pwd.getpwnam(self.account)
         divide_home(home, account.pw_uid, account.pw_gid)
-
-    def _forget_an_earlier_boot(self) -> None:
-        """Empty a runtime folder that outlived its boot: the system's own is lost with it, and Podman counts on that.
-
-        Its pause process is forgotten, too, where the number belongs to another program by now.
-        """
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()
-        # As root beside the folder, not in it: what the account may write to, root does not.
-        marker = self.home / ".boot" if self.as_root else self.runtime / ".boot"
-        pause = self.runtime / "libpod" / "tmp" / "pause.pid"
-        if _read_small(marker, _read_small(self.runtime / ".boot", boot)) != boot:
-            self._remove(self.runtime)
-            marker.unlink(missing_ok=True)
-        with suppress(ValueError):
-            holder = Path(f"/proc/{int(_read_small(pause))}/comm")
-            if not holder.exists() or holder.read_text().strip() not in _PAUSES:
-                self._remove(pause)
-        if self.as_root:
-            self._prepare_account_home()
-        if self.runtime.exists() and not marker.exists():
-            marker.write_text(boot)
 
     def _remove(self, path: Path) -> None:
         """Remove a file or a folder of the account, as the account."""

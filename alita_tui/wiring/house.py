@@ -342,6 +342,7 @@ class House:
         import msgspec
 
         from alita_tui.sandbox.policy import default_settings
+        from alita_tui.sandbox.room import Room
 
         chosen = self.loaded.settings.sandbox
         return msgspec.structs.replace(
@@ -355,6 +356,7 @@ class House:
             engines=chosen.engines,
             ssh_config=chosen.ssh_config,
             environments_mb=chosen.environments_mb,
+            room=Room(bytes=chosen.environment_mb << 20),
         )
 
     @property

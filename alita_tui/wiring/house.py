@@ -20,6 +20,8 @@ from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Asker, Limits
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import (
+    MOVED,
+    TAKEN_BACK,
     Json,
     LockedPackage,
     Move,
@@ -49,19 +51,6 @@ if TYPE_CHECKING:
     from alita_tui.store.spend import SpendBook
     from alita_tui.web.client import WebRoom
 
-
-MOVED: dict[str, str] = {
-    "archive": "archived",
-    "revoke": "revoked",
-    "quarantine": "quarantined",
-    "restore": "restored",
-    "pin": "pinned",
-    "unpin": "unpinned",
-    "rollback": "rolled back",
-    "alias": "given another name",
-    "unalias": "another name removed",
-}
-"""What the audit log calls a move."""
 
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
@@ -131,7 +120,7 @@ class House:
         """The log of all verdicts."""
         from alita_tui.store.audit import AuditLog
 
-        return AuditLog(self.paths.audit, now)
+        return AuditLog(self.paths.audit, self.paths.audit_key_folder, now)
 
     @cached_property
     def shelf(self) -> Shelf:
@@ -152,13 +141,17 @@ class House:
 
         def tell(move: Move, record: ToolRecord) -> None:
             done = MOVED[move.kind]
+            before, after = (move.after, move.before) if move.undone else (move.before, move.after)
             self.audit.append(
-                who=move.by, verdict=f"taken back: {done}" if move.undone else done, digest=record.digest,
+                who=move.by, verdict=TAKEN_BACK + done if move.undone else done, digest=record.digest,
                 name=move.name, version=move.version, session_id="", approval_id=record.approval_id,
                 reason=move.reason, via=via, alias=(move.before or move.after) if "alias" in move.kind else "",
+                move=move.kind, before=before, after=after,
             )  # fmt: skip
 
-        return Lineages(self.shelf, self._tools, tell, now)
+        found = Lineages(self.shelf, self._tools, tell, now)
+        found.repair()
+        return found
 
     @cached_property
     def starters(self) -> Starters:
@@ -169,10 +162,21 @@ class House:
 
     @property
     def policy(self) -> Policy:
-        """The rules that may approve, as their file has them now. Raises ConfigError."""
+        """The rules that may approve, as their file has them now. Raises ConfigError, StoreError.
+
+        A rule that was taken back stays so, whatever the file says of it since.
+        """
+        import msgspec
+
         from alita_tui.config.policy import load_policy
 
-        return load_policy(self.paths.policy)
+        found = load_policy(self.paths.policy)
+        gone = self.shelf.standing().revoked_rules if found.rule else {}
+        rules = (
+            msgspec.structs.replace(rule, revoked=rule.revoked or gone.get(rule.name, ""))
+            for rule in found.rule
+        )
+        return msgspec.structs.replace(found, rule=tuple(rules))
 
     def known_packages(self) -> tuple[LockedPackage, ...]:
         """The wheels of all tools that may run and that a person approved."""

@@ -111,7 +111,7 @@ def approve(
         typer.echo(f"{name} is in the library already.")
         return
     proof, seen = asyncio.run(prove(house, draft, lambda *_: None))
-    _evidence(seen)
+    evidence(seen)
     if proof.problem:
         typer.echo(reveal(f"{name} was not approved: {proof.problem}"), err=True)
         raise typer.Exit(1)
@@ -138,7 +138,7 @@ def _may_use(draft: ToolDraft) -> None:
         typer.echo(f"  {reveal(one)}")
 
 
-def _evidence(seen: tuple[Envelope, ...]) -> None:
+def evidence(seen: tuple[Envelope, ...]) -> None:
     """What the review and the tests found, as it was observed."""
     from alita_tui.spine import events as e
 

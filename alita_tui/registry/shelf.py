@@ -144,6 +144,11 @@ class Shelf:
         self.aliases.keep(alias)
         return alias
 
+    def names(self) -> tuple[str, ...]:
+        """Every tool, also those of which no version runs, sorted."""
+        self._refresh()
+        return tuple(sorted(self._records))
+
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
         """Every version of a tool, the oldest first, whatever its state; files are not looked at."""
         self._refresh()

@@ -568,6 +568,19 @@ class Verdict(Value, frozen=True):
     """A ResolveApproval as JSON."""
     by: str
     at: str
+    """ISO 8601, UTC."""
+    signature: str = ""
+    """Of the home over all of this, made by the process that leaves it; see `Sealing`."""
+
+
+class Sealing(Protocol):
+    """Signs what processes of one home leave for one another. Met by `store`; blocks."""
+
+    def signed(self, kind: str, text: str) -> str:
+        """A signature over a text of this kind. Raises StoreError."""
+
+    def vouched(self, kind: str, text: str, signature: str) -> bool:
+        """Whether this home signed that text as this kind. Raises StoreError."""
 
 
 class ApprovalDesk(Protocol):

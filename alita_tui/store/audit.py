@@ -439,8 +439,9 @@ def _missing(head: Head, raw: bytes) -> str:
     """What a head says against a log."""
     chain = read_chain(raw, head.key)
     if chain.sequence < head.sequence:
-        lost = head.sequence - chain.sequence
-        gone = f"the last {lost} {'is' if lost == 1 else 'are'} gone, or an older copy was put back"
+        first = chain.sequence + 1
+        which = f"entry {first} is" if first == head.sequence else f"entries {first} to {head.sequence} are"
+        gone = f"{which} gone, or an older copy was put back"
         return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {gone}"
     return f"the log is not the one that its head counts up to entry {head.sequence}"
 

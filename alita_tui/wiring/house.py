@@ -6,16 +6,17 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from alita_tui.config.guarding import faults
 from alita_tui.config.load import SHORTEST_KEY, Loaded, load
 from alita_tui.config.paths import Paths, locate, shipped
 from alita_tui.spine import events as e
-from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Asker, Limits
 from alita_tui.spine.redaction import Redactor
@@ -61,6 +62,16 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def me() -> str:
+    """Who runs this process, by its user id: what the environment says of it can be anything."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"
+
+
 def new_id() -> str:
     """A short id that is unique within a session."""
     return os.urandom(5).hex()
@@ -79,10 +90,19 @@ class House:
     def open(
         cls, home: Path | None = None, flags: Mapping[str, object] | None = None, *, strict: bool = True
     ) -> House:
-        """Find the folders, read the settings. Raises ConfigError."""
+        """Find the folders, read the settings. Raises ConfigError, also where others may write in them."""
         environ = dict(os.environ)
         paths = locate(home, environ)
-        return cls(paths, load(paths, environ, flags, strict=strict), environ, flags or {})
+        found = [
+            ConfigError(f"{one.what}.", hint=f"Mend it with: {one.command}  (or all: alita doctor --fix)")
+            for one in faults(paths)
+            if one.refused
+        ]
+        if found and strict:
+            raise found[0]
+        loaded = load(paths, environ, flags, strict=strict)
+        loaded = replace(loaded, problems=(*found, *loaded.problems))
+        return cls(paths, loaded, environ, flags or {})
 
     @cached_property
     def sessions(self) -> SessionShelf:
@@ -113,7 +133,7 @@ class House:
         """Parked builds and the verdicts left for them."""
         from alita_tui.store.desk import Desk
 
-        return Desk(self.paths.desk, self.sessions, now, redactor=self.redactor())
+        return Desk(self.paths.desk, self.sessions, now, redactor=self.redactor(), sealing=self.audit)
 
     @cached_property
     def audit(self) -> AuditLog:
@@ -128,15 +148,19 @@ class House:
         from alita_tui.registry.shelf import Shelf
         from alita_tui.store.approvals import AuditedApprovals
 
-        return Shelf(self._tools, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
+        return Shelf(self.tool_documents, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
 
     @cached_property
-    def _tools(self) -> DocumentTable:
+    def tool_documents(self) -> DocumentTable:
+        """The library's own documents."""
         self.paths.prepare()
         return self._documents(self.paths.registry, "tools")
 
     def lineages(self, via: str) -> Lineages:
-        """Versions of tools, and what is done with them by `console` or `cli`; every move is audited."""
+        """Versions of tools, and what is done with them by `console` or `cli`; every move is audited first.
+
+        What the log has and the library does not is mended.
+        """
         from alita_tui.registry.lineage import Lineages
 
         def tell(move: Move, record: ToolRecord) -> None:
@@ -149,8 +173,9 @@ class House:
                 move=move.kind, before=before, after=after,
             )  # fmt: skip
 
-        found = Lineages(self.shelf, self._tools, tell, now)
-        found.repair()
+        found = Lineages(self.shelf, self.tool_documents, tell, now)
+        with suppress(StoreError):  # what cannot be mended here holds all the same
+            found.repair()
         return found
 
     @cached_property
@@ -204,7 +229,8 @@ class House:
 
         paths = self.paths
         databases = {one.name: one for one in (paths.registry, paths.memory, paths.labels)}
-        return Backups(paths.backups, databases, {paths.mcp_box.name: paths.mcp_box}, now)
+        folders, logs = {paths.mcp_box.name: paths.mcp_box}, {paths.audit.name: paths.audit}
+        return Backups(paths.backups, databases, folders, now, logs=logs)
 
     def _documents(self, path: Path, table: str) -> DocumentTable:
         """A table that is backed up before it is upgraded. Raises StoreError."""

@@ -124,7 +124,7 @@ def test_a_restored_backup_does_not_bring_a_revoked_tool_back(home: Records) -> 
 def test_an_older_registry_does_not_bring_a_revoked_tool_back(home: Records) -> None:
     house = House.open(home.home)
     house.shelf.cards()
-    house._tools.close()
+    house.tool_documents.close()
     older = home.registry.read_bytes()
     assert home.run("tools", "revoke", TOOL).exit_code == 0
     home.registry.with_name("registry.json.journal").unlink(missing_ok=True)

@@ -243,5 +243,5 @@ def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path)
     ]
     cut = [one for one in history if one.event is not given]
     assert contradictions(log.entries(), "s", cut) == [
-        f"entry 1: the session has no verdict on {given.approval_id}"
+        f"entry 1 ({log.entries()[0].name} v1, approved): the session has no verdict on {given.approval_id}"
     ]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 Anchor = Annotated[
     str,
     typer.Option(
-        "--anchor", metavar="FILE|COMMAND", help="Compare with what `audit anchor` wrote; `|` begins a command."
+        "--anchor",
+        metavar="FILE|COMMAND",
+        help="Compare with what `audit anchor` wrote; `|` begins a command.",
     ),
 ]
 _SHOWN = 40
@@ -70,7 +72,7 @@ def list_entries(
 
 @app.command()
 def verify(context: typer.Context, anchor: Anchor = "", json: Json = False) -> None:
-    """Check every entry, and the log against library, bans, rules and sessions. Exit code 1 where something is wrong."""
+    """Check every entry, and the log against library, bans, rules and sessions; exit code 1 where one is wrong."""
     from alita_tui.store.anchors import differences, take
     from alita_tui.wiring.house import House
     from alita_tui.wiring.standing import library_problems, session_problems

@@ -67,7 +67,7 @@ def _open(path: Path, *, what: str, linked: bool = False, private: bool = False)
         yield Fault(
             path=str(path),
             what=f"The {what} {path} is a link to another place",
-            command=f"cp --remove-destination \"$(readlink -f {place})\" {place}",
+            command=f'cp --remove-destination "$(readlink -f {place})" {place}',
             link=True,
         )
         return
@@ -75,7 +75,7 @@ def _open(path: Path, *, what: str, linked: bool = False, private: bool = False)
         yield Fault(
             path=str(path),
             what=f"The {what} {path} belongs to another user",
-            command=f"sudo chown \"$(id -un)\" {place}",
+            command=f'sudo chown "$(id -un)" {place}',
         )
         return
     mode = stat.S_IMODE(found.st_mode)

@@ -15,6 +15,7 @@ from alita_tui.spine.ports import Clock, Documents
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import STATE_AFTER, Lineage, Move, MoveKind, ToolRecord, ToolState
 
+
 class Lineages:
     """Versions and moves of the tools on a shelf, in the same documents."""
 
@@ -117,7 +118,9 @@ class Lineages:
             if one.move.kind in ("pin", "unpin"):
                 self._shelf.pin(one.move.name, int(one.move.after) if one.move.after else None)
             else:
-                self._shelf.change_state(one.move.name, one.version, msgspec.convert(one.move.after, ToolState))
+                self._shelf.change_state(
+                    one.move.name, one.version, msgspec.convert(one.move.after, ToolState)
+                )
             self._mend_history(msgspec.structs.replace(one.move, version=one.version))
         return tuple(one.text for one in found)
 

@@ -294,7 +294,12 @@ class Shelf:
     # --- inside
 
     def _check_approval(
-        self, approval_id: str, name: str, digest: str, grants: Capabilities | None, version: int | None = None
+        self,
+        approval_id: str,
+        name: str,
+        digest: str,
+        grants: Capabilities | None,
+        version: int | None = None,
     ) -> None:
         """Whether the approval that a tool names is of this tool, these bytes and no less than this grant."""
         if self._approvals is None:

@@ -44,7 +44,9 @@ def take(target: str) -> tuple[bytes, ...]:
     """The heads in a file, or in what a command prints, a line each. Raises StoreError, UsageError."""
     raw = _run(target, b"") if target.startswith("|") else disk.read_bytes(Path(target))
     if raw is None:
-        raise StoreError(f"There is no anchor {target}.", hint=f"Write one first: alita audit anchor {target}")
+        raise StoreError(
+            f"There is no anchor {target}.", hint=f"Write one first: alita audit anchor {target}"
+        )
     return tuple(line for line in raw.split(b"\n") if line.strip())
 
 

@@ -33,7 +33,9 @@ class AuditedApprovals:
                     self._audit.settle()
                     reading = self._audit.reading()
             if reading is not self._seen:
-                problem = f"the audit log is not to be relied on: {reading.problems[0]}" if reading.problems else ""
+                problem = (
+                    f"the audit log is not to be relied on: {reading.problems[0]}" if reading.problems else ""
+                )
                 self._standing = Standing(problem=problem) if problem else standing(reading.chain.entries)
                 self._seen = reading
             return self._standing

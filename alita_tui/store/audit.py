@@ -69,9 +69,7 @@ class Reading:
 class AuditLog:
     """The file `audit.jsonl`; several processes may append to it. All calls block and may raise StoreError."""
 
-    def __init__(
-        self, path: Path, key_folder: Path, clock: Clock = lambda: datetime.now(UTC)
-    ) -> None:
+    def __init__(self, path: Path, key_folder: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
         """`key_folder` holds the key and the second head, apart from the data."""
         self._path = path
         self._clock = clock
@@ -357,9 +355,7 @@ class AuditLog:
             found = self._look()
         return private, found
 
-    def _write(
-        self, fd: int, found: Reading, private: Ed25519PrivateKey, bare: AuditEntry
-    ) -> AuditEntry:
+    def _write(self, fd: int, found: Reading, private: Ed25519PrivateKey, bare: AuditEntry) -> AuditEntry:
         chain, size = found.chain, len(found.raw)
         # A torn tail is ended, not removed: nothing ever leaves this file.
         ending = b"" if chain.ended else b"\n"

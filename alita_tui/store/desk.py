@@ -132,7 +132,9 @@ class Desk:
                 path.unlink(missing_ok=True)
             except OSError:
                 aside = path
-            self.told(f"A verdict on {one_line(approval_id, 60)} was set aside as {aside}: {why}. It still waits.")
+            self.told(
+                f"A verdict on {one_line(approval_id, 60)} was set aside as {aside}: {why}. It still waits."
+            )
             return None
         return found
 

@@ -30,9 +30,14 @@ def session_problems(house: House) -> list[str]:
 
     entries = house.audit.entries()
     found: list[str] = []
+    own = {entry.session_id for entry in entries}
     for summary in house.sessions.list():
         try:
-            told = contradictions(entries, summary.session_id, recording(house, summary.session_id))
+            imported: list[str] = []
+            envelopes = recording(house, summary.session_id, imported=imported.append)
+            if imported and summary.session_id not in own:
+                continue  # its verdicts were given elsewhere
+            told = contradictions(entries, summary.session_id, envelopes)
         except StoreError as error:
             told = [f"could not be read: {error.message}"]
         found += [f"session {summary.session_id}, {one}" for one in told]

@@ -22,6 +22,7 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.values import Ban, build_digest
 from alita_tui.store.entry import GENESIS
+from alita_tui.wiring.checks import mend_records
 from alita_tui.wiring.house import House
 
 
@@ -216,3 +217,6 @@ def test_what_others_may_write_is_refused_with_the_command_that_mends_it(home: R
     done = home.run("tools", "list")
     assert isinstance(done.exception, AlitaError) and str(place) in done.exception.message
     assert "alita doctor --fix" in done.exception.hint
+    assert mend_records(House.open(home.home, strict=False))
+    assert home.run("tools", "list").exit_code == 0 and not place.is_symlink()
+    assert home.runs()

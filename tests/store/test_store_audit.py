@@ -80,14 +80,16 @@ def test_a_torn_tail_stays_and_the_chain_goes_on(path):
     assert opened(path).verify() == [], "the entry that was cut off was followed by a whole one"
     third = add(path, 3)
     path.write_bytes(path.read_bytes()[:-1])
-    assert opened(path).verify() == [
-        "the log is not the one that its head counts up to entry 3"
-    ], "even where it is only the line's end that is missing"
+    assert opened(path).verify() == ["the log is not the one that its head counts up to entry 3"], (
+        "even where it is only the line's end that is missing"
+    )
     path.write_bytes(path.read_bytes() + b"\n")
     assert add(path, 4).previous == third.hash and opened(path).verify() == []
 
 
-@pytest.mark.parametrize("tail", [b'{"sequence":2,garbled', b"\x00" * 40, b"{garbage}", b'{"sequence":7,"at":"2026'])
+@pytest.mark.parametrize(
+    "tail", [b'{"sequence":2,garbled', b"\x00" * 40, b"{garbage}", b'{"sequence":7,"at":"2026']
+)
 def test_what_is_no_beginning_of_an_entry_is_damage(path, tail):
     add(path)
     path.write_bytes(path.read_bytes() + tail)

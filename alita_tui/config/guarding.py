@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from alita_tui.config.paths import Paths
-from alita_tui.spine.errors import StoreError
+from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.values import Value
 
 
@@ -39,6 +39,15 @@ class Fault(Value, frozen=True):
 def faults(paths: Paths) -> tuple[Fault, ...]:
     """Everything that is open to others, or no plain file where it has to be one."""
     return tuple(_faults(paths))
+
+
+def refusals(paths: Paths) -> tuple[ConfigError, ...]:
+    """Those before which nothing begins, as errors that say what mends them."""
+    return tuple(
+        ConfigError(f"{one.what}.", hint=f"Mend it with: {one.command}  (or all: alita doctor --fix)")
+        for one in faults(paths)
+        if one.refused
+    )
 
 
 def _faults(paths: Paths) -> Iterator[Fault]:

@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -34,7 +33,8 @@ from alita_tui.spine.values import Capabilities
 from alita_tui.store import disk
 from alita_tui.store.chain import Chain, read_chain
 from alita_tui.store.entry import ADOPTED, BEGUN_ANEW, GENESIS, REPAIRED, SIGNED, AuditEntry
-from alita_tui.store.heads import Head, Heads, read_head
+from alita_tui.store.heads import Head, Heads
+from alita_tui.store.judged import Reading, judged
 from alita_tui.store.seal import Seal, new_key, public_of, sign, verifier
 
 if TYPE_CHECKING:
@@ -43,27 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["GENESIS", "AuditEntry", "AuditLog", "Reading"]
 
 _HINT = "`alita audit verify` says what is wrong, `alita audit repair` what can be done about it."
-
-
-@dataclass
-class Reading:
-    """The log as it is, judged."""
-
-    raw: bytes
-    heads_raw: tuple[bytes | None, bytes | None]
-    chain: Chain
-    problems: tuple[str, ...]
-    """What is wrong with it, one line each; then nothing of it is relied on."""
-    public: str
-    """The key (hex) that it is signed with; empty where nothing was signed yet."""
-    heads: tuple[Head, ...] = ()
-    """Those that are genuine and that it fits, the one beside the log first."""
-
-    @property
-    def behind(self) -> bool:
-        """Whether what the log holds is not counted by both heads yet, or not adopted."""
-        counted = len(self.heads) == 2 and all(one.size == self.chain.size for one in self.heads)
-        return bool(self.chain.entries) and not (counted and self.chain.signed)
 
 
 class AuditLog:
@@ -237,10 +216,10 @@ class AuditLog:
                 self._taken_up(fd)
                 return ""
             aside = disk.set_aside(self._path)
-            whole = next((one for one in (found.raw, *copies) if self._counted(found, one)), None)
+            whole = next((one for one in (found.raw, *copies) if found.counts(one)), None)
             private = self._seal.private()
             if whole is not None and private is not None:
-                kept = whole[: max(head.size for head in self._claimed(found))]
+                kept = whole[: max(head.size for head in found.claimed)]
                 _replace(fd, kept)
                 done, verdict = "what is on record was brought back, what is not was cut off", REPAIRED
             else:
@@ -281,52 +260,8 @@ class AuditLog:
         last = self._last
         if not fully and last is not None and last.heads_raw == heads_raw and last.raw == raw:
             return last
-        self._last = self._judged(raw, heads_raw, fully)
+        self._last = judged(raw, heads_raw, self._heads, self._seal.public, fully=fully)
         return self._last
-
-    def _judged(self, raw: bytes, heads_raw: tuple[bytes | None, bytes | None], fully: bool) -> Reading:
-        far = read_head(heads_raw[1])
-        private = self._seal.private()
-        public = public_of(private) if private is not None else far.key if far is not None else ""
-        problems, heads = [], []
-        for path, text in zip((self._heads.near, self._heads.far), heads_raw, strict=True):
-            head = read_head(text)
-            if text is None and (path == self._heads.near or not public):
-                continue  # the far one counts; this one is written again
-            if head is None or not head.genuine:
-                problems.append(f"the head {path} is " + ("gone" if text is None else "not genuine"))
-            elif head.key != public:
-                problems.append(
-                    f"the head {path} is signed with a key that is not this home's"
-                    if public
-                    else f"the key of this log is gone from {self._seal.folder}"
-                )
-            elif not head.fits(raw):
-                problems.append(_missing(head, raw))
-            else:
-                heads.append(head)
-        sure = max((head.size for head in heads), default=0)
-        chain = read_chain(
-            raw,
-            public,
-            trusted=0 if fully or problems else sure,
-            unsigned=sure if public else len(raw),
-        )
-        told = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then what follows
-        return Reading(raw, heads_raw, chain, told, public, tuple(heads))
-
-    def _claimed(self, found: Reading) -> list[Head]:
-        """The heads that this home's key signed, whether the log fits them or not."""
-        read = map(read_head, found.heads_raw)
-        return [one for one in read if one is not None and one.key == found.public and one.genuine]
-
-    def _counted(self, found: Reading, raw: bytes) -> bool:
-        """Whether a log holds, whole, all that both heads count."""
-        heads = self._claimed(found)
-        far = read_head(found.heads_raw[1])
-        if far is None or far not in heads or not all(head.fits(raw) for head in heads):
-            return False
-        return not read_chain(raw[: max(head.size for head in heads)], found.public).problems
 
     def _taken_up(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
         """The key and the log, made or brought up to now where need be. Raises StoreError where it is broken."""
@@ -429,17 +364,6 @@ def _upkeep(verdict: str, at: datetime, digest: str, reason: str) -> AuditEntry:
         sequence=0, at=at.isoformat(), previous="", who="alita", verdict=verdict, digest=digest, name="",
         version=0, session_id="", approval_id="", reason=_storable(reason), via="",
     )  # fmt: skip
-
-
-def _missing(head: Head, raw: bytes) -> str:
-    """What a head says against a log."""
-    chain = read_chain(raw, head.key)
-    if chain.sequence < head.sequence:
-        first = chain.sequence + 1
-        which = f"entry {first} is" if first == head.sequence else f"entries {first} to {head.sequence} are"
-        gone = f"{which} gone, or an older copy was put back"
-        return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {gone}"
-    return f"the log is not the one that its head counts up to entry {head.sequence}"
 
 
 def _storable(text: str) -> str:

@@ -46,7 +46,7 @@ def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) 
             _unreadable(chain, number, line, last=end >= len(raw) and not chain.ended)
             continue
         if end > trusted:
-            wrong = _faults(chain, entry, line, raw[:begin], public, genuine)
+            wrong = _faults(chain, entry, line, memoryview(raw)[:begin], public, genuine)
             if not entry.signed and public and end > max(unsigned, adopted):
                 wrong.append("is not signed")
             chain.problems += (f"line {number}: {entry.label} {one}" for one in wrong)
@@ -83,7 +83,7 @@ def _faults(
     chain: Chain,
     entry: AuditEntry,
     line: bytes,
-    before: bytes,
+    before: memoryview,
     public: str,
     genuine: Callable[[str, str], bool],
 ) -> list[str]:

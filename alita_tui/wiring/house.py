@@ -7,12 +7,11 @@ import os
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from alita_tui.config.guarding import faults
+from alita_tui.config.guarding import refusals
 from alita_tui.config.load import SHORTEST_KEY, Loaded, load
 from alita_tui.config.paths import Paths, locate, shipped
 from alita_tui.spine import events as e
@@ -28,6 +27,7 @@ from alita_tui.spine.values import (
     Move,
     ToolRecord,
 )
+from alita_tui.wiring.identity import me, new_id, now
 
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
@@ -53,28 +53,10 @@ if TYPE_CHECKING:
     from alita_tui.web.client import WebRoom
 
 
+__all__ = ["DEMO_SCRIPT", "House", "me", "new_id", "now"]
+
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
-
-
-def now() -> datetime:
-    """The clock of every session."""
-    return datetime.now(UTC)
-
-
-def me() -> str:
-    """Who runs this process, by its user id: what the environment says of it can be anything."""
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"user {os.getuid()}"
-
-
-def new_id() -> str:
-    """A short id that is unique within a session."""
-    return os.urandom(5).hex()
 
 
 @dataclass
@@ -93,11 +75,7 @@ class House:
         """Find the folders, read the settings. Raises ConfigError, also where others may write in them."""
         environ = dict(os.environ)
         paths = locate(home, environ)
-        found = [
-            ConfigError(f"{one.what}.", hint=f"Mend it with: {one.command}  (or all: alita doctor --fix)")
-            for one in faults(paths)
-            if one.refused
-        ]
+        found = refusals(paths)
         if found and strict:
             raise found[0]
         loaded = load(paths, environ, flags, strict=strict)
@@ -191,17 +169,10 @@ class House:
 
         A rule that was taken back stays so, whatever the file says of it since.
         """
-        import msgspec
-
         from alita_tui.config.policy import load_policy
 
         found = load_policy(self.paths.policy)
-        gone = self.shelf.standing().revoked_rules if found.rule else {}
-        rules = (
-            msgspec.structs.replace(rule, revoked=rule.revoked or gone.get(rule.name, ""))
-            for rule in found.rule
-        )
-        return msgspec.structs.replace(found, rule=tuple(rules))
+        return found.without(self.shelf.standing().revoked_rules) if found.rule else found
 
     def known_packages(self) -> tuple[LockedPackage, ...]:
         """The wheels of all tools that may run and that a person approved."""

@@ -19,6 +19,7 @@ from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
 from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.text import counted
 from alita_tui.spine.values import MemoryItem, SandboxStatus
 from alita_tui.wiring.house import House, me, new_id, now
 from alita_tui.wiring.records import past_calls
@@ -270,8 +271,10 @@ class Live:
 
     def _settle_again(self) -> None:
         """What a crash kept from following a verdict, or a move."""
-        for approval_id in self._house.audit.catch_up(self.session_id, self.bus.history):
-            self._house.desk.taken(approval_id)
+        self._house.audit.catch_up(self.session_id, self.bus.history)
+        for envelope in self.bus.history:
+            if isinstance(envelope.event, e.ApprovalResolved):  # its note is not needed any more
+                self._house.desk.taken(envelope.event.approval_id)
 
     async def _tell_records(self) -> None:
         """Say what of the log or the library cannot be relied on, and mend what the log has and that has not."""
@@ -286,9 +289,10 @@ class Live:
         for one in await asyncio.to_thread(shelf.overridden):
             await self.bus.emit(e.NoticeRaised(level="warning", text=one.text))
         await asyncio.to_thread(self._house.lineages, "console")
-        for (name, version), why in (await asyncio.to_thread(shelf.doubts)).items():
-            text = f"{name} v{version} does not run: {why}"
-            hint = f"To approve it anew: alita tools approve {name} --version {version}"
+        if doubts := await asyncio.to_thread(shelf.doubts):
+            names = ", ".join(sorted({name for name, _ in doubts})[:5]) + (", …" if len(doubts) > 5 else "")
+            text = f"{counted(len(doubts), 'version')} of tools cannot prove an approval and will not run: {names}"
+            hint = "`alita tools list` says why; `alita tools approve` shows one and approves it anew."
             await self.bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
 
     def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:

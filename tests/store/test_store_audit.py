@@ -1,4 +1,6 @@
 import json
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
@@ -10,6 +12,7 @@ import streams
 from alita_tui.spine import events as e
 from alita_tui.spine.errors import StoreError
 from alita_tui.store.audit import GENESIS, AuditLog
+from alita_tui.store.seal import sign
 from alita_tui.store.testimony import contradictions
 
 
@@ -125,9 +128,7 @@ def test_a_log_that_lost_something_is_refused_and_begun_anew(path, lost):
     assert opened(path).verify()
     with pytest.raises(StoreError, match="not to be relied on"):
         add(path, 3)
-    if lost == "log":
-        path.touch()
-    assert "everything" in (said := opened(path).repair()) or "every tool has to be approved anew" in said
+    assert "every tool has to be approved anew" in opened(path).repair()
     assert opened(path).verify() == [] and add(path, 3).sequence == 2
     assert opened(path).entries()[0].verdict == "log begun anew"
 
@@ -194,6 +195,33 @@ def test_many_writers_make_one_chain(path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: add(path, number), range(40)))
     assert opened(path).verify() == [] and len(opened(path).entries()) == 40
+
+
+def test_before_a_run_a_log_of_ten_thousand_entries_is_looked_at_in_no_time(path):
+    """What is unchanged byte for byte is not judged again; the first look of a process trusts the signed head."""
+    log = opened(path)
+    entry = add(path, evidence=tuple(f"finding {n}: what could be seen of the build" for n in range(10)))
+    private, many = log._seal.private(), []
+    for _ in range(9_999):
+        entry = msgspec.structs.replace(entry, sequence=entry.sequence + 1, previous=entry.hash)
+        entry = msgspec.structs.replace(entry, hash=entry.own_hash)
+        entry = msgspec.structs.replace(entry, signature=sign(private, "audit entry", entry.hash))
+        many.append(entry.line + b"\n")
+    with path.open("ab") as file:
+        file.write(b"".join(many))
+    log.settle()
+    first, took = log.reading(), []
+    for _ in range(30):
+        begin = time.perf_counter()
+        assert log.reading() is first
+        took.append(time.perf_counter() - begin)
+    assert min(took) <= 0.005 and len(first.chain.entries) == 10_000
+    raw = path.read_bytes()
+    stat = path.stat()
+    at = raw.index(b'"sequence":5000,')
+    path.write_bytes(raw[:at] + raw[at:].replace(b'"verdict":"approved"', b'"verdict":"rejected"', 1))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert "entry 5000 (tool_1 v1, rejected) was changed" in log.reading().problems[0]
 
 
 def test_what_cannot_be_written_is_an_error(tmp_path):

@@ -122,7 +122,10 @@ def approve(
 
 def _state(house: House, draft: ToolDraft) -> str:
     """Whether a version of it is in the library, with whatever hosts where those are chosen."""
-    versions = house.shelf.versions(draft.name)
+    doubts = house.shelf.doubts()
+    versions = [
+        one for one in house.shelf.versions(draft.name) if (draft.name, one.version) not in doubts
+    ]  # those without an approval that this home can prove
     same = [one for one in versions if one.digest == draft.digest]
     if not same and house.starters.takes_hosts(draft.name) and draft.capabilities.none:
         same = [one for one in versions if one.origin == "starter"]

@@ -76,10 +76,10 @@ def approve(
     """Approve anew what no approval of this home proves: a copied tool, or one whose log was lost.
 
     Without --digest it is shown whole. With it, it is reviewed and its tests run in the sandbox first; it
-    joins the library as a version of its own.
+    joins the library as a version of its own, and the one that proves nothing is put away.
     """
     from alita_tui.spine.grants import phrases
-    from alita_tui.wiring.house import House
+    from alita_tui.wiring.house import House, me
     from alita_tui.wiring.tools import approve_anew, prove
 
     house = House.open(context.obj)
@@ -108,6 +108,8 @@ def approve(
         typer.echo(reveal(f"{name} was not approved: {proof.problem}"), err=True)
         raise typer.Exit(1)
     made = approve_anew(house, draft, proof.lock, origin="imported")
+    because = f"approved anew as v{made.version}"
+    house.lineages("cli").move(draft.name, "archive", record.version, by=me(), reason=because)
     typer.echo(f"approved: {name} v{made.version}, sha256 {made.digest[:16]}…")
 
 

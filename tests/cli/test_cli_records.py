@@ -6,8 +6,10 @@ what is wrong.
 
 from __future__ import annotations
 
+import grp
 import json
 import os
+import pwd
 import shutil
 from pathlib import Path
 
@@ -220,3 +222,100 @@ def test_what_others_may_write_is_refused_with_the_command_that_mends_it(home: R
     assert mend_records(House.open(home.home, strict=False))
     assert home.run("tools", "list").exit_code == 0 and not place.is_symlink()
     assert home.runs()
+
+
+def test_an_anchor_elsewhere_shows_that_all_of_a_home_was_put_back(home: Records, tmp_path: Path) -> None:
+    """Data and key together are the whole account: only what was written elsewhere tells."""
+    elsewhere = tmp_path / "elsewhere.heads"
+    older = Path(shutil.copytree(home.home, tmp_path / "older", ignore=shutil.ignore_patterns("older")))
+    assert home.run("tools", "revoke", TOOL).exit_code == 0
+    assert home.run("audit", "anchor", str(elsewhere)).exit_code == 0
+    assert home.run("audit", "anchor", f"|tee -a {elsewhere}").exit_code == 0
+    assert len(elsewhere.read_text().splitlines()) == 2
+    assert home.run("audit", "verify", "--anchor", str(elsewhere)).exit_code == 0
+    assert home.run("audit", "verify", "--anchor", f"|cat {elsewhere}").exit_code == 0
+    shutil.rmtree(home.home / "data")
+    shutil.rmtree(home.home / "audit")
+    for one in ("data", "audit"):
+        shutil.copytree(older / one, home.home / one)
+    assert home.run("audit", "verify").exit_code == 0 and home.runs(), "here nothing can tell"
+    done = home.run("audit", "verify", "--anchor", str(elsewhere))
+    assert done.exit_code == 1 and "is not the one that was anchored" in done.stdout
+    missing = home.run("audit", "verify", "--anchor", str(tmp_path / "nothing"))
+    assert isinstance(missing.exception, AlitaError)
+    broken = home.run("audit", "anchor", "|false")
+    assert isinstance(broken.exception, AlitaError) and "false ended with 1" in broken.exception.message
+
+
+def test_a_rule_that_was_taken_back_stays_so(home: Records) -> None:
+    rule = 'enabled = true\n[[rule]]\nname = "pure"\nmax_lines = 60\n'
+    policy = home.house.paths.policy
+    policy.write_text(rule)
+    assert home.run("policy", "revoke", "pure").exit_code == 0
+    policy.write_text(rule)
+    assert [one.revoked != "" for one in House.open(home.home).policy.rules] == [True]
+    assert "revoked" in home.run("policy", "list").stdout
+    done = home.run("audit", "verify")
+    assert done.exit_code == 1 and "the rule pure was revoked" in done.stdout
+
+
+def test_a_ban_that_was_taken_out_of_the_library_holds(home: Records) -> None:
+    home.house.audit.append(
+        who="ada", verdict="banned", digest="d" * 64, name="mailer", version=1, session_id="s2", approval_id="p7",
+        banned=("name", "digest"), reason="no mail", via="cli",
+    )  # fmt: skip
+    shelf = House.open(home.home).shelf
+    assert "The name mailer was banned by ada: no mail." in shelf.banned("mailer")
+    assert shelf.banned("other", digest="d" * 64)
+    done = home.run("audit", "verify")
+    assert "the ban of mailer by ada is not in the library; it holds" in done.stdout
+    assert home.run("tools", "unban", "p7").exit_code == 0
+    assert not House.open(home.home).shelf.banned("mailer")
+
+
+def test_a_broken_log_is_repaired_from_a_backup_or_begun_anew(home: Records) -> None:
+    assert home.run("backup", "create").exit_code == 0
+    whole = home.log.read_bytes()
+    home.log.write_bytes(whole[:-9] + b"garbled!\n")
+    assert not home.runs()
+    assert "No tool runs" in home.run("tools", "list").output
+    assert "brought back" in home.run("audit", "repair").stdout
+    assert home.runs() and home.log.read_bytes().startswith(whole)
+    assert home.run("audit", "verify").exit_code == 0
+    home.log.write_bytes(whole)
+    assert "a new log was begun" in home.run("audit", "repair").stdout, "an entry is gone, and no copy has it"
+    assert not home.runs()
+    shown = home.run("tools", "list").output
+    assert f"alita tools approve {TOOL} --version 1" in shown
+    listed = home.run("tools", "approve", TOOL)
+    assert (
+        listed.exit_code == 0 and streams.DRAFT.digest[:16] in listed.stdout and "def run(" in listed.stdout
+    )
+    wrong = home.run("tools", "approve", TOOL, "--digest", "0" * 16)
+    assert isinstance(wrong.exception, AlitaError)
+
+
+def test_a_session_that_says_it_was_imported_is_held_to_its_own_verdicts(home: Records) -> None:
+    path = home.house.sessions.path(SESSION)
+    raw = path.read_text()
+    assert raw.count(f'"session_id":"{SESSION}"') >= 1
+    path.write_text(raw.replace(f'"session_id":"{SESSION}"', f'"session_id":"{SESSION}","imported":true', 1))
+    assert House.open(home.home).sessions.find(SESSION)
+    found = json.loads(home.run("sessions", "verify", SESSION, "--json").stdout)["sessions"][0]
+    assert found["proves"] == ["1 of its verdicts are in the log, signed"]
+
+
+def test_who_decided_is_the_process_s_own_user(home: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment says somebody else; the log does not."""
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    monkeypatch.setenv("USER", "somebody-else")
+    assert home.run("tools", "pin", TOOL).exit_code == 0
+    assert home.house.audit.entries()[-1].who == pwd.getpwuid(os.getuid()).pw_name
+
+
+def test_a_home_of_a_group_of_one_is_accepted(home: Records) -> None:
+    """As with umask 002, where each user has a group of their own."""
+    os.chmod(home.house.paths.data, 0o770)
+    alone = not [one for one in pwd.getpwall() if one.pw_gid == os.getegid() and one.pw_uid != os.geteuid()]
+    alone = alone and set(grp.getgrgid(os.getegid()).gr_mem) <= {pwd.getpwuid(os.geteuid()).pw_name}
+    assert (home.run("tools", "list").exception is None) is alone

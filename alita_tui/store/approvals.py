@@ -28,7 +28,8 @@ class AuditedApprovals:
         """See `Approvals.standing`. Raises StoreError."""
         with self._guard:
             reading = self._audit.reading()
-            if reading.behind and not reading.problems:
+            # A home that signed nothing yet begins to: from then on no unsigned log is taken for its own.
+            if (reading.behind or not reading.public) and not reading.problems:
                 with suppress(StoreError):  # a home that cannot be written to holds as it is
                     self._audit.settle()
                     reading = self._audit.reading()

@@ -198,8 +198,9 @@ class AuditLog:
         return tuple(verdict.approval_id for verdict in given)
 
     def settle(self) -> None:
-        """Adopt what an older alita wrote, and count in the heads what a crash left uncounted."""
-        if self.reading().behind:
+        """Have a key, adopt what an older alita wrote, and count in the heads what a crash left uncounted."""
+        found = self.reading()
+        if found.behind or not found.public:
             with self._writing() as fd:
                 self._taken_up(fd)
 

@@ -193,7 +193,7 @@ def lines(ground: Ground, chance: random.Random) -> Iterator[Attack]:
 def rewritten(ground: Ground, chance: random.Random) -> Iterator[Attack]:
     """Entries say something else, and all hashes are made anew; the key is not had, or is the attacker's own."""
     changes: tuple[tuple[str, Any], ...] = (
-        ("verdict", "rejected"), ("who", "mallory"), ("digest", "0" * 64), ("version", 7), ("name", "alpha"),
+        ("verdict", "rejected"), ("who", "mallory"), ("digest", "0" * 64), ("version", 7), ("name", "omega"),
         ("approval_id", "imported-x"), ("lasting", "library"), ("reason", "it is fine"),
     )  # fmt: skip
     for signing in ("kept", "none", "own", "own, heads too"):
@@ -316,6 +316,17 @@ def foreign(ground: Ground, chance: random.Random) -> Iterator[Attack]:
                 return f"{sorted(found)} run in another home" if found else None
 
             yield Attack(f"{', '.join(what)} of step {number} in another home", act, False)
+
+        def unsigned(home: Path, step: Path = ground.steps[number]) -> str | None:
+            other = home / "other"
+            House.open(other).shelf.cards()  # somebody lives there already
+            _copy(step / "data", other / "data")
+            _forger(0, "who", "ada", "none")(other)
+            (other / "data/audit.head").unlink(missing_ok=True)
+            found = allowed_to_run(other)
+            return f"{sorted(found)} run on an unsigned log" if found else None
+
+        yield Attack(f"an unsigned log of step {number} in another home", unsigned, False)
 
 
 def everything(ground: Ground, chance: random.Random) -> Iterator[Attack]:

@@ -315,11 +315,10 @@ def _text(path: Path) -> str:
 
 def _leave(desk: Desk, build: str, digest: str | None, verdict: dict[str, Any]) -> None:
     """Leave a verdict on the desk, on the digest that was given or the one that waits."""
-    import getpass
-
     import msgspec
 
     from alita_tui.spine.commands import ResolveApproval
+    from alita_tui.wiring.house import me
 
     parked, _ = desk.show(build)
     command = msgspec.convert(
@@ -331,6 +330,6 @@ def _leave(desk: Desk, build: str, digest: str | None, verdict: dict[str, Any]) 
         },
         ResolveApproval,
     )
-    left = desk.leave(parked.approval_id, command, getpass.getuser())
+    left = desk.leave(parked.approval_id, command, me())
     typer.echo(f"{command.verdict}: {left.name} v{left.version}, sha256 {left.digest[:16]}…")
     typer.echo(f"Go on with: alita resume {left.session_id}")

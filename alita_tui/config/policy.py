@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,14 @@ class Policy(Value, frozen=True, forbid_unknown_fields=True):
     def rules(self) -> tuple[Rule, ...]:
         """The rules that are asked; none while it is off."""
         return self.rule if self.enabled else ()
+
+    def without(self, revoked: Mapping[str, str]) -> Policy:
+        """The same where these rules, by name, were taken back, and by whom and when."""
+        rules = (
+            msgspec.structs.replace(rule, revoked=rule.revoked or revoked.get(rule.name, ""))
+            for rule in self.rule
+        )
+        return msgspec.structs.replace(self, rule=tuple(rules))
 
 
 def load_policy(path: Path) -> Policy:

@@ -66,7 +66,9 @@ def reveal(text: str) -> SafeText:
     found = _to_spell(text)
     if not found and "\t" not in text:
         return SafeText(text)
-    spelled = {ord(char): f"⟨U+{ord(char):04X}⟩" for char in {*found, "\t"} if not joins(char) or unseen(char)}
+    spelled = {
+        ord(char): f"⟨U+{ord(char):04X}⟩" for char in {*found, "\t"} if not joins(char) or unseen(char)
+    }
     shown = text.translate(spelled)
     if any(map(joins, found)):
         shown = "".join(

@@ -20,7 +20,9 @@ _TESTED = re.compile(
     r"|platform(\..*)?|getpass\.getuser|(.*\.)?(gethostname|getfqdn|getnode|isatty)|uuid\.uuid1|sysconfig(\..*)?"
     r"|threading\.(current_thread|main_thread|get_ident|active_count)|(pwd|grp)(\..*)?"
 )
-_TELLING = re.compile(r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE)
+_TELLING = re.compile(
+    r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE
+)
 _CLOCK = re.compile(
     r"time\.(time|time_ns|clock_gettime\w*|gmtime|localtime|ctime|asctime)|datetime\.datetime\.(now|utcnow|today)"
     r"|datetime\.date\.today|os\.(stat|path\.get[amc]time)"
@@ -36,18 +38,18 @@ _ZONE = re.compile(
 )
 _LOCALE = re.compile(r"locale\..+")
 _ABOUT = {
-    "ast/clock": r"to-?day|now|current\w*|clock|date|dates|time|times|day|days|age|ages|years?|months?|weeks?|ago|until|since"
-    r"|deadline|expir\w+|elapsed|stamp\w*|timestamps?|calendar|schedule\w*|tomorrow|yesterday",
-    "ast/random": r"random\w*|chance|shuffl\w+|sampl\w+|dice|roll|draw|lottery|password\w*|passphrase\w*|tokens?|uuids?|generat\w+"
-    r"|pick|simulat\w+|monte|noise|nonce|salt|hash\w*",
+    "ast/clock": r"to-?day|now|current\w*|clock|date|dates|time|times|day|days|age|ages|years?|months?|weeks?|ago|until"
+    r"|since|deadline|expir\w+|elapsed|stamp\w*|timestamps?|calendar|schedule\w*|tomorrow|yesterday",
+    "ast/random": r"random\w*|chance|shuffl\w+|sampl\w+|dice|roll|draw|lottery|password\w*|passphrase\w*|tokens?"
+    r"|uuids?|generat\w+|pick|simulat\w+|monte|noise|nonce|salt|hash\w*",
     "ast/time-zone": r"zones?|local|time-?zones?|utc|offset",
     "ast/locale": r"locales?|language|country|format\w*",
 }  # fmt: skip
 """Words of a purpose that say as much."""
 _SEARCHES = frozenset("compile match search fullmatch findall finditer sub subn split".split())
 _CHANGES = frozenset(
-    "append add update pop popitem setdefault extend insert remove discard clear appendleft extendleft sort reverse send"
-    " write popleft rotate".split()
+    "append add update pop popitem setdefault extend insert remove discard clear appendleft extendleft sort reverse"
+    " send write popleft rotate".split()
 )
 
 
@@ -82,9 +84,9 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
 def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
     """The lines of the standard `__main__`; another one is noted."""
     lines: set[int] = set()
-    for node in tree.body:
-        if is_standard_main(node):
-            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    for part in tree.body:
+        if is_standard_main(part):
+            lines.update(range(part.lineno, (part.end_lineno or part.lineno) + 1))
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value == "__main__" and node.lineno not in lines:
             text = "a __main__ other than the standard one: what it does, no test of run(...) sees"
@@ -94,11 +96,17 @@ def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
 
 def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
     """Whether a call is handed what it would otherwise take from the machine: a time zone, a time."""
-    calls = [call for known, call in reach.calls if known == path and call.lineno <= line <= (call.end_lineno or line)]
+    calls = [
+        call
+        for known, call in reach.calls
+        if known == path and call.lineno <= line <= (call.end_lineno or line)
+    ]
     if rule == "ast/time-zone":
-        return bool(calls) and all(
-            len(call.args) > 1 or any(one.arg == "tz" for one in call.keywords) for call in calls
-        ) and path.endswith("fromtimestamp")
+        return (
+            bool(calls)
+            and all(len(call.args) > 1 or any(one.arg == "tz" for one in call.keywords) for call in calls)
+            and path.endswith("fromtimestamp")
+        )
     timed = re.fullmatch(r"time\.(gmtime|localtime|ctime|asctime)", path) is not None
     return rule == "ast/clock" and timed and bool(calls) and all(call.args for call in calls)
 
@@ -135,12 +143,14 @@ def _note_state(notes: Notes, tree: ast.Module) -> None:
         declared = {n for node in ast.walk(function) if isinstance(node, ast.Global) for n in node.names}
         found |= {(name, function.lineno) for name in declared & _assigned(function)}
         if function.name in called:  # its names live on in what it gave back while the module was loaded
-            enclosed = {n for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for n in node.names}
+            enclosed = {
+                n for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for n in node.names
+            }
             found |= {(name, function.lineno) for name in enclosed}
         kept = ((shared - own) | declared) | _defaults(function)
         for node in ast.walk(function):
             if (name := _changed(node)) and (name in kept or (name in kinds and name not in own)):
-                found.add((name, node.lineno))
+                found.add((name, getattr(node, "lineno", function.lineno)))
     for name, line in sorted(found, key=lambda one: one[1]):
         text = f"{name}: what one call leaves in it, the next one finds"
         notes.add("medium", "ast/state", text, line)
@@ -154,10 +164,18 @@ def _bound(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
-            yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+            yield from (
+                one.id
+                for one in ast.walk(target)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            )
     elif isinstance(node, ast.With):
         for item in node.items:
-            yield from (one.id for one in ast.walk(item) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+            yield from (
+                one.id
+                for one in ast.walk(item)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            )
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
@@ -177,7 +195,9 @@ def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 def _assigned(function: ast.AST) -> set[str]:
     return {
-        one.id for one in ast.walk(function) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del)
+        one.id
+        for one in ast.walk(function)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del)
     }
 
 

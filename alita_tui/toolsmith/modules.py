@@ -15,13 +15,14 @@ from pathlib import Path
 from alita_tui.spine.syntax import UNPARSABLE, parse
 
 _SAME = {
-    "posix": "os", "nt": "os", "_io": "io", "_pyio": "io", "_socket": "socket", "_ssl": "ssl", "_pickle": "pickle",
-    "_ctypes": "ctypes", "_posixsubprocess": "subprocess", "_winapi": "subprocess", "_imp": "importlib",
-    "_frozen_importlib": "importlib", "_frozen_importlib_external": "importlib", "_signal": "signal",
-    "_sqlite3": "sqlite3", "_asyncio": "asyncio", "_operator": "operator", "_functools": "functools",
-    "_codecs": "codecs", "_datetime": "datetime", "_pydatetime": "datetime", "_random": "random", "_thread": "threading",
-    "_locale": "locale", "_weakref": "weakref", "_tracemalloc": "tracemalloc", "_string": "string", "_dbm": "dbm",
-    "posixpath": "os.path", "ntpath": "os.path", "_multiprocessing": "multiprocessing", "_posixshmem": "multiprocessing",
+    "posix": "os", "nt": "os", "_io": "io", "_pyio": "io", "_socket": "socket", "_ssl": "ssl",
+    "_pickle": "pickle", "_ctypes": "ctypes", "_posixsubprocess": "subprocess", "_winapi": "subprocess",
+    "_imp": "importlib", "_frozen_importlib": "importlib", "_frozen_importlib_external": "importlib",
+    "_signal": "signal", "_sqlite3": "sqlite3", "_asyncio": "asyncio", "_operator": "operator",
+    "_functools": "functools", "_codecs": "codecs", "_datetime": "datetime", "_pydatetime": "datetime",
+    "_random": "random", "_thread": "threading", "_locale": "locale", "_weakref": "weakref",
+    "_tracemalloc": "tracemalloc", "_string": "string", "_dbm": "dbm", "posixpath": "os.path",
+    "ntpath": "os.path", "_multiprocessing": "multiprocessing", "_posixshmem": "multiprocessing",
     "_collections_abc": "collections.abc", "_uuid": "uuid", "_crypt": "crypt", "_tkinter": "tkinter",
 }  # fmt: skip
 """Modules under the name by which the rules know them."""
@@ -88,7 +89,9 @@ def attribute(path: str, name: str) -> str:
         if not is_module(path):
             break
         known = exports(path).get(name)
-        if known is None or known.startswith("_"):  # an inner module's function is what the outer one says it is
+        if known is None or known.startswith(
+            "_"
+        ):  # an inner module's function is what the outer one says it is
             break
         if is_module(known):
             return known

@@ -202,7 +202,8 @@ def _letters(nodes: Any, found: set[str]) -> None:
 def runs_away(pattern: str, flags: int = 0, *, whole: bool = False) -> bool:
     """Whether some text makes a search for this pattern take time that doubles with every character or two.
 
-    With `whole` it has to match to the end of the text. False as well for what is no pattern, and for one too large to be looked at.
+    With `whole` it has to match to the end of the text. False as well for what is no pattern, and for one that is
+    too large to be looked at.
     """
     try:
         with warnings.catch_warnings():

@@ -244,6 +244,8 @@ class Reach:
                         self.stores.add(Use(f"{one.path}[]", target.lineno))
                 if isinstance(owner, ast.Name):  # a container holds what is put into it
                     self._bind_name(owner.id, given, scope)
+            case _:
+                pass
 
     def _store(self, owners: Values, names: Iterable[str], line: int) -> None:
         """Attributes of something are given another value."""
@@ -296,7 +298,9 @@ class Reach:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self._value(test, scope)
                 return self._each((body, orelse), scope)
-            case ast.BoolOp(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
+            case (
+                ast.BoolOp(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts)
+            ):
                 return self._each(parts, scope)
             case ast.Dict(keys=keys, values=values):
                 self._each(keys, scope)
@@ -327,7 +331,9 @@ class Reach:
             if name in within.names:
                 found = frozenset(within.names[name])
                 for one in found:
-                    if isinstance(one, Thing) and not is_module(one.path):  # those are told where they are imported
+                    if isinstance(one, Thing) and not is_module(
+                        one.path
+                    ):  # those are told where they are imported
                         self._use(one.path, line)
                 return found
             within = within.parent
@@ -390,13 +396,17 @@ class Reach:
         match path:
             case "builtins.getattr" | "builtins.setattr" if len(given) >= 2:
                 if None in given[1] or not texts[1]:
-                    self.anything.add(Use(f"{path.removeprefix('builtins.')} with a name that is not written out", line))
+                    self.anything.add(
+                        Use(f"{path.removeprefix('builtins.')} with a name that is not written out", line)
+                    )
                 if path == "builtins.setattr":
                     self._store(given[0], texts[1], line)
                     return {None}
                 return {value for text in texts[1] for value in self._attribute(given[0], text, line)}
             case "operator.attrgetter" | "operator.methodcaller":
-                for values, listed in zip(given[: 1 if path.endswith("methodcaller") else None], texts, strict=False):
+                for values, listed in zip(
+                    given[: 1 if path.endswith("methodcaller") else None], texts, strict=False
+                ):
                     if None in values or not listed:
                         self.anything.add(Use(f"{path} with a name that is not written out", line))
                     for part in (part for text in listed for part in text.split(".")):
@@ -422,7 +432,9 @@ class Reach:
         """What a method of a container or a text gives, and what it does with its arguments."""
         match func.attr:
             case "join" if len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple):
-                return set(self._together([self._value(one, scope) for one in node.args[0].elts], node.lineno))
+                return set(
+                    self._together([self._value(one, scope) for one in node.args[0].elts], node.lineno)
+                )
             case "append" | "add" | "insert" | "extend" | "update" | "setdefault" | "appendleft":
                 if isinstance(func.value, ast.Name):
                     self._bind_name(func.value.id, everything - UNKNOWN, scope)
@@ -430,6 +442,8 @@ class Reach:
                 for text in (one.text for one in held if isinstance(one, Text)):
                     for part in _fields_of(text):
                         self._use(f"?.{part}", node.lineno)
+            case _:
+                pass
         return set(held) if func.attr in _HOLDERS else set()
 
     def _pass(self, function: ast.AST, given: list[Values], named: dict[str | None, Values]) -> None:

@@ -1,7 +1,7 @@
 """What a draft's code reaches for: network, processes, files, environment, the interpreter, code made at run time.
 
-`Reach` says what its names can be; the rules here say which of that a person has to know. What cannot be followed counts
-as able to reach anything.
+`Reach` says what its names can be; the rules here say which of that a person has to know. What cannot be followed
+counts as able to reach anything.
 """
 
 from __future__ import annotations
@@ -71,8 +71,19 @@ _HARMLESS = re.compile(
 """Parts of the modules above that only compute."""
 _BROKERED = re.compile(r"urllib\.request([.(].*)?")
 """How a tool reaches workspace and model; without a granted host nothing else can be reached with it."""
-_OPENS = ("open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open", "tarfile.open", "zipfile.ZipFile")
-_HOOKS = frozenset("__init_subclass__ __set_name__ __del__ __reduce__ __reduce_ex__ __getattribute__ __prepare__".split())
+_OPENS = (
+    "open",
+    "io.open",
+    "codecs.open",
+    "gzip.open",
+    "bz2.open",
+    "lzma.open",
+    "tarfile.open",
+    "zipfile.ZipFile",
+)
+_HOOKS = frozenset(
+    "__init_subclass__ __set_name__ __del__ __reduce__ __reduce_ex__ __getattribute__ __prepare__".split()
+)
 _OWN_FD = re.compile(r"os\.open\(\)|tempfile\.mkstemp\(\)|os\.pipe2?\(\)")
 
 
@@ -108,20 +119,29 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
         notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
     for path, line in reach.stores:
         if _pythons_own(path):
-            notes.add("high", "ast/dynamic", f"{path}: changes a part of Python for all that runs with it", line)
+            notes.add(
+                "high", "ast/dynamic", f"{path}: changes a part of Python for all that runs with it", line
+            )
     _note_inner(notes, reach)
     _note_texts(notes, tree, reach)
     _note_descriptors(notes, reach)
     for node in ast.walk(tree):
         if isinstance(node, FUNCTIONS) and node.name in _HOOKS:
-            notes.add("medium", "ast/later", f"{node.name}: is called by Python itself, not by this code", node.lineno)
+            notes.add(
+                "medium",
+                "ast/later",
+                f"{node.name}: is called by Python itself, not by this code",
+                node.lineno,
+            )
         elif isinstance(node, ast.ClassDef) and any(
-            one.arg == "metaclass" and dotted(one.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
+            one.arg == "metaclass"
+            and dotted(one.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
             for one in node.keywords
         ):
-            notes.add("medium", "ast/later", f"{node.name}: a metaclass decides what its calls do", node.lineno)
+            notes.add(
+                "medium", "ast/later", f"{node.name}: a metaclass decides what its calls do", node.lineno
+            )
     return reach
-
 
 
 def followed(notes: Notes, tree: ast.Module, where: str = "") -> Reach | None:
@@ -192,7 +212,9 @@ def _note_opens(notes: Notes, reach: Reach) -> None:
             notes.add("medium", "ast/files", "opens a database file", call.lineno)
         elif name in _OPENS and _writes(call, mode_at=1):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
-        elif name.endswith(".open") and name not in ("os.open", "webbrowser.open") and _writes(call, mode_at=0):
+        elif (
+            name.endswith(".open") and name not in ("os.open", "webbrowser.open") and _writes(call, mode_at=0)
+        ):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
     known = {id(call) for _, call in reach.calls}
     for call in (one for one in reach.all_calls if id(one) not in known):
@@ -237,7 +259,11 @@ def _note_descriptors(notes: Notes, reach: Reach) -> None:
         first = call.args[0] if call.args else None
         number = isinstance(first, ast.Constant) and isinstance(first.value, int)
         number = number or (isinstance(first, ast.Call) and dotted(first.func) == "int")
-        if path in ("builtins.open", "io.open", "io.FileIO", "socket.socket") and number and path != "socket.socket":
+        if (
+            path in ("builtins.open", "io.open", "io.FileIO", "socket.socket")
+            and number
+            and path != "socket.socket"
+        ):
             notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
         elif path == "socket.socket" and any(one.arg == "fileno" for one in call.keywords):
             notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
@@ -253,7 +279,9 @@ def note_test_uses(notes: Notes, tree: ast.Module) -> None:
             text = f"tests, line {line}: {shown(path)}: looks into the interpreter or at what runs it"
             notes.add("high", "ast/introspection", text)
         elif re.fullmatch(r"unittest\.mock(\..*)?", path):
-            notes.add("medium", "tests", f"tests, line {line}: replaces what the tool is given ({shown(path)})")
+            notes.add(
+                "medium", "tests", f"tests, line {line}: replaces what the tool is given ({shown(path)})"
+            )
         elif _DYNAMIC.fullmatch(path) and not _HARMLESS.fullmatch(path) and not path.startswith("unittest"):
             notes.add("medium", "ast/dynamic", f"tests, line {line}: {shown(path)}: runs or loads other code")
     for path, line in reach.anything:

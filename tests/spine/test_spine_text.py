@@ -37,7 +37,8 @@ def cannot_be_seen(char: str, ignorable: set[int]) -> bool:
     return (
         ord(char) in ignorable
         or char in BLANK_BY_FONT
-        or unicodedata.category(char)[0] in "CZM"  # controls, unassigned, private, blanks; marks without a letter
+        or unicodedata.category(char)[0]
+        in "CZM"  # controls, unassigned, private, blanks; marks without a letter
         or get_character_cell_size(char) == 0  # as it is drawn
     )
 

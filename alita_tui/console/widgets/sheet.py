@@ -40,6 +40,10 @@ class Row(msgspec.Struct, frozen=True):
     """Wrap at the edge, keeping every blank, instead of between words."""
     beside: Row | None = None
     """What stands to its right, in the other half of the width."""
+    clip: bool = False
+    """One line on screen and no more; the whole is told elsewhere."""
+    link: int = 0
+    """The line of the code that it is about; 0 for none."""
 
     @property
     def text(self) -> str:
@@ -77,7 +81,11 @@ def fold_row(row: Row, width: int) -> list[Line]:
         return _fold_pair(row, row.beside, width)
     room = max(width - width_of(row.gutter), 8)
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
-    pieces = _slices(row.body, _breaks(text_of(row.body), room, hard=row.hard))
+    ends = _breaks(text_of(row.body), room, hard=row.hard)
+    if row.clip and len(ends) > 1:
+        ends = _breaks(text_of(row.body), room - 2, hard=False)[:1]
+        return [(*row.gutter, *next(iter(_slices(row.body, ends))), ("…", "muted"))]
+    pieces = _slices(row.body, ends)
     return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]
 
 
@@ -182,6 +190,19 @@ class Sheet(Entry, ScrollView, can_focus=True):
     def seen(self, source: int) -> bool:
         """Whether a line of the source was on screen to its end."""
         return source in self._displayed
+
+    def row_at(self, line: int) -> Row | None:
+        """The row that a screen line of the sheet belongs to."""
+        return self._rows[self._owner[line]] if 0 <= line < len(self._owner) else None
+
+    def scroll_to_source(self, source: int) -> bool:
+        """Bring a line of the source to the upper part of the screen; False where it is not shown."""
+        for index, row in enumerate(self._rows):
+            if row.source == source and index in self._owner:
+                place = self._owner.index(index)
+                self.scroll_to(y=max(0, place - 3), animate=False, immediate=True)
+                return True
+        return False
 
     def scroll_to_row(self, index: int) -> None:
         """Bring a row to the top."""

@@ -18,11 +18,11 @@ from alita_tui.view.model import Attempt, BuildView
 BESIDE = 130
 """Columns from which evidence and code stand side by side."""
 _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
+    "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
     "Why": ("why", "contract"),
     "Code": (),
     "Tests": ("tests",),
     "Sandbox": ("sandbox",),
-    "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
 }
 
 

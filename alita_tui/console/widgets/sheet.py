@@ -217,10 +217,10 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def _lay(self) -> None:
         width = self.scrollable_content_region.width
-        if not width:
-            return
         self._wide = width
         self._lines, self._owner = [], []
+        if not width:  # hidden: it is laid out once it is shown
+            return
         for index, row in enumerate(self._rows):
             folded = fold_row(row, width)
             self._lines += folded

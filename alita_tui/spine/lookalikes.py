@@ -19,7 +19,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def lookalikes(text: str) -> tuple[tuple[int, str], ...]:
-    """Words that pass for others, with the line (from 1) of each, spelled so that one can tell."""
+    """The line (from 1) and the text of each word that passes for another."""
     if text.isascii():
         return ()
     found: list[tuple[int, str]] = []
@@ -28,7 +28,7 @@ def lookalikes(text: str) -> tuple[tuple[int, str], ...]:
             continue
         words = _WORD.findall(line)
         plain = {_script(char) for word in words for char in word if char not in _LIKE_LATIN}
-        found += [(number, spelled(word)) for word in words if _passes(word, plain)]
+        found += [(number, word) for word in words if _passes(word, plain)]
     return tuple(found)
 
 

@@ -135,7 +135,9 @@ def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
     for what, text in texts:
         found += (named := _names(what, text))
         told = " ".join(one.text for one in named)
-        if alike := [(line, shown) for line, word in lookalikes(text) if (shown := spelled(word)) not in told]:
+        if alike := [
+            (line, shown) for line, word in lookalikes(text) if (shown := spelled(word)) not in told
+        ]:
             listed = ", ".join(dict.fromkeys(f"{word} in line {line}" for line, word in alike[:4]))
             more = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
             said = f"words that pass for others in the {what}: {listed}{more}"

@@ -163,7 +163,10 @@ class BuildPanes(Container):
     def _line_asked(self, message: Evidence.LineAsked) -> None:
         message.stop()
         self.show_tab("Code")
-        self.code.go_to_line(message.line)
+        self.call_after_refresh(self._go_to, message.line)  # once the code is laid out
+
+    def _go_to(self, line: int) -> None:
+        self.code.go_to_line(line)
         self._name_code()
 
     def _draw_evidence(self) -> None:

@@ -83,7 +83,7 @@ def fold_row(row: Row, width: int) -> list[Line]:
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
     ends = _breaks(text_of(row.body), room, hard=row.hard)
     if row.clip and len(ends) > 1:
-        ends = _breaks(text_of(row.body), room - 2, hard=False)[:1]
+        ends = _breaks(text_of(row.body), room - 1, hard=True)[:1]
         return [(*row.gutter, *next(iter(_slices(row.body, ends))), ("…", "muted"))]
     pieces = _slices(row.body, ends)
     return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]

@@ -167,6 +167,8 @@ class Sheet(Entry, ScrollView, can_focus=True):
         """Index of the row that each screen line belongs to."""
         self._wide = 0
         self._styles: dict[str, Style] = {}
+        self._wanted = 0
+        """The line of the source to go to once there is room for it."""
         self._displayed: set[int] = set()
         self._telling = False
 
@@ -195,12 +197,21 @@ class Sheet(Entry, ScrollView, can_focus=True):
         """The row that a screen line of the sheet belongs to."""
         return self._rows[self._owner[line]] if 0 <= line < len(self._owner) else None
 
-    def scroll_to_source(self, source: int) -> bool:
-        """Bring a line of the source to the upper part of the screen; False where it is not shown."""
+    def scroll_to_source(self, source: int, tries: int = 5) -> bool:
+        """Bring a line of the source to the upper part of the screen, or do so once the sheet is laid out.
+
+        False where it is not among what is shown.
+        """
+        if not self._owner:
+            self._wanted = source
+            return any(row.source == source for row in self._rows)
         for index, row in enumerate(self._rows):
             if row.source == source and index in self._owner:
-                place = self._owner.index(index)
-                self.scroll_to(y=max(0, place - 3), animate=False, immediate=True)
+                goal = min(max(0, self._owner.index(index) - 3), len(self._lines) - self.size.height)
+                if goal > self.max_scroll_y and tries:  # it is not yet known how far one can scroll
+                    self.call_after_refresh(self.scroll_to_source, source, tries - 1)
+                else:
+                    self.scroll_to(y=goal, animate=False, immediate=True, force=True)
                 return True
         return False
 
@@ -234,6 +245,9 @@ class Sheet(Entry, ScrollView, can_focus=True):
         top = round(self.scroll_y)
         row = self._owner[top] if top < len(self._owner) else None
         self._lay()
+        if self._owner and self._wanted:
+            wanted, self._wanted = self._wanted, 0
+            self.call_after_refresh(self.scroll_to_source, wanted)
         if row is not None and top:
             self.scroll_to_row(row)
         self.refresh()

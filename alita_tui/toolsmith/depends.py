@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from alita_tui.spine.values import ToolDraft
 from alita_tui.toolsmith.contract import is_standard_main
 from alita_tui.toolsmith.patterns import runs_away
-from alita_tui.toolsmith.reach import Reach, Text
+from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes, dotted, own_nodes
+from alita_tui.toolsmith.things import Text
 from alita_tui.toolsmith.uses import shown
 
 _TESTED = re.compile(

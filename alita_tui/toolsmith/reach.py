@@ -7,23 +7,28 @@ is `UNKNOWN`; who needs to know more asks for `anything`, the places where the c
 from __future__ import annotations
 
 import ast
-import builtins
-from collections import defaultdict
 from collections.abc import Iterable
-from string import Formatter
-from typing import NamedTuple
 
-from alita_tui.toolsmith.modules import attribute, canonical, is_module
+from alita_tui.toolsmith.modules import attribute, canonical
+from alita_tui.toolsmith.naming import Naming
 from alita_tui.toolsmith.reading import FUNCTIONS
+from alita_tui.toolsmith.things import (
+    LONGEST,
+    NOTHING,
+    UNKNOWN,
+    Own,
+    Scope,
+    Text,
+    Thing,
+    Use,
+    Value,
+    Values,
+    fields_of,
+)
 
 _ROUNDS = 10
-_MOST_VALUES = 48
-_LONGEST = 160
+"""Times that a module is gone through before what still changes counts as anything."""
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_OPENING = frozenset(
-    "os sys subprocess socket builtins importlib ctypes shutil posix pty pickle marshal io gc inspect".split()
-)
-"""Modules that are recognised by name wherever they hang: `thing._os` is `os`, whatever the thing is."""
 _HOLDERS = frozenset("get pop popitem setdefault values items copy __getitem__ append_left".split())
 _PASSING = frozenset(
     "iter next list tuple set frozenset dict zip map filter reversed sorted enumerate min max staticmethod classmethod"
@@ -33,77 +38,13 @@ _PASSING = frozenset(
 _CHOOSERS = frozenset(("builtins.getattr", "builtins.setattr", "builtins.__getattribute__"))
 
 
-class Thing(NamedTuple):
-    """Something reached by an import or a builtin name."""
-
-    path: str
-    """Dotted, as the rules know it: `os.system`; the result of a call ends in `()`."""
-
-
-class Text(NamedTuple):
-    """A text that stands in the code."""
-
-    text: str
-
-
-class Own(NamedTuple):
-    """A function or class of the draft."""
-
-    node: ast.AST
-
-
-Value = Thing | Text | Own | None
-Values = frozenset[Value]
-UNKNOWN: Values = frozenset((None,))
-_NOTHING: Values = frozenset()
-
-
-class Use(NamedTuple):
-    """A name or an attribute that the code speaks of."""
-
-    path: str
-    """`?.name` for an attribute of something unknown."""
-    line: int
-
-
-class _Scope:
-    """The names of the module, of a function or of a class."""
-
-    def __init__(self, parent: _Scope | None, node: ast.AST) -> None:
-        self.parent = parent
-        self.node = node
-        self.names: defaultdict[str, set[Value]] = defaultdict(set)
-        self.elsewhere: dict[str, _Scope] = {}
-        """Names declared global or nonlocal."""
-
-    @property
-    def top(self) -> _Scope:
-        return self.parent.top if self.parent else self
-
-
-class Reach:
-    """Follows one module. `uses` are the names it speaks of; `anything` where it can reach whatever it likes."""
+class Reach(Naming):
+    """Follows one module; see `Naming`."""
 
     def __init__(self, tree: ast.Module) -> None:
         """Raises RecursionError where the code is nested too deeply to be followed."""
-        self.uses: set[Use] = set()
-        self.anything: set[Use] = set()
-        """Access that is not written out, as what it is done with."""
-        self.stores: set[Use] = set()
-        """Attributes of things that are not the draft's own and are given another value."""
-        self.calls: list[tuple[str, ast.Call]] = []
-        """Calls of things, by path."""
-        self.texts: set[tuple[str, int]] = set()
-        """Texts that are put together out of others, with their lines."""
-        self.all_calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        self._arguments: dict[ast.expr, Values] = {}
-        self._scopes: dict[ast.AST, _Scope] = {}
-        self._stars: list[str] = []
-        self._fields: defaultdict[str, set[Value]] = defaultdict(set)
-        """What attributes of this name were given, whatever they belong to."""
-        self._returned: defaultdict[ast.AST, set[Value]] = defaultdict(set)
-        self._changed = True
-        top = _Scope(None, tree)
+        super().__init__(tree)
+        top = Scope(None, tree)
         for _ in range(_ROUNDS):
             if not self._changed:
                 break
@@ -121,11 +62,11 @@ class Reach:
 
     # --- statements ---------------------------------------------------------------------
 
-    def _block(self, body: Iterable[ast.AST], scope: _Scope) -> None:
+    def _block(self, body: Iterable[ast.AST], scope: Scope) -> None:
         for node in body:
             self._statement(node, scope)
 
-    def _statement(self, node: ast.AST, scope: _Scope) -> None:  # noqa: C901  # one branch per kind reads best
+    def _statement(self, node: ast.AST, scope: Scope) -> None:  # noqa: C901  # one branch per kind reads best
         match node:
             case ast.Import(names=names):
                 for one in names:
@@ -136,7 +77,7 @@ class Reach:
                 for one in names:
                     if one.name == "*":
                         self._use(canonical(module or ""), node.lineno)
-                        self._stars += [module or ""]
+                        self._stars += [] if module in self._stars else [module or ""]
                         continue
                     path = attribute(canonical(module or ""), one.name)
                     self._use(path, node.lineno)
@@ -146,7 +87,7 @@ class Reach:
                 self._bind_name(node.name, self._function(node, scope) | (passed - UNKNOWN), scope)
             case ast.ClassDef():
                 self._each([*node.decorator_list, *node.bases, *(one.value for one in node.keywords)], scope)
-                inner = self._scopes.setdefault(node, _Scope(scope, node))
+                inner = self._scopes.setdefault(node, Scope(scope, node))
                 self._block(node.body, inner)
                 self._bind_name(node.name, frozenset((Own(node),)), scope)
             case ast.Return(value=value):
@@ -185,19 +126,19 @@ class Reach:
             case _:
                 self._children(node, scope)
 
-    def _children(self, node: ast.AST, scope: _Scope) -> None:
+    def _children(self, node: ast.AST, scope: Scope) -> None:
         self._block(ast.iter_child_nodes(node), scope)
 
-    def _function(self, node: _DEFINES, scope: _Scope) -> Values:
+    def _function(self, node: _DEFINES, scope: Scope) -> Values:
         outer = scope
         while isinstance(outer.node, ast.ClassDef) and outer.parent:  # a class is no scope for its methods
             outer = outer.parent
-        inner = self._scopes.setdefault(node, _Scope(outer, node))
+        inner = self._scopes.setdefault(node, Scope(outer, node))
         args = node.args
         plain = [*args.posonlyargs, *args.args]
         defaults = [None] * (len(plain) - len(args.defaults)) + list(args.defaults)
         for one, default in zip([*plain, *args.kwonlyargs], [*defaults, *args.kw_defaults], strict=True):
-            given = self._value(default, scope) if default is not None else _NOTHING
+            given = self._value(default, scope) if default is not None else NOTHING
             self._bind_name(one.arg, given | UNKNOWN, inner)
         for one in filter(None, (args.vararg, args.kwarg)):
             self._bind_name(one.arg, UNKNOWN, inner)
@@ -214,7 +155,7 @@ class Reach:
 
     # --- binding ------------------------------------------------------------------------
 
-    def _assign(self, targets: list[ast.expr], value: ast.expr, scope: _Scope) -> None:
+    def _assign(self, targets: list[ast.expr], value: ast.expr, scope: Scope) -> None:
         for target in targets:
             pairs = ast.Tuple | ast.List
             if isinstance(target, pairs) and isinstance(value, pairs) and len(target.elts) == len(value.elts):
@@ -223,58 +164,16 @@ class Reach:
             else:
                 self._bind(target, self._value(value, scope), scope)
 
-    def _bind(self, target: ast.expr, given: Values, scope: _Scope) -> None:
-        match target:
-            case ast.Name(id=name):
-                self._bind_name(name, given, scope)
-            case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                for part in parts:
-                    self._bind(part, given, scope)
-            case ast.Starred(value=inner):
-                self._bind(inner, given, scope)
-            case ast.Attribute(value=owner, attr=name):
-                self._store(self._value(owner, scope), (name,), target.lineno)
-                self._use(f"?.{name}", target.lineno)
-                self._grow(self._fields[name], given)
-            case ast.Subscript(value=owner, slice=key):
-                self._value(key, scope)
-                held = self._value(owner, scope)
-                for one in held:
-                    if isinstance(one, Thing):
-                        self.stores.add(Use(f"{one.path}[]", target.lineno))
-                if isinstance(owner, ast.Name):  # a container holds what is put into it
-                    self._bind_name(owner.id, given, scope)
-            case _:
-                pass
-
-    def _store(self, owners: Values, names: Iterable[str], line: int) -> None:
-        """Attributes of something are given another value."""
-        for one in owners:
-            if isinstance(one, Thing):
-                self.stores.update(Use(f"{one.path}.{name}", line) for name in names)
-
-    def _bind_name(self, name: str, given: Values, scope: _Scope) -> None:
-        self._grow(scope.elsewhere.get(name, scope).names[name], given)
-
-    def _grow(self, known: set[Value], given: Iterable[Value]) -> None:
-        new = set(given) - known
-        if new and len(known) < _MOST_VALUES:
-            known.update(new)
-            self._changed = True
-
-    def _give(self, function: ast.AST, given: Values) -> None:
-        self._grow(self._returned[function], given)
-
     # --- expressions --------------------------------------------------------------------
 
-    def _each(self, nodes: Iterable[ast.expr | None], scope: _Scope) -> Values:
+    def _each(self, nodes: Iterable[ast.expr | None], scope: Scope) -> Values:
         found: set[Value] = set()
         for node in nodes:
             if node is not None:
                 found |= self._value(node, scope)
         return frozenset(found)
 
-    def _value(self, node: ast.expr | None, scope: _Scope) -> Values:  # noqa: C901  # one branch per kind reads best
+    def _value(self, node: ast.expr | None, scope: Scope) -> Values:  # noqa: C901  # one branch per kind reads best
         match node:
             case None:
                 return UNKNOWN
@@ -325,48 +224,7 @@ class Reach:
                 self._children(node, scope)
                 return UNKNOWN
 
-    def _name(self, name: str, line: int, scope: _Scope) -> Values:
-        within: _Scope | None = scope.elsewhere.get(name, scope)
-        while within is not None:
-            if name in within.names:
-                found = frozenset(within.names[name])
-                for one in found:
-                    if isinstance(one, Thing) and not is_module(
-                        one.path
-                    ):  # those are told where they are imported
-                        self._use(one.path, line)
-                return found
-            within = within.parent
-        for module in self._stars:
-            self._use(attribute(canonical(module), name), line)
-        starred = frozenset(Thing(attribute(canonical(one), name)) for one in self._stars)
-        if hasattr(builtins, name) or (name.startswith("__") and name.endswith("__")):
-            self._use(f"builtins.{name}", line)
-            return starred | {Thing(f"builtins.{name}")}
-        return starred or UNKNOWN
-
-    def _attribute(self, owners: Values, name: str, line: int) -> Values:
-        found: set[Value] = set(self._fields.get(name, ()))
-        things = [one for one in owners if isinstance(one, Thing)]
-        for one in owners:
-            if isinstance(one, Own) and one.node in self._scopes and isinstance(one.node, ast.ClassDef):
-                found |= self._scopes[one.node].names.get(name, set())
-        for one in things:
-            if name == "__dict__" and is_module(one.path):
-                self.anything.add(Use(f"{one.path}.__dict__", line))
-            path = attribute(one.path, name)
-            if name.strip("_") in _OPENING and not is_module(path) and one.path.split(".")[0] != name:
-                path = canonical(name.strip("_"))
-            if len(path) <= _LONGEST:
-                found.add(Thing(path))
-                self._use(path, line)
-        if not things:
-            self._use(f"?.{name}", line)
-            if name.strip("_") in _OPENING:
-                found.add(Thing(canonical(name.strip("_"))))
-        return frozenset(found) | (owners & UNKNOWN) or UNKNOWN
-
-    def _call(self, node: ast.Call, scope: _Scope) -> Values:
+    def _call(self, node: ast.Call, scope: Scope) -> Values:
         held = self._value(node.func.value, scope) if isinstance(node.func, ast.Attribute) else UNKNOWN
         if isinstance(node.func, ast.Attribute):
             called = self._attribute(held, node.func.attr, node.func.lineno)
@@ -422,12 +280,12 @@ class Reach:
                 return set(everything)
             case _ if path.removeprefix("builtins.") in _PASSING:
                 return set(everything)
-            case _ if path.count("()") < 3 and len(path) < _LONGEST:
+            case _ if path.count("()") < 3 and len(path) < LONGEST:
                 return {Thing(f"{path}()")}
         return {None}
 
     def _method(
-        self, node: ast.Call, func: ast.Attribute, held: Values, everything: Values, scope: _Scope
+        self, node: ast.Call, func: ast.Attribute, held: Values, everything: Values, scope: Scope
     ) -> set[Value]:
         """What a method of a container or a text gives, and what it does with its arguments."""
         match func.attr:
@@ -440,7 +298,7 @@ class Reach:
                     self._bind_name(func.value.id, everything - UNKNOWN, scope)
             case "format" | "format_map":
                 for text in (one.text for one in held if isinstance(one, Text)):
-                    for part in _fields_of(text):
+                    for part in fields_of(text):
                         self._use(f"?.{part}", node.lineno)
             case _:
                 pass
@@ -465,33 +323,3 @@ class Reach:
         for word, values in named.items():
             if word is not None:
                 self._bind_name(word, values, scope)
-
-    def _together(self, parts: Iterable[Values], line: int) -> Values:
-        whole = _joined(parts)
-        self.texts |= {(one.text, line) for one in whole if isinstance(one, Text)}
-        return whole
-
-    def _use(self, path: str, line: int) -> None:
-        self.uses.add(Use(path, line))
-
-
-def _joined(parts: Iterable[Values]) -> Values:
-    """The texts that a concatenation can be; unknown where a part is."""
-    whole = [""]
-    for values in parts:
-        texts = [one.text for one in values if isinstance(one, Text)]
-        if not texts or len(texts) < len(values) or len(whole) * len(texts) > _MOST_VALUES:
-            return UNKNOWN
-        whole = [start + text for start in whole for text in texts]
-        if max(map(len, whole)) > _LONGEST:
-            return UNKNOWN
-    return frozenset(map(Text, whole))
-
-
-def _fields_of(text: str) -> list[str]:
-    """The attributes that a format text looks up: `{0.name}`."""
-    try:
-        names = [name for _, name, _, _ in Formatter().parse(text) if name]
-    except ValueError:
-        return []
-    return [part.split("[")[0] for name in names for part in name.split(".")[1:]]

@@ -13,8 +13,9 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from alita_tui.spine.values import ToolDraft
-from alita_tui.toolsmith.reach import Reach, Use
+from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity, dotted
+from alita_tui.toolsmith.things import Use
 
 ANYTHING = "so it can reach anything"
 _NETWORK = re.compile(

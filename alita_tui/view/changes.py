@@ -15,13 +15,13 @@ NEW_REACH = "new in this version"
 def changes(build: BuildView, attempt: Attempt) -> tuple[str, ...]:
     """One sentence each; the first says what is added or replaced."""
     if build.parent is None:
-        return (f"adds {build.name} v{build.version} to the library; replaces nothing",)
+        return (f"adds {build.name} v{build.version}; replaces nothing",)
     before, after = build.parent.code.splitlines(), attempt.draft.code.splitlines()
     codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
     gone = sum(i2 - i1 for tag, i1, i2, _, _ in codes if tag != "equal")
     new = sum(j2 - j1 for tag, _, _, j1, j2 in codes if tag != "equal")
     old = f"v{build.version - 1}"
-    said = [f"replaces {old}, which stays in the history: {counted(new, 'line')} new, {gone} gone"]
+    said = [f"replaces {old}: {counted(new, 'line')} new, {gone} gone"]
     more = newly(build, attempt)
     said.append(
         f"may do what {old} could not: {'; '.join(more)}" if more else f"may do nothing that {old} could not"

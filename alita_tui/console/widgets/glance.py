@@ -11,27 +11,26 @@ from alita_tui.view.changes import changes
 from alita_tui.view.model import Attempt, BuildView
 from alita_tui.view.risk import Risk, names_of, risks
 
-_FIRST = 4
-"""Risks that have a line here; all of them are told below, whole."""
+_MOST, _LABEL = 4, 13
+"""Lines for risks, the last of which says how many more there are; all of them are told below, whole. Columns."""
 
 
 def glance(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
     """The answers, a line each where they fit."""
     found = risks(build, attempt, withheld)
     rows = heading("At a glance", needed(found))
-    rows += [risk_row(one, clip=True) for one in found[:_FIRST]]
-    if len(found) > _FIRST:
-        rows.append(
-            Row(((f"and {len(found) - _FIRST} more, listed whole below", "bad"),), (("  ▲ ", "bad"),))
-        )
+    first = _MOST if len(found) <= _MOST else _MOST - 1
+    rows += [risk_row(one, clip=True) for one in found[:first]]
+    if len(found) > first:
+        rows.append(Row(((f"and {len(found) - first} more, listed whole below", "bad"),), (("  ▲ ", "bad"),)))
     if not found:
         said = "every check passed, nothing asked for, no finding above low"
         rows.append(Row(((said, "good"),), (("  ● ", "good"),)))
-    rows.append(fact("may touch", _touches(attempt, withheld)))
+    rows.append(fact("may touch", _touches(attempt, withheld), width=_LABEL))
     rows.append(_short("does", reveal(flat(attempt.draft.description))))
-    rows.append(fact("how sure", _sure(attempt)))
+    rows.append(fact("how sure", _sure(attempt), width=_LABEL))
     for number, one in enumerate(changes(build, attempt)):
-        rows.append(fact("" if number else "changes", reveal(flat(one))))
+        rows.append(fact("" if number else "changes", reveal(flat(one)), width=_LABEL))
     return rows
 
 
@@ -51,7 +50,7 @@ def risk_row(one: Risk, *, clip: bool = False) -> Row:
 
 
 def _short(label: str, text: str) -> Row:
-    row = fact(label, text)
+    row = fact(label, text, width=_LABEL)
     return Row(row.body, row.gutter, clip=True)
 
 
@@ -73,7 +72,7 @@ def _sure(attempt: Attempt) -> str:
     cases = attempt.reports[-1].cases if attempt.reports else ()
     own = f"own tests {sum(case.passed for case in cases)} of {len(cases)}" if cases else "no own test ran"
     states = [one.state for one in attempt.gates]
-    said = [own, f"{states.count('passed')} of {len(states) + len(attempt.unchecked)} checks passed"]
+    said = [own, f"{states.count('passed')} of {len(states) + len(attempt.unchecked)} checks"]
     if failed := states.count("failed"):
         said.append(f"{failed} failed")
     if unknown := states.count("skipped") + len(attempt.unchecked):

@@ -89,7 +89,7 @@ class Desk:
             )
         if not build.digest.startswith(given):
             raise UsageError(
-                f"{build.name} v{build.version} waits as {build.digest[:16]}, not as {one_line(given, 16)}.",
+                f"{build.name} v{build.version} waits with other bytes than {one_line(given, 16)}.",
                 hint=f"Look at it again: alita builds show {build.approval_id}",
             )
         clean = self._redactor.value(command)

@@ -100,7 +100,8 @@ class Recipe:
             "capabilities": _capabilities(self.asks),
         }
         if any(line.startswith("import threading") for line in self.tests.splitlines()):
-            imports = "import threading\nfrom http.server import BaseHTTPRequestHandler, HTTPServer\n"
+            imports = "import os\n" if "os.environ" in self.tests else ""
+            imports += "import threading\nfrom http.server import BaseHTTPRequestHandler, HTTPServer\n"
             rest = self.tests.replace("import threading\n", "", 1)
             fields["tests"] = f"{imports}\nfrom {self.name} import run\n\n{rest}"
         return normalise(ToolDraft(**{**fields, **changed}))

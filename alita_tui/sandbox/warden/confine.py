@@ -96,18 +96,22 @@ def renounce(uid: int) -> None:
 
 def empty(folder: str, uid: int) -> None:
     """Remove all of this user's that is below a folder, whatever its modes are."""
-    for entry in os.scandir(folder):
-        inside = entry.is_dir(follow_symlinks=False)
-        own = entry.stat(follow_symlinks=False).st_uid == uid
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
         try:
+            inside = entry.is_dir(follow_symlinks=False)
+            own = entry.stat(follow_symlinks=False).st_uid == uid
             if inside and own:
                 os.chmod(entry.path, 0o700)
             if inside:
                 empty(entry.path, uid)
             if own:
                 (os.rmdir if inside else os.unlink)(entry.path)
-        except OSError:  # another user's, or with another user's in it
-            pass
+        except OSError:  # another user's, or with another user's in it, or gone meanwhile
+            continue
 
 
 def share(own: str) -> None:

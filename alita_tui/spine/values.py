@@ -177,7 +177,15 @@ class TestCase(Value, frozen=True):
 
 
 GateName = Literal[
-    "requirements", "contract", "capabilities", "literals", "mutation", "hidden", "neighbours", "replay"
+    "requirements",
+    "contract",
+    "capabilities",
+    "literals",
+    "coverage",
+    "mutation",
+    "hidden",
+    "neighbours",
+    "replay",
 ]
 GateState = Literal["passed", "failed", "skipped"]
 

@@ -13,7 +13,7 @@ from alita_tui.registry.shelf import Shelf
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports import ModelRequest, PastCall, Reply
-from alita_tui.spine.values import Capabilities, GateResult, Json, Lock, ToolDraft, build_digest
+from alita_tui.spine.values import Capabilities, GateResult, Lock, ToolDraft, build_digest
 from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench
 from alita_tui.toolsmith.gates.declared import Declared

@@ -111,7 +111,9 @@ class Record:
         """A call of `run` that the tests made."""
         self._made += 1
         kept = {"given": order["given"], "named": order["named"]}
-        said: dict[str, Any] = {name: answer[name] for name in ("result", "error", "text", "unfit") if name in answer}
+        said: dict[str, Any] = {
+            name: answer[name] for name in ("result", "error", "text", "unfit") if name in answer
+        }
         if (
             self._keep
             and len(self._calls) < MOST_CALLS

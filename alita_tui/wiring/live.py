@@ -330,6 +330,7 @@ def gates(
     """What drafts are put through before anything of them runs, and after their own tests."""
     from alita_tui.sandbox.faults import FaultDatabase
     from alita_tui.toolsmith.gates.case import Workbench
+    from alita_tui.toolsmith.gates.coverage import Coverage
     from alita_tui.toolsmith.gates.declared import Declared
     from alita_tui.toolsmith.gates.examples import Examples
     from alita_tui.toolsmith.gates.hidden import Hidden
@@ -340,13 +341,15 @@ def gates(
     from alita_tui.toolsmith.gates.replay import Replayed
 
     bench = Workbench(sandbox, house.limits)
+    hidden = Hidden(bench, asker)
     book = FaultDatabase(house.loaded.settings.web.osv_url)
     return (Requirements(index, book, now),), (
         Examples(bench),
         Declared(bench),
         Literals(),
         Mutation(bench),
-        Hidden(bench, asker),
+        Coverage(bench, hidden),
+        hidden,
         Neighbours(bench, shelf),
         Replayed(bench, partial(past_calls, house)),
     )

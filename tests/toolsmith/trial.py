@@ -25,6 +25,7 @@ from alita_tui.spine.ports import (
 )
 from alita_tui.spine.values import GateResult, Json, LockedPackage, ToolDraft
 from alita_tui.toolsmith.gates.case import Gate, Workbench
+from alita_tui.toolsmith.gates.coverage import Coverage
 from alita_tui.toolsmith.gates.declared import Declared
 from alita_tui.toolsmith.gates.examples import Examples
 from alita_tui.toolsmith.gates.hidden import Hidden
@@ -127,12 +128,14 @@ class Trial:
         self._sandbox = sandbox
         bench = Workbench(sandbox, LIMITS)
         self._before: tuple[Gate, ...] = (Requirements(index or NoIndex(), book or NoIndex(), lambda: NOW),)
+        hidden = Hidden(bench, reviewer)
         self._after: Callable[[], tuple[Gate, ...]] = lambda: (
             Examples(bench),
             Declared(bench),
             Literals(),
             Mutation(bench),
-            Hidden(bench, reviewer),
+            Coverage(bench, hidden),
+            hidden,
             Neighbours(bench, shelf),
             Replayed(bench, lambda _: ()),
         )

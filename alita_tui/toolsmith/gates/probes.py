@@ -29,11 +29,10 @@ def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
 def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
     """Arguments that the draft's tests write out in calls of `run`."""
     try:
-        code, tests = parse(draft.code), parse(draft.tests)
+        tests = parse(draft.tests)
     except UNPARSABLE:
         return
-    runs = [n for n in code.body if isinstance(n, ast.FunctionDef) and n.name == "run"]
-    names = [one.arg for one in runs[0].args.args] if runs else []
+    names = parameters(draft.code)
     for node in ast.walk(tests):
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "run":
             try:
@@ -42,6 +41,16 @@ def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 continue
             yield given
+
+
+def parameters(code: str) -> list[str]:
+    """Names of the parameters of `run` that can be given by position; none where there is no such function."""
+    try:
+        body = parse(code).body
+    except UNPARSABLE:
+        return []
+    runs = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "run"]
+    return [one.arg for one in (*runs[0].args.posonlyargs, *runs[0].args.args)] if runs else []
 
 
 def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:

@@ -175,7 +175,17 @@ class TestCase(Value, frozen=True):
 
 
 GateName = Literal[
-    "requirements", "contract", "capabilities", "literals", "mutation", "hidden", "neighbours", "replay"
+    "requirements",
+    "contract",
+    "capabilities",
+    "literals",
+    "mutation",
+    "conditions",
+    "fuzz",
+    "growth",
+    "hidden",
+    "neighbours",
+    "replay",
 ]
 GateState = Literal["passed", "failed", "skipped"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from alita_tui.spine.syntax import UNPARSABLE, parse
@@ -14,6 +15,8 @@ _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@exa
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
 _FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
 _DEEPEST = 4
+_LONGEST = 100_000
+"""Characters or items of an argument that the tests work out."""
 
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
@@ -27,21 +30,60 @@ def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
 
 
 def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
-    """Arguments that the draft's tests write out in calls of `run`."""
+    """Arguments that the draft's tests write out in calls of `run`, or of a helper that hands them on to it."""
     try:
         code, tests = parse(draft.code), parse(draft.tests)
     except UNPARSABLE:
         return
     runs = [n for n in code.body if isinstance(n, ast.FunctionDef) and n.name == "run"]
     names = [one.arg for one in runs[0].args.args] if runs else []
+    known = _constants(tests)
+    handing = {"run"} | {
+        node.name
+        for node in tests.body
+        if isinstance(node, ast.FunctionDef) and (node.args.vararg or node.args.kwarg)
+    }
     for node in ast.walk(tests):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "run":
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in handing:
             try:
-                given = dict(zip(names, (ast.literal_eval(one) for one in node.args), strict=False))
-                given |= {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
+                given = dict(zip(names, (_literal(one, known) for one in node.args), strict=False))
+                given |= {word.arg: _literal(word.value, known) for word in node.keywords if word.arg}
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 continue
-            yield given
+            if given or not names:
+                yield given
+
+
+def _constants(tests: ast.Module) -> dict[str, Json]:
+    """What the tests' module gives a name once and for all."""
+    found: dict[str, Json] = {}
+    for node in tests.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                found[node.targets[0].id] = _literal(node.value, found)
+    return found
+
+
+def _literal(node: ast.expr, known: dict[str, Json]) -> Json:
+    """The value of an expression of literals and known names, as JSON has it. Raises as `ast.literal_eval` does."""
+    if isinstance(node, ast.Name):
+        if node.id not in known:
+            raise ValueError(f"{node.id} is not known")
+        return known[node.id]
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_literal(one, known) for one in node.elts]
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return {str(ast.literal_eval(key)): _literal(one, known)
+                for key, one in zip(node.keys, node.values, strict=True) if key}  # fmt: skip
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
+        left, right = _literal(node.left, known), _literal(node.right, known)
+        if isinstance(node.op, ast.Add):
+            return left + right
+        sizes = [len(one) if isinstance(one, str | list) else one for one in (left, right)]
+        if sizes[0] * sizes[1] > _LONGEST:
+            raise ValueError("it is too long")
+        return left * right
+    return ast.literal_eval(node)
 
 
 def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:
@@ -103,15 +145,33 @@ def fits(arguments: Json, schema: Json) -> bool:
 
 def misfit(value: Json, schema: Json) -> str:
     """Why a value does not meet a schema, in one line; empty where it does."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError, best_match
-    from referencing.exceptions import Unresolvable
+    return Fit(schema).misfit(value)
 
-    try:
-        error = best_match(Draft202012Validator(_without_patterns(schema)).iter_errors(value))
-    except (SchemaError, Unresolvable, RecursionError, TypeError) as problem:
-        return f"the schema cannot be applied: {problem}"
-    return f"{error.json_path}: {error.message}" if error else ""
+
+class Fit:
+    """Holds many values against one schema."""
+
+    def __init__(self, schema: Json) -> None:
+        from jsonschema import Draft202012Validator, FormatChecker
+
+        # Of the formats only those that cost no more than reading the value once.
+        formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
+        self._held = Draft202012Validator(_without_patterns(schema), format_checker=formats)
+
+    def __call__(self, value: Json) -> bool:
+        """True where a value meets the schema."""
+        return not self.misfit(value)
+
+    def misfit(self, value: Json) -> str:
+        """Why a value does not meet the schema, in one line; empty where it does."""
+        from jsonschema.exceptions import SchemaError, best_match
+        from referencing.exceptions import Unresolvable
+
+        try:
+            error = best_match(self._held.iter_errors(value))
+        except (SchemaError, Unresolvable, RecursionError, TypeError, AttributeError) as problem:
+            return f"the schema cannot be applied: {problem}"
+        return f"{error.json_path}: {error.message}" if error else ""
 
 
 def _without_patterns(schema: Json) -> Json:

@@ -1,0 +1,188 @@
+"""Does a draft answer alike elsewhere and at other times, and alike each time?
+
+Its own tests and calls are repeated with clock, time zone, locale, hash seed and order changed, all at once: which of
+these made a difference is looked for only where there is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json
+from alita_tui.toolsmith.gates.case import Ask, Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.gates.inputs import inputs
+from alita_tui.toolsmith.gates.probes import equal
+from alita_tui.toolsmith.gates.settings import Setting, bundles, excused, moments, singles
+
+_CALLS = 24
+_SECONDS = 3.0
+_TOTAL = 8.0
+_SHOWN = 6
+
+Calls = list[dict[str, Json]]
+Answer = dict[str, Any]
+
+
+class Seen(NamedTuple):
+    """What a draft's own tests and calls did under one setting."""
+
+    failing: tuple[str, ...]
+    answers: list[Answer]
+    whole: bool
+    """False where there was no time for all of it."""
+    missing: str
+    """The condition that the sandbox does not have."""
+
+
+class Plain(NamedTuple):
+    """What the calls gave under no particular condition."""
+
+    alone: list[Answer]
+    """Each in a process of its own."""
+    row: list[Answer]
+    """One after the other in one process, there and back again."""
+
+    def kept(self) -> list[int]:
+        """Calls that came out otherwise after others."""
+        both = zip(self.alone, self.row, reversed(self.row), strict=False)
+        return [n for n, (a, b, c) in enumerate(both) if not (_same(a, b) and _same(a, c))]
+
+
+class OtherConditions:
+    """The same answers everywhere, at any time, and in any order."""
+
+    name: GateName = "conditions"
+
+    def __init__(self, bench: Workbench, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._bench = bench
+        self._now = now
+
+    async def check(self, case: Case) -> GateResult:
+        """See `Gate.check`."""
+        calls = await asyncio.to_thread(inputs, case.draft, _CALLS)
+        now = self._now()
+        tried = [*bundles(now), *moments(case.draft.code, now)]
+        plain, seen = await self._tried(case, calls, tried)
+        moved = [setting for setting, one in zip(tried, seen, strict=False) if _moved(plain, one)]
+        rows = await self._causes(case, calls, plain, moved, now) if moved or plain.kept() else []
+        rows.sort(key=lambda one: one.tone != "bad")
+        if rows and rows[0].tone == "bad":
+            return failed(self.name, f"{rows[0].label}: {rows[0].text}", rows[:_SHOWN])
+        if len(seen) < len(tried) or not all(one.whole for one in seen):
+            raise CouldNotRun("there was no time to try all conditions", rows)
+        said = (
+            f"tests and {len(calls)} calls come out alike under other clocks, zones, locale, seed and order"
+        )
+        if rows:
+            said = f"{rows[0].label}, as its purpose says"
+        gone = dict.fromkeys(one.missing for one in seen if one.missing)
+        rows += [GateRow(label="not tried", text=why, tone="warn") for why in gone]
+        return passed(self.name, said, rows[:_SHOWN])
+
+    async def _tried(self, case: Case, calls: Calls, tried: Sequence[Setting]) -> tuple[Plain, list[Seen]]:
+        """What came of the calls, plain and under each setting. Raises CouldNotRun."""
+        asks = [Ask(calls=calls, fresh=True), Ask(calls=[*calls, *reversed(calls)])]
+        for one in tried:
+            asks += [Ask(tests=True, conditions=one.conditions)] if one.tests else []
+            asks += [Ask(calls=calls, conditions=one.conditions)]
+        answers = await self._bench.several(case, asks, seconds=_SECONDS, total=_TOTAL)
+        if len(answers) < 2 or len(answers[1]["answers"]) < 2 * len(calls):
+            raise CouldNotRun("there was no time to call it twice")
+        rest = iter(answers[2:])
+        seen = []
+        for one in tried:
+            tests = next(rest, None) if one.tests else {}
+            found = next(rest, None)
+            if tests is None or found is None:
+                break
+            seen.append(_seen(tests, found, len(calls)))
+        return Plain(answers[0]["answers"], answers[1]["answers"]), seen
+
+    async def _causes(
+        self, case: Case, calls: Calls, plain: Plain, moved: Sequence[Setting], now: datetime
+    ) -> list[GateRow]:
+        """A row for each cause of what came out otherwise, found by one condition at a time."""
+        causes = {cause for one in moved for cause in one.causes}
+        single = [one for one in singles(now) if causes & {*one.causes}]
+        single += [one for one in moved if one.said]  # that was a single one
+        again, seen = await self._tried(case, calls, single)
+        once_more, _ = await self._tried(case, calls, ())
+        chance = {
+            n for n, (a, b) in enumerate(zip(again.alone, once_more.alone, strict=False)) if not _same(a, b)
+        }
+        purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
+        rows = []
+        if chance:
+            n = min(chance)
+            text = _other(calls[n], again.alone[n], once_more.alone[n], "then")
+            rows.append(_row("another result each time", text, excused("chance", purpose)))
+        kept = [n for n in {*plain.kept()} & {*again.kept()} if n not in chance]
+        if kept:
+            text = _other(
+                calls[kept[0]], plain.row[-1 - kept[0]], plain.alone[kept[0]], "in a process of its own"
+            )
+            rows.append(_row("keeps state between calls", text, False))
+        named: set[str] = set()
+        for setting, one in zip(single, seen, strict=False):
+            (cause,) = setting.causes
+            if cause in named:
+                continue
+            if one.failing:
+                rows.append(
+                    _row(f"its own tests fail with {setting.said}", ", ".join(one.failing[:4]), False)
+                )
+                named.add(cause)
+            elif (n := _first(again, one, chance)) is not None:
+                text = _other(calls[n], one.answers[n], again.row[n], "otherwise")
+                rows.append(_row(f"another result under {setting.said}", text, excused(cause, purpose)))
+                named.add(cause)
+        if not rows:
+            rows.append(_row("another result under several other conditions at once", "", False))
+        return rows
+
+
+def _seen(tests: Answer, found: Answer, count: int) -> Seen:
+    missing = tests.get("unsupported") or found.get("unsupported") or ""
+    cases = tests.get("cases", [])
+    failing = tuple(one["name"] for one in cases if not one["passed"])
+    if tests.get("error") and not missing:
+        failing = failing or (str(tests["error"]),)
+    answers = found.get("answers", [])
+    return Seen(
+        () if missing else failing,
+        [] if missing else answers,
+        bool(missing) or len(answers) == count,
+        missing,
+    )
+
+
+def _moved(plain: Plain, one: Seen) -> bool:
+    return bool(one.failing) or _first(plain, one, frozenset()) is not None
+
+
+def _first(plain: Plain, one: Seen, besides: set[int] | frozenset[int]) -> int | None:
+    """The first call that came out otherwise than it does in the same row under no particular condition."""
+    pairs = enumerate(zip(plain.row, one.answers, strict=False))
+    return next((n for n, (a, b) in pairs if n not in besides and not _same(a, b)), None)
+
+
+def _same(a: Answer, b: Answer) -> bool:
+    if "result" in a and "result" in b:
+        return equal([a["result"]], [b["result"]])
+    return "result" not in a and "result" not in b and a.get("error") == b.get("error")
+
+
+def _other(call: dict[str, Json], now: Answer, before: Answer, said: str) -> str:
+    return one_line(f"run({shown(call, 80)}) → {_said(now)}, {said} {_said(before)}", 280)
+
+
+def _said(answer: Answer) -> str:
+    return shown(answer["result"], 60) if "result" in answer else str(answer.get("error"))
+
+
+def _row(label: str, text: str, excuse: bool) -> GateRow:
+    return GateRow(label=label, text=text, tone="warn" if excuse else "bad")

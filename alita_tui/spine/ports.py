@@ -12,6 +12,7 @@ from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.events import ModelRole, ProviderChanged
+from alita_tui.spine.trials import Plan
 from alita_tui.spine.values import (
     Alias,
     Ban,
@@ -299,8 +300,10 @@ class Job(Value, frozen=True):
     code: str
     tests: str = ""
     """For `test` jobs: the module with the `test_*` functions."""
-    what: Literal["run", "test", "script"] = "run"
-    """`script`: the file itself, as `__main__` or by its `#!` line; ok when it exits with 0."""
+    what: Literal["run", "test", "script", "judge"] = "run"
+    """`script`: the file itself, as `__main__` or by its `#!` line; ok when it exits with 0. `judge`: `plan`."""
+    plan: Plan | None = None
+    """For `judge` jobs: what is to be done with the draft; the result has an entry for each piece."""
     arguments: Json = None
     """For `run` jobs: keyword arguments of `run`. For scripts: what standard input holds, as JSON."""
     lock: Lock = Lock()

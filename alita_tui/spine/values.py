@@ -172,6 +172,8 @@ class TestCase(Value, frozen=True):
     message: str = ""
     """The traceback of a failure."""
     duration_ms: float = 0.0
+    calls: int | None = None
+    """How often it called the tool; None in a record from before that was counted."""
 
 
 GateName = Literal[

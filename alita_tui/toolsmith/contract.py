@@ -9,6 +9,7 @@ import keyword
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
 
@@ -160,6 +161,16 @@ def is_main_guard(node: ast.stmt) -> bool:
     names = [side.id for side in sides if isinstance(side, ast.Name)]
     values = [side.value for side in sides if isinstance(side, ast.Constant)]
     return names == ["__name__"] and values == ["__main__"] and isinstance(node.test.ops[0], ast.Eq)
+
+
+@cache
+def _standard_main() -> str:
+    return ast.dump(parse(_MAIN).body[0])
+
+
+def is_standard_main(node: ast.stmt) -> bool:
+    """True for the `__main__` that `normalise` writes: JSON in, one call of run, JSON out."""
+    return is_main_guard(node) and ast.dump(node) == _standard_main()
 
 
 def _without_header(body: str, tree: ast.Module | None) -> str:

@@ -13,8 +13,18 @@ from typing import Any, NamedTuple
 
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import GateName, GateResult, GateRow, Json
-from alita_tui.toolsmith.gates.case import Ask, Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.gates.case import (
+    Case,
+    CouldNotRun,
+    Workbench,
+    calls_of,
+    failed,
+    passed,
+    shown,
+    tests_of,
+)
 from alita_tui.toolsmith.gates.inputs import inputs
+from alita_tui.toolsmith.gates.judged import Tested
 from alita_tui.toolsmith.gates.probes import equal
 from alita_tui.toolsmith.gates.settings import Setting, bundles, excused, moments, singles
 
@@ -34,8 +44,6 @@ class Seen(NamedTuple):
     answers: list[Answer]
     whole: bool
     """False where there was no time for all of it."""
-    missing: str
-    """The condition that the sandbox does not have."""
 
 
 class Plain(NamedTuple):
@@ -63,7 +71,7 @@ class OtherConditions:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        calls = await asyncio.to_thread(inputs, case.draft, _CALLS)
+        calls = await asyncio.to_thread(inputs, case.draft, await self._bench.used(case), _CALLS)
         now = self._now()
         tried = [*bundles(now), *moments(case.draft.code, now)]
         plain, seen = await self._tried(case, calls, tried)
@@ -79,28 +87,36 @@ class OtherConditions:
         )
         if rows:
             said = f"{rows[0].label}, as its purpose says"
-        gone = dict.fromkeys(one.missing for one in seen if one.missing)
-        rows += [GateRow(label="not tried", text=why, tone="warn") for why in gone]
         return passed(self.name, said, rows[:_SHOWN])
 
     async def _tried(self, case: Case, calls: Calls, tried: Sequence[Setting]) -> tuple[Plain, list[Seen]]:
         """What came of the calls, plain and under each setting. Raises CouldNotRun."""
-        asks = [Ask(calls=calls, fresh=True), Ask(calls=[*calls, *reversed(calls)])]
+        pieces = [calls_of(case, calls, fresh=True), calls_of(case, [*calls, *reversed(calls)])]
         for one in tried:
-            asks += [Ask(tests=True, conditions=one.conditions)] if one.tests else []
-            asks += [Ask(calls=calls, conditions=one.conditions)]
-        answers = await self._bench.several(case, asks, seconds=_SECONDS, total=_TOTAL)
-        if len(answers) < 2 or len(answers[1]["answers"]) < 2 * len(calls):
+            pieces += [tests_of(case, conditions=one.conditions)] if one.tests else []
+            pieces += [calls_of(case, calls, conditions=one.conditions)]
+        judged = await self._bench.judge(case, pieces, total=_TOTAL)
+        if len(judged) < 2:
             raise CouldNotRun("there was no time to call it twice")
-        rest = iter(answers[2:])
-        seen = []
+        plain = Plain(
+            self._bench.answers(judged[0], len(calls)), self._bench.answers(judged[1], 2 * len(calls))
+        )
+        if len(plain.alone) < len(calls) or len(plain.row) < 2 * len(calls):
+            raise CouldNotRun("there was no time to call it twice")
+        rest = iter(judged[2:])
+        seen: list[Seen] = []
         for one in tried:
-            tests = next(rest, None) if one.tests else {}
-            found = next(rest, None)
-            if tests is None or found is None:
+            tested = next(rest, None) if one.tests else Tested()
+            called = next(rest, None)
+            if not isinstance(tested, Tested) or called is None:
                 break
-            seen.append(_seen(tests, found, len(calls)))
-        return Plain(answers[0]["answers"], answers[1]["answers"]), seen
+            failing = tuple(test.name for test in tested.cases if not test.passed)
+            wrong = failing or (
+                (one_line(tested.error.strip().splitlines()[-1], 120),) if tested.error else ()
+            )
+            answers = self._bench.answers(called, len(calls))
+            seen.append(Seen(wrong, answers, len(answers) == len(calls)))
+        return plain, seen
 
     async def _causes(
         self, case: Case, calls: Calls, plain: Plain, moved: Sequence[Setting], now: datetime
@@ -136,28 +152,13 @@ class OtherConditions:
                     _row(f"its own tests fail with {setting.said}", ", ".join(one.failing[:4]), False)
                 )
                 named.add(cause)
-            elif (n := _first(again, one, chance)) is not None:
-                text = _other(calls[n], one.answers[n], again.row[n], "otherwise")
+            elif (at := _first(again, one, chance)) is not None:
+                text = _other(calls[at], one.answers[at], again.row[at], "otherwise")
                 rows.append(_row(f"another result under {setting.said}", text, excused(cause, purpose)))
                 named.add(cause)
         if not rows:
             rows.append(_row("another result under several other conditions at once", "", False))
         return rows
-
-
-def _seen(tests: Answer, found: Answer, count: int) -> Seen:
-    missing = tests.get("unsupported") or found.get("unsupported") or ""
-    cases = tests.get("cases", [])
-    failing = tuple(one["name"] for one in cases if not one["passed"])
-    if tests.get("error") and not missing:
-        failing = failing or (str(tests["error"]),)
-    answers = found.get("answers", [])
-    return Seen(
-        () if missing else failing,
-        [] if missing else answers,
-        bool(missing) or len(answers) == count,
-        missing,
-    )
 
 
 def _moved(plain: Plain, one: Seen) -> bool:

@@ -12,7 +12,7 @@ from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, ToolDraft
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
+from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.reading import Notes
 from alita_tui.toolsmith.uses import note_uses
 
@@ -41,11 +41,9 @@ class Declared:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        (answer,) = await self._bench.work("observe", case, total=12.0)
-        if "seen" not in answer:
-            raise CouldNotRun("the tests did not come to an end while they were watched")
+        watched = await self._bench.watched(case)
         seen: defaultdict[str, list[str]] = defaultdict(list)
-        for kind, what in answer["seen"]:
+        for kind, what in watched.tested.seen:
             if kind in _KINDS:
                 seen[kind].append(one_line(what, 80))
         used = await asyncio.to_thread(uses, case.draft, Capabilities())

@@ -10,7 +10,7 @@ from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraf
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
 from alita_tui.toolsmith.gates.holes import holes
 from alita_tui.toolsmith.gates.inputs import inputs
-from alita_tui.toolsmith.gates.probes import Fit
+from alita_tui.toolsmith.gates.probes import Fit, calls_in
 from alita_tui.toolsmith.gates.refusals import refused
 from alita_tui.toolsmith.gates.shrink import smaller
 
@@ -40,16 +40,17 @@ class Fuzz:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        made = await asyncio.to_thread(inputs, case.draft)
+        tests = await self._bench.used(case) or list(calls_in(case.draft))
+        made = await asyncio.to_thread(inputs, case.draft, tests)
         if not made:
             raise CouldNotRun("no input could be made from the input schema")
-        answers = await self._bench.outputs(case, made, seconds=2.0, total=4.0, faults=4)
+        answers = await self._bench.outputs(case, made, seconds=2.0, total=4.0)
         asked = list(zip(made, answers, strict=False))
         found = await asyncio.to_thread(faults, case.draft, asked)
         if not found and len(asked) < min(_FEWEST, len(made)):
             raise CouldNotRun(f"there was time for {len(asked)} of {len(made)} inputs")
         found = await self._smallest(case, found)
-        open_ends = await asyncio.to_thread(holes, case.draft, asked)
+        open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
         rows = [GateRow(label=one.where, text=one.text, tone="bad") for one in open_ends if one.serious]
         rows += [
             GateRow(label=f"run({shown(one.arguments, 100)})", text=one.text, tone="bad") for one in found
@@ -74,7 +75,7 @@ class Fuzz:
             tries = await asyncio.to_thread(_tries, found, case.draft)
             if not tries:
                 break
-            answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0, faults=4)
+            answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0)
             asked = list(zip(tries, answers, strict=False))
             again = await asyncio.to_thread(faults, case.draft, asked)
             kinds = {one.kind: one for one in again}
@@ -97,8 +98,6 @@ def faults(draft: ToolDraft, asked: list[tuple[dict[str, Json], dict[str, Any]]]
 
 
 def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[str, Any]) -> Fault | None:
-    if answer.get("skipped"):
-        return None
     if "result" in answer:
         reason = fit.misfit(answer["result"])
         where = reason.partition(":")[0]

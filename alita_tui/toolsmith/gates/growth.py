@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.spine.values import GateName, GateResult, GateRow, Value
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, Value
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
 from alita_tui.toolsmith.gates.ladders import Ladder, finer, ladders, power
 
 _ENOUGH_MS = 40.0
@@ -51,12 +51,13 @@ class Growth:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        made = await asyncio.to_thread(ladders, case.draft)
+        tests = await self._bench.used(case)
+        made = await asyncio.to_thread(ladders, case.draft, tests)
         if not made:
             return passed(self.name, "no text or list in its arguments could grow")
         climbed = await self._climb(case, made, _TOTAL)
         suspects = [one for one in climbed if one.steep][:_SUSPECTS]
-        rows = [row for one in suspects if (row := await self._sure(case, one))]
+        rows = [row for one in suspects if (row := await self._sure(case, one, tests))]
         if rows:
             return failed(self.name, f"time grows too fast: {rows[0].label}: {rows[0].text}", rows)
         told = [one for one in climbed if one.took]
@@ -71,11 +72,11 @@ class Growth:
         )
         return passed(self.name, said, [row])
 
-    async def _sure(self, case: Case, one: Climbed) -> GateRow | None:
+    async def _sure(self, case: Case, one: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
         """The row that says what was found, once it is found again in finer steps; None where it is not."""
         low = one.took[-2 if len(one.took) > 1 and not one.stuck else -1][0] if one.took else 1
         high = one.stuck or one.took[-1][0]
-        ladder = await asyncio.to_thread(finer, one.ladder, case.draft, low, high)
+        ladder = await asyncio.to_thread(finer, one.ladder, case.draft, tests, low, high)
         if ladder is None:
             return None
         rounds = await self._climb(case, [ladder] * _REPEATS, 3 * _TOTAL, enough=5 * _ENOUGH_MS)
@@ -114,14 +115,12 @@ class Growth:
             for number, one in enumerate(made)
             if step < len(one.calls)
         ]
-        answers = await self._bench.outputs(
-            case,
-            [made[number].calls[step] for number, step in steps],
-            ladders=[number for number, _ in steps],
-            enough_ms=enough,
-            seconds=_SECONDS,
-            total=total,
+        calls = [made[number].calls[step] for number, step in steps]
+        piece = calls_of(
+            case, calls, seconds=_SECONDS, ladders=[number for number, _ in steps], enough_ms=enough
         )
+        (judged,) = await self._bench.judge(case, [piece], total=total)
+        answers = self._bench.answers(judged, len(calls))
         found = [Climbed(ladder=one, took=()) for one in made]
         for (number, step), answer in zip(steps, answers, strict=False):
             found[number] = _with(found[number], made[number].sizes[step], answer)

@@ -105,7 +105,7 @@ class Hidden:
         _, cases, model = self._known
         if len(cases) < _FEWEST:
             raise CouldNotRun(f"two of three samples agreed on {len(cases)} cases only; {_FEWEST} are needed")
-        answers = await self._bench.work("outputs", case, pieces=[one.arguments for one in cases])
+        answers = await self._bench.outputs(case, [one.arguments for one in cases], fresh=True)
         rows = [_row(one, answer) for one, answer in zip(cases, answers, strict=False)]
         good = sum(row.tone == "good" for row in rows)
         wrong = any(row.tone == "bad" for row in rows)

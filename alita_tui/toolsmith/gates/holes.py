@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from alita_tui.spine.values import Json, ToolDraft, Value
-from alita_tui.toolsmith.gates.probes import calls_in
 
 _SAYING = (
     "type",
@@ -35,16 +34,16 @@ class Hole(Value, frozen=True):
     """False where the schema says the kind and leaves its inside open."""
 
 
-def holes(draft: ToolDraft, asked: Sequence[tuple[dict[str, Json], dict[str, Any]]]) -> list[Hole]:
-    """What both schemas leave open and the values of tests and answers do not."""
-    answered = [(given, answer["result"]) for given, answer in asked if "result" in answer]
-    results = [one for _, one in answered]
-    tests = list(calls_in(draft))
+def holes(
+    draft: ToolDraft, tests: Sequence[dict[str, Json]], answers: Sequence[dict[str, Any]]
+) -> list[Hole]:
+    """What both schemas leave open and the arguments of the tests, or the answers, do not."""
+    results = [one["result"] for one in answers if "result" in one]
     found: list[Hole] = []
     properties = draft.input_schema.get("properties", {}) if isinstance(draft.input_schema, dict) else {}
     for name, schema in properties.items():
         values = [one[name] for one in tests if name in one]
-        found += _looked("input_schema", f"${'.'}{name}", schema, values, 0)
+        found += _looked("input_schema", f"$.{name}", schema, values, 0)
     found += _looked("output_schema", "$", draft.output_schema, results, 0)
     return found
 

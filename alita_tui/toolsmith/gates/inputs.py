@@ -30,10 +30,15 @@ _LARGEST = 10**9
 _SEED = 10
 
 
-def inputs(draft: ToolDraft, most: int = MOST) -> list[dict[str, Json]]:
-    """Different arguments that fit the input schema, those of the tests first; fewer where there are no more."""
+def inputs(
+    draft: ToolDraft, tests: Iterable[dict[str, Json]] = (), most: int = MOST
+) -> list[dict[str, Json]]:
+    """Different arguments that fit the input schema, fewer where there are no more.
+
+    First come `tests`, those that the draft's tests are known to use, and what else they write out.
+    """
     fit = Fit(draft.input_schema)
-    tests = [one for one in calls_in(draft) if fit(one)]
+    tests = [one for one in (*tests, *calls_in(draft)) if fit(one)]
     words, numbers = constants(draft.code)
     maker = Maker(random.Random(_SEED), scale(tests), tests)  # noqa: S311  # repeatable, nothing secret
     found: dict[str, dict[str, Json]] = {}

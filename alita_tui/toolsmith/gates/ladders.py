@@ -38,9 +38,11 @@ class Ladder(Value, frozen=True):
     calls: tuple[dict[str, Json], ...]
 
 
-def ladders(draft: ToolDraft, sizes: Sequence[int] = SIZES) -> list[Ladder]:
-    """What is worth climbing, at most MOST of them, the parameters taking turns."""
-    bases = inputs(draft, 12)
+def ladders(
+    draft: ToolDraft, tests: Sequence[dict[str, Json]] = (), sizes: Sequence[int] = SIZES
+) -> list[Ladder]:
+    """What is worth climbing, at most MOST of them, the parameters taking turns. `tests` are their arguments."""
+    bases = inputs(draft, tests, 12)
     if not bases:
         return []
     fit = Fit(draft.input_schema)
@@ -64,13 +66,13 @@ def ladders(draft: ToolDraft, sizes: Sequence[int] = SIZES) -> list[Ladder]:
     return found[:MOST]
 
 
-def finer(ladder: Ladder, draft: ToolDraft, low: int, high: int) -> Ladder | None:
+def finer(
+    ladder: Ladder, draft: ToolDraft, tests: Sequence[dict[str, Json]], low: int, high: int
+) -> Ladder | None:
     """The same ladder in steps of a twelfth between two sizes; None where it is not found again."""
     steps = sorted({low + (high - low) * part // 12 for part in range(13)})
-    same = (
-        one for one in ladders(draft, steps) if (one.parameter, one.shown) == (ladder.parameter, ladder.shown)
-    )
-    return next(same, None)
+    what = (ladder.parameter, ladder.shown)
+    return next((one for one in ladders(draft, tests, steps) if (one.parameter, one.shown) == what), None)
 
 
 def power(small: tuple[int, float], large: tuple[int, float]) -> float:
@@ -115,7 +117,7 @@ def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterato
 def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, Grow]]:
     told = [one for one in dict.fromkeys(texts) if one][:3]
     if told:
-        yield "a test's text, repeated", lambda n: (told[0] * (n // len(told[0]) + 1))[:n]
+        yield "a test's text, repeated", _repeated(told[0])
     yield "different words", lambda n: " ".join(f"w{i}" for i in range(n))[:n]
     seen: set[str] = set()
     for text in told:  # each part of a text that the tests use, drawn out
@@ -124,14 +126,16 @@ def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, Gr
             label = f"{before[-12:]}{sign * 3}…"
             if label not in seen:
                 seen.add(label)
-                yield f"“{label}”", lambda n, b=before, s=sign: b + s * n + _END
-                yield f"“{label}” and on", lambda n, b=before, s=sign, a=after: b + s * n + a
+                yield f"“{label}”", _repeated(sign, before, _END)
+                yield f"“{label}” and on", _repeated(sign, before, after)
     written = "".join(words)
     signs = dict.fromkeys([*"a0 ", *(one for one in written if not one.isalnum() and one.isprintable())])
-    for sign in list(signs)[:10]:
-        yield f"“{sign * 3}…”", lambda n, s=sign: s * n + _END
-    for pair in ("a ", "a,", "0.", "ab"):
-        yield f"“{pair * 3}…”", lambda n, p=pair: (p * (n // 2 + 1))[:n] + _END
+    for sign in [*list(signs)[:10], "a ", "a,", "0.", "ab"]:
+        yield f"“{sign * 3}…”", _repeated(sign, end=_END)
+
+
+def _repeated(sign: str, before: str = "", end: str = "") -> Grow:
+    return lambda n: before + (sign * (n // len(sign) + 1))[:n] + end
 
 
 def _lists(values: Sequence[list[Json]], schema: Json) -> Iterator[tuple[str, Grow]]:
@@ -152,10 +156,17 @@ def _lists(values: Sequence[list[Json]], schema: Json) -> Iterator[tuple[str, Gr
     if first and isinstance(first[0], dict):
         yield "a test's items, made different", lambda n: [_other(first[i % len(first)], i) for i in range(n)]
     if kind == "array":
-        row = _lists([one for one in first if isinstance(one, list) and one], items)
-        inner = next(iter(row), None)
-        if inner:
-            yield "a square of items", lambda n: [inner[1](max(1, math.isqrt(n)))] * max(1, math.isqrt(n))
+        rows = [one for one in first if isinstance(one, list) and one]
+        for shown, _, grow in list(_ways(items, rows, ()))[:2]:
+            yield f"a square of {shown}", _square(grow)
+
+
+def _square(grow: Grow) -> Grow:
+    def made(size: int) -> Json:
+        side = max(1, math.isqrt(size))
+        return [grow(side) for _ in range(side)]
+
+    return made
 
 
 def _other(item: Json, number: int) -> Json:

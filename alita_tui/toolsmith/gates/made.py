@@ -70,8 +70,12 @@ class Maker:
         parts = schema.get("allOf")
         if isinstance(parts, list) and parts:
             merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
-            for part in parts:
-                merged.update(part if isinstance(part, dict) else {})
+            for part in (one for one in parts if isinstance(one, dict)):
+                both = {
+                    "properties": {**_dict(merged, "properties"), **_dict(part, "properties")},
+                    "required": [*_list(merged, "required"), *_list(part, "required")],
+                }
+                merged |= part | {key: one for key, one in both.items() if one}
             return (self.value(merged, depth + 1),)
         return None
 
@@ -111,10 +115,7 @@ class Maker:
                 return self._chance.choice((None, True, 1, -2.5, "x", [], {}))
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Json]:
-        properties = schema.get("properties")
-        named = properties if isinstance(properties, dict) else {}
-        required = schema.get("required")
-        needed = required if isinstance(required, list) else []
+        named, needed = _dict(schema, "properties"), _list(schema, "required")
         made = {
             name: self.value(one, depth + 1)
             for name, one in named.items()
@@ -229,7 +230,9 @@ class Maker:
                 step = schema.get("multipleOf", 1)
                 step = step if type(step) is int and step > 1 else 1
                 start = math.ceil(low / step) * step if bounded else 0
-                yield from range(start, min(math.floor(high) + 1, start + most * step), step)
+                last = start + most * step
+                ends = "maximum" in schema or "exclusiveMaximum" in schema
+                yield from range(start, min(math.floor(high) + 1, last) if ends else last, step)
             case "string" if not fixed_form(schema):
                 yield from ("ab"[n % 2] + str(n) for n in range(most))
             case "array" if isinstance(schema, dict):
@@ -283,6 +286,16 @@ def fixed_form(schema: Json) -> bool:
     return isinstance(schema, dict) and any(
         key in _ODD_SCHEMAS or fixed_form(one) for key, one in schema.items()
     )
+
+
+def _dict(schema: dict[str, Any], key: str) -> dict[str, Any]:
+    found = schema.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(schema: dict[str, Any], key: str) -> list[Any]:
+    found = schema.get(key)
+    return found if isinstance(found, list) else []
 
 
 def _number(schema: dict[str, Any], key: str) -> float | None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Json, ToolDraft
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
 _FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
 _DEEPEST = 4
-_LONGEST = 100_000
-"""Characters or items of an argument that the tests work out."""
+_STEPS = 150_000
+"""Keywords of one schema that are applied, over all values held against it."""
 
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
@@ -30,60 +30,30 @@ def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
 
 
 def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
-    """Arguments that the draft's tests write out in calls of `run`, or of a helper that hands them on to it."""
+    """Arguments that the draft's tests write out in calls of `run`."""
     try:
-        code, tests = parse(draft.code), parse(draft.tests)
+        tests = parse(draft.tests)
     except UNPARSABLE:
         return
-    runs = [n for n in code.body if isinstance(n, ast.FunctionDef) and n.name == "run"]
-    names = [one.arg for one in runs[0].args.args] if runs else []
-    known = _constants(tests)
-    handing = {"run"} | {
-        node.name
-        for node in tests.body
-        if isinstance(node, ast.FunctionDef) and (node.args.vararg or node.args.kwarg)
-    }
+    names = parameters(draft.code)
     for node in ast.walk(tests):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in handing:
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "run":
             try:
-                given = dict(zip(names, (_literal(one, known) for one in node.args), strict=False))
-                given |= {word.arg: _literal(word.value, known) for word in node.keywords if word.arg}
+                given = dict(zip(names, (ast.literal_eval(one) for one in node.args), strict=False))
+                given |= {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 continue
-            if given or not names:
-                yield given
+            yield given
 
 
-def _constants(tests: ast.Module) -> dict[str, Json]:
-    """What the tests' module gives a name once and for all."""
-    found: dict[str, Json] = {}
-    for node in tests.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                found[node.targets[0].id] = _literal(node.value, found)
-    return found
-
-
-def _literal(node: ast.expr, known: dict[str, Json]) -> Json:
-    """The value of an expression of literals and known names, as JSON has it. Raises as `ast.literal_eval` does."""
-    if isinstance(node, ast.Name):
-        if node.id not in known:
-            raise ValueError(f"{node.id} is not known")
-        return known[node.id]
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_literal(one, known) for one in node.elts]
-    if isinstance(node, ast.Dict) and None not in node.keys:
-        return {str(ast.literal_eval(key)): _literal(one, known)
-                for key, one in zip(node.keys, node.values, strict=True) if key}  # fmt: skip
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
-        left, right = _literal(node.left, known), _literal(node.right, known)
-        if isinstance(node.op, ast.Add):
-            return left + right
-        sizes = [len(one) if isinstance(one, str | list) else one for one in (left, right)]
-        if sizes[0] * sizes[1] > _LONGEST:
-            raise ValueError("it is too long")
-        return left * right
-    return ast.literal_eval(node)
+def parameters(code: str) -> list[str]:
+    """Names of the parameters of `run` that can be given by position; none where there is no such function."""
+    try:
+        body = parse(code).body
+    except UNPARSABLE:
+        return []
+    runs = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "run"]
+    return [one.arg for one in (*runs[0].args.posonlyargs, *runs[0].args.args)] if runs else []
 
 
 def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:
@@ -149,14 +119,19 @@ def misfit(value: Json, schema: Json) -> str:
 
 
 class Fit:
-    """Holds many values against one schema."""
+    """Holds values against one schema, as long as that costs no more than a bounded number of steps."""
 
     def __init__(self, schema: Json) -> None:
         from jsonschema import Draft202012Validator, FormatChecker
+        from jsonschema.validators import extend
 
         # Of the formats only those that cost no more than reading the value once.
         formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
-        self._held = Draft202012Validator(_without_patterns(schema), format_checker=formats)
+        rules = {name: self._counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
+        bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
+        self._held = bounded(_without_patterns(schema), format_checker=formats)
+        self._left = _STEPS
+        self._broken = ""
 
     def __call__(self, value: Json) -> bool:
         """True where a value meets the schema."""
@@ -164,14 +139,37 @@ class Fit:
 
     def misfit(self, value: Json) -> str:
         """Why a value does not meet the schema, in one line; empty where it does."""
-        from jsonschema.exceptions import SchemaError, best_match
+        from jsonschema.exceptions import SchemaError, UnknownType, best_match
         from referencing.exceptions import Unresolvable
 
+        if self._broken:  # a schema that cannot be applied is not tried again and again
+            return self._broken
         try:
             error = best_match(self._held.iter_errors(value))
-        except (SchemaError, Unresolvable, RecursionError, TypeError, AttributeError) as problem:
-            return f"the schema cannot be applied: {problem}"
+        except (
+            SchemaError,
+            UnknownType,
+            Unresolvable,
+            RecursionError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            ArithmeticError,
+        ) as why:
+            self._broken = f"the schema cannot be applied: {one_line(str(why), 200)}"
+            return self._broken
         return f"{error.json_path}: {error.message}" if error else ""
+
+    def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """A keyword's rule, which applies only while there are steps left: references can multiply without end."""
+
+        def apply(*given: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise ValueError("it takes too many steps")
+            return rule(*given)
+
+        return apply
 
 
 def _without_patterns(schema: Json) -> Json:

@@ -24,7 +24,7 @@ def smaller(arguments: dict[str, Json], draft: ToolDraft) -> list[dict[str, Json
 
 def _less(value: Json) -> Iterator[Json]:
     match value:
-        case bool() | None:
+        case bool():
             return
         case int() | float():
             yield from (one for one in (0, 1, int(value), value // 2, -value) if abs(one) <= abs(value))
@@ -38,3 +38,5 @@ def _less(value: Json) -> Iterator[Json]:
             yield from ({key: one for key, one in value.items() if key != gone} for gone in value)
             for key, one in value.items():
                 yield from ({**value, key: less} for less in _less(one))
+        case _:
+            return

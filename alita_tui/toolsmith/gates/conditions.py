@@ -28,10 +28,11 @@ from alita_tui.toolsmith.gates.judged import Tested
 from alita_tui.toolsmith.gates.probes import equal
 from alita_tui.toolsmith.gates.settings import Setting, bundles, excused, moments, singles
 
-_CALLS = 24
+_CALLS = 16
 _SECONDS = 3.0
 _TOTAL = 8.0
 _SHOWN = 6
+_CALLED = {"clock": "the clock", "zone": "the time zone"}
 
 Calls = list[dict[str, Json]]
 Answer = dict[str, Any]
@@ -53,11 +54,17 @@ class Plain(NamedTuple):
     """Each in a process of its own."""
     row: list[Answer]
     """One after the other in one process, there and back again."""
+    again: list[Answer]
+    """Once more, each in a process of its own; empty where that was not asked for."""
 
     def kept(self) -> list[int]:
         """Calls that came out otherwise after others."""
         both = zip(self.alone, self.row, reversed(self.row), strict=False)
         return [n for n, (a, b, c) in enumerate(both) if not (_same(a, b) and _same(a, c))]
+
+    def chance(self) -> list[int]:
+        """Calls that came out otherwise without any reason."""
+        return [n for n, (a, b) in enumerate(zip(self.alone, self.again, strict=False)) if not _same(a, b)]
 
 
 class OtherConditions:
@@ -74,9 +81,9 @@ class OtherConditions:
         calls = await asyncio.to_thread(inputs, case.draft, await self._bench.used(case), _CALLS)
         now = self._now()
         tried = [*bundles(now), *moments(case.draft.code, now)]
-        plain, seen = await self._tried(case, calls, tried)
+        plain, seen = await self._tried(case, calls, tried, again=False)
         moved = [setting for setting, one in zip(tried, seen, strict=False) if _moved(plain, one)]
-        rows = await self._causes(case, calls, plain, moved, now) if moved or plain.kept() else []
+        rows = await self._causes(case, calls, moved, now) if moved or plain.kept() else []
         rows.sort(key=lambda one: one.tone != "bad")
         if rows and rows[0].tone == "bad":
             return failed(self.name, f"{rows[0].label}: {rows[0].text}", rows[:_SHOWN])
@@ -86,24 +93,30 @@ class OtherConditions:
             f"tests and {len(calls)} calls come out alike under other clocks, zones, locale, seed and order"
         )
         if rows:
-            said = f"{rows[0].label}, as its purpose says"
+            said = "; ".join(f"{one.label}, as its purpose says" for one in rows)
         return passed(self.name, said, rows[:_SHOWN])
 
-    async def _tried(self, case: Case, calls: Calls, tried: Sequence[Setting]) -> tuple[Plain, list[Seen]]:
+    async def _tried(
+        self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
+    ) -> tuple[Plain, list[Seen]]:
         """What came of the calls, plain and under each setting. Raises CouldNotRun."""
-        pieces = [calls_of(case, calls, fresh=True), calls_of(case, [*calls, *reversed(calls)])]
+        alone = calls_of(case, calls, fresh=True)
+        pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
+        plainly = len(pieces)
         for one in tried:
             pieces += [tests_of(case, conditions=one.conditions)] if one.tests else []
             pieces += [calls_of(case, calls, conditions=one.conditions)]
         judged = await self._bench.judge(case, pieces, total=_TOTAL)
-        if len(judged) < 2:
+        answers = [
+            self._bench.answers(one, len(piece.calls))
+            for one, piece in zip(judged[:plainly], pieces, strict=False)
+        ]
+        if len(answers) < plainly or any(
+            map(lambda one, piece: len(one) < len(piece.calls), answers, pieces)
+        ):
             raise CouldNotRun("there was no time to call it twice")
-        plain = Plain(
-            self._bench.answers(judged[0], len(calls)), self._bench.answers(judged[1], 2 * len(calls))
-        )
-        if len(plain.alone) < len(calls) or len(plain.row) < 2 * len(calls):
-            raise CouldNotRun("there was no time to call it twice")
-        rest = iter(judged[2:])
+        plain = Plain(answers[0], answers[1], answers[2] if again else [])
+        rest = iter(judged[plainly:])
         seen: list[Seen] = []
         for one in tried:
             tested = next(rest, None) if one.tests else Tested()
@@ -114,30 +127,25 @@ class OtherConditions:
             wrong = failing or (
                 (one_line(tested.error.strip().splitlines()[-1], 120),) if tested.error else ()
             )
-            answers = self._bench.answers(called, len(calls))
-            seen.append(Seen(wrong, answers, len(answers) == len(calls)))
+            found = self._bench.answers(called, len(calls))
+            seen.append(Seen(wrong, found, len(found) == len(calls)))
         return plain, seen
 
     async def _causes(
-        self, case: Case, calls: Calls, plain: Plain, moved: Sequence[Setting], now: datetime
+        self, case: Case, calls: Calls, moved: Sequence[Setting], now: datetime
     ) -> list[GateRow]:
         """A row for each cause of what came out otherwise, found by one condition at a time."""
         causes = {cause for one in moved for cause in one.causes}
         single = [one for one in singles(now) if causes & {*one.causes}]
         single += [one for one in moved if one.said]  # that was a single one
-        again, seen = await self._tried(case, calls, single)
-        once_more, _ = await self._tried(case, calls, ())
-        chance = {
-            n for n, (a, b) in enumerate(zip(again.alone, once_more.alone, strict=False)) if not _same(a, b)
-        }
+        plain, seen = await self._tried(case, calls, single, again=True)
         purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
         rows = []
+        chance = plain.chance()
         if chance:
-            n = min(chance)
-            text = _other(calls[n], again.alone[n], once_more.alone[n], "then")
+            text = _other(calls[chance[0]], plain.alone[chance[0]], plain.again[chance[0]], "then")
             rows.append(_row("another result each time", text, excused("chance", purpose)))
-        kept = [n for n in {*plain.kept()} & {*again.kept()} if n not in chance]
-        if kept:
+        elif kept := plain.kept():
             text = _other(
                 calls[kept[0]], plain.row[-1 - kept[0]], plain.alone[kept[0]], "in a process of its own"
             )
@@ -145,30 +153,28 @@ class OtherConditions:
         named: set[str] = set()
         for setting, one in zip(single, seen, strict=False):
             (cause,) = setting.causes
-            if cause in named:
+            at = None if chance else _first(plain, one)
+            if cause in named or (at is None and not one.failing):
                 continue
-            if one.failing:
-                rows.append(
-                    _row(f"its own tests fail with {setting.said}", ", ".join(one.failing[:4]), False)
-                )
-                named.add(cause)
-            elif (at := _first(again, one, chance)) is not None:
-                text = _other(calls[at], one.answers[at], again.row[at], "otherwise")
-                rows.append(_row(f"another result under {setting.said}", text, excused(cause, purpose)))
-                named.add(cause)
+            named.add(cause)
+            texts = [_other(calls[at], one.answers[at], plain.row[at], "otherwise")] if at is not None else []
+            texts += [f"its own tests fail: {', '.join(one.failing[:4])}"] if one.failing else []
+            excuse = not one.failing and excused(cause, purpose)
+            label = f"depends on {_CALLED[cause]}" if excuse else f"another result under {setting.said}"
+            rows.append(_row(label, "; ".join(texts), excuse))
         if not rows:
             rows.append(_row("another result under several other conditions at once", "", False))
         return rows
 
 
 def _moved(plain: Plain, one: Seen) -> bool:
-    return bool(one.failing) or _first(plain, one, frozenset()) is not None
+    return bool(one.failing) or _first(plain, one) is not None
 
 
-def _first(plain: Plain, one: Seen, besides: set[int] | frozenset[int]) -> int | None:
+def _first(plain: Plain, one: Seen) -> int | None:
     """The first call that came out otherwise than it does in the same row under no particular condition."""
     pairs = enumerate(zip(plain.row, one.answers, strict=False))
-    return next((n for n, (a, b) in pairs if n not in besides and not _same(a, b)), None)
+    return next((n for n, (a, b) in pairs if not _same(a, b)), None)
 
 
 def _same(a: Answer, b: Answer) -> bool:

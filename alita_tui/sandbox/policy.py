@@ -26,7 +26,7 @@ a kernel of its own (see `sandbox.gvisor`)."""
 _CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
 """What the warden holds, by bit, to give each child a user id of its own; its children hold nothing."""
 _PARTIES = 2
-_WARDEN_BYTES = 96 << 20
+_WARDEN_BYTES = 64 << 20
 """Of the warden, and of the judge and what it holds beside the process at work."""
 _WARDEN_PROCESSES = 8
 _CPU_PERIOD = 100_000

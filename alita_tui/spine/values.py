@@ -181,6 +181,7 @@ GateName = Literal[
     "contract",
     "capabilities",
     "literals",
+    "coverage",
     "mutation",
     "conditions",
     "fuzz",

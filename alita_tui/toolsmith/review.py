@@ -29,6 +29,7 @@ from alita_tui.toolsmith.reading import (
     parse_code,
 )
 from alita_tui.toolsmith.scan import note_bandit, note_text, scannable
+from alita_tui.toolsmith.seen import note_seen_by_tests
 from alita_tui.toolsmith.uses import note_uses
 
 _QUIET_CALLS = re.compile(
@@ -73,6 +74,7 @@ def review(draft: ToolDraft) -> Review:
         _tests(notes, tests, draft.name)
     _requirements(notes, {"code": code, "tests": tests}, draft)
     _header(notes, draft)
+    note_seen_by_tests(notes, code, tests, draft.name)
     _schemas(notes, draft)
     note_text(notes, draft)
     note_bandit(

@@ -112,6 +112,7 @@ GATES: dict[GateName, str] = {
     "contract": "Contract",
     "capabilities": "Capabilities",
     "literals": "Literal leak",
+    "coverage": "Coverage",
     "mutation": "Mutation",
     "conditions": "Other conditions",
     "fuzz": "Inputs from the schema",

@@ -81,7 +81,10 @@ def test_where_there_are_few_all_are_made(schema: dict[str, Any], count: int) ->
 
 
 def test_every_draft_of_the_corpora_has_inputs_and_quickly() -> None:
-    for one in [*(sample.draft for sample in list(corpus())[::23]), *(one.draft for one in (*odd(), *honest()))]:
+    for one in [
+        *(sample.draft for sample in list(corpus())[::23]),
+        *(one.draft for one in (*odd(), *honest())),
+    ]:
         began = time.process_time()
         made = inputs(one)
         assert made and time.process_time() - began < 2.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +24,7 @@ from alita_tui.spine.ports import (
     ToolShelf,
 )
 from alita_tui.spine.values import GateResult, Json, LockedPackage, ToolDraft
-from alita_tui.toolsmith.gates.every import Gates, every
+from alita_tui.toolsmith.gates.every import every
 from alita_tui.toolsmith.proving import Build, Prover
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -117,7 +117,7 @@ class Trial:
         book: FaultBook | None = None,
     ) -> None:
         self._sandbox = sandbox
-        self._gates: Callable[[], Gates] = lambda: every(
+        self._gates = every(
             sandbox,
             LIMITS,
             asker=reviewer,
@@ -130,12 +130,11 @@ class Trial:
 
     async def judge(self, draft: ToolDraft, task: str, *, parent: ToolDraft | None = None) -> Verdict:
         bus = Bus("trial", Kept(), lambda: NOW)
-        gates = self._gates()
         prover = Prover(
             bus,
             self._sandbox,
-            before=gates.before,
-            after=gates.after,
+            before=self._gates.before,
+            after=self._gates.after,
             limits=LIMITS,
             progress=lambda *_: None,
         )

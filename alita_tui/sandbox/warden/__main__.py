@@ -37,7 +37,7 @@ from alita_tui.sandbox.warden.line import Line
 from alita_tui.sandbox.warden.tool import Tool, end_all, leave, oversee, prepare, sweep
 
 IDLE = 2.0
-JUDGE_BYTES = 64 << 20
+JUDGE_BYTES = 32 << 20
 JUDGE_PROCESSES = 4
 """Beside the party that is at work: judge, nursery, the other party, and one that is about to end."""
 LATE = (b"N", b"K", b"X", b"W")

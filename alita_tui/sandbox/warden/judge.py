@@ -35,6 +35,7 @@ def judge(pipes: tuple[int, int, int, int], uids: tuple[int, int]) -> NoReturn:
         nursery = Nursery()  # before anything is heard: what is not in its memory is in no party's
         asked, door, plan = json.loads(order()), json.loads(order()), json.loads(order())
         answer = Trial(nursery, uids, asked, door, plan).answer()
+        nursery.close()
     except Exception as error:
         answer = {"error": told(), "exception": type(error).__name__}
     data = memoryview(encode(answer))

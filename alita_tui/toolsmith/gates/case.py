@@ -171,12 +171,17 @@ class Workbench:
         names = parameters(case.draft.code)
         return [{**dict(zip(names, one.given, strict=False)), **one.named} for one in calls]
 
+    async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
+        """Calls of the draft's `run`, each in a process of its own, with the places that they come by."""
+        made, _ = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = calls_of(case, calls, code=made.code, fresh=True, watch=True)
+        found = (await self.judge(case, [piece]))[0]
+        if not isinstance(found, Called):
+            raise CouldNotRun("the judge answered otherwise than it was asked")
+        return found
+
     async def _watch(self, case: Case) -> Watched:
-        made, problem = Instrumented(case.draft.code, ()), ""
-        try:
-            made = await asyncio.to_thread(instrumented, case.draft.code)
-        except UNPARSABLE as error:
-            problem = f"the code cannot be written anew: {one_line(str(error), 200)}"
+        made, problem = await asyncio.to_thread(_instrumented, case.draft.code)
         piece = tests_of(case, code=made.code, seconds=_WATCHED_SECONDS, watch=True)
         found = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
         if not isinstance(found, Tested) or found.error or found.late:
@@ -197,6 +202,14 @@ class Workbench:
         return msgspec.structs.replace(
             self._limits, wall_seconds=wall, cpu_seconds=wall, result_bytes=8 * 1024 * 1024
         )
+
+
+def _instrumented(code: str) -> tuple[Instrumented, str]:
+    """The code with its places; as it is, and why, where it cannot be written anew."""
+    try:
+        return instrumented(code), ""
+    except UNPARSABLE as error:
+        return Instrumented(code, ()), f"the code cannot be written anew: {one_line(str(error), 200)}"
 
 
 def calls_of(

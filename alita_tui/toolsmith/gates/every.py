@@ -9,6 +9,7 @@ from typing import NamedTuple
 from alita_tui.spine.ports import Asker, FaultBook, Limits, PackageIndex, PastCall, Sandbox, ToolShelf
 from alita_tui.toolsmith.gates.case import Gate, Workbench
 from alita_tui.toolsmith.gates.conditions import OtherConditions
+from alita_tui.toolsmith.gates.coverage import Coverage
 from alita_tui.toolsmith.gates.declared import Declared
 from alita_tui.toolsmith.gates.examples import Examples
 from alita_tui.toolsmith.gates.fuzz import Fuzz
@@ -43,6 +44,7 @@ def every(
 ) -> Gates:
     """All of them. `asker` writes hidden tests; `calls` gives recorded calls of a tool, the newest first."""
     bench = Workbench(sandbox, limits)
+    hidden = Hidden(bench, asker)
     return Gates(
         before=(Requirements(index, book, now),),
         after=(
@@ -53,7 +55,8 @@ def every(
             OtherConditions(bench, now),
             Fuzz(bench),
             Growth(bench),
-            Hidden(bench, asker),
+            Coverage(bench, hidden),
+            hidden,
             Neighbours(bench, shelf),
             Replayed(bench, calls),
         ),

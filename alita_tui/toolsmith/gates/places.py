@@ -71,15 +71,20 @@ def _lines(place: Place) -> range:
     return range(place.line, place.end + 1)
 
 
-def ranges(lines: Sequence[int]) -> str:
-    """Line numbers as a reader writes them: `3, 29-30`."""
-    runs: list[list[int]] = []
+def spans(lines: Collection[int]) -> list[tuple[int, int]]:
+    """First and last line of each run of neighbours."""
+    found: list[tuple[int, int]] = []
     for line in sorted(lines):
-        if runs and line == runs[-1][1] + 1:
-            runs[-1][1] = line
+        if found and line == found[-1][1] + 1:
+            found[-1] = (found[-1][0], line)
         else:
-            runs.append([line, line])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+            found.append((line, line))
+    return found
+
+
+def ranges(lines: Collection[int]) -> str:
+    """Line numbers as a reader writes them: `3, 29-30`."""
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans(lines))
 
 
 class _Marker(ast.NodeTransformer):

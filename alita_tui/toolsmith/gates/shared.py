@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 Found = TypeVar("Found")
@@ -14,10 +14,10 @@ class Shared(Generic[Found]):
 
     def __init__(self) -> None:
         self._task: asyncio.Task[Found] | None = None
-        self._of: Hashable = None
+        self._of: object = None
         self._waiting = 0
 
-    async def get(self, of: Hashable, make: Callable[[], Awaitable[Found]]) -> Found:
+    async def get(self, of: object, make: Callable[[], Awaitable[Found]]) -> Found:
         """What `make` gives, or gave when it was asked of the same before; or what it raises."""
         if self._task is None or self._of != of or self._task.cancelled():
             self._task, self._of, self._waiting = asyncio.ensure_future(make()), of, 0

@@ -278,7 +278,7 @@ def run(numbers: list[int]) -> int:
 ''',
             ("run([-1, 0, 1]) == 1", "run([]) == 0", "run([1, 2, 3]) == 0", "run([-2, 1, 1, 0]) == 1"),
             (({"numbers": [0, 0, 0]}, 1, False), ({"numbers": [5]}, 0, False), ({"numbers": [-3, 1, 2, 4]}, 1, False)),
-            ("grows", "cube"),
+            ("grows", "items"),
         ),
         Behaving(
             "padded_text", "A text repeated until it has at least twelve characters.",

@@ -25,7 +25,7 @@ _SPAN = 30
 """How many times longer the larger of two sizes may take that are compared: far apart, other costs mix in."""
 _SUSPECTS = 3
 _REPEATS = 3
-_WORDS = ((3.5, "with the cube"), (4.6, "with the fourth power"))
+_WORDS = ((4.2, "with the cube"), (5.2, "with the fourth power"))
 
 
 class Climbed(Value, frozen=True):

@@ -81,9 +81,7 @@ def test_its_seccomp_profile_allows_nothing_more_than_the_other() -> None:
 
 def test_what_gvisor_shows_of_itself_is_compared() -> None:
     assert deviations(seen(), PLACE, LIMITS) == []
-    assert (
-        deviations(seen_by_linux({}), msgspec.structs.replace(PLACE, profile="draft"), LIMITS) == []
-    )
+    assert deviations(seen_by_linux({}), msgspec.structs.replace(PLACE, profile="draft"), LIMITS) == []
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,31 @@ async def test_a_single_call_has_a_user_id_of_its_own_too(sandbox: PodmanSandbox
     assert not any(held[name] for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"))
 
 
-LEAKS = "import gc\nimport os\n\n\ndef run(text):\n    for one in gc.get_objects():\n        if isinstance(one, (str, bytes, dict, list)) and 'SECRET_' + 'ANSWER' in repr(one):\n            return 'in an object'\n    with open('/proc/self/maps') as lines:\n        parts = [line.split() for line in lines]\n    with open('/proc/self/mem', 'rb', 0) as memory:\n        for part in parts:\n            if part[1].startswith('rw'):\n                low, high = (int(one, 16) for one in part[0].split('-'))\n                try:\n                    memory.seek(low)\n                    if b'SECRET_' + b'ANSWER' in memory.read(high - low):\n                        return 'in memory'\n                except (OSError, OverflowError):\n                    pass\n    return ''\n"
+LEAKS = """
+import gc
+import re
+
+WANTED = re.compile(rb"SECRET_[A]NSWER")
+
+
+def run(text):
+    for one in gc.get_objects():
+        if WANTED.search(repr(one).encode()):
+            return "in an object"
+    with open("/proc/self/maps") as lines:
+        parts = [line.split() for line in lines]
+    with open("/proc/self/mem", "rb", 0) as memory:
+        for part in parts:
+            if part[1].startswith("rw"):
+                low, high = (int(one, 16) for one in part[0].split("-"))
+                try:
+                    memory.seek(low)
+                    if WANTED.search(memory.read(high - low)):
+                        return "in memory"
+                except (OSError, OverflowError):
+                    pass
+    return ""
+"""
 
 
 async def test_what_the_tests_expect_is_nowhere_in_the_tool_s_memory(sandbox: PodmanSandbox) -> None:
@@ -372,9 +396,7 @@ async def test_limits_hold_in_a_trial(sandbox: PodmanSandbox, body: str, status:
 STATE = "import time\nimport datetime\n\nKEPT = []\n\n\ndef run(what='count'):\n    KEPT.append(1)\n    if what == 'clock':\n        return [time.time(), datetime.datetime.now().year, datetime.date.today().year, time.localtime().tm_hour]\n    if what == 'hash':\n        return hash('a')\n    if what == 'end':\n        raise SystemExit\n    if what == 'hang':\n        time.sleep(60)\n    return len(KEPT)\n"
 
 
-def calls(
-    *given: str, fresh: bool = False, conditions: Conditions = PLAIN, seconds: float = 5.0
-) -> Piece:
+def calls(*given: str, fresh: bool = False, conditions: Conditions = PLAIN, seconds: float = 5.0) -> Piece:
     return Piece(
         kind="calls", name="tool", code=STATE, calls=tuple({"what": one} for one in given), fresh=fresh,
         conditions=conditions, seconds=seconds,
@@ -437,24 +459,33 @@ async def test_tests_in_another_order(sandbox: PodmanSandbox) -> None:
 
 
 async def test_nothing_of_one_piece_is_left_for_the_next(sandbox: PodmanSandbox) -> None:
-    code = """
+    code = '''
 import os
 import subprocess
 import sys
 
 
 def run(x):
-    found = [os.listdir("/tmp"), sorted(os.listdir("/proc/self/task"))[:0]]
+    found = [os.listdir("/tmp"), len(alive())]
     open("/tmp/left", "w").close()
     os.makedirs("/tmp/deep/er", exist_ok=True)
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
-    found.append(len([one for one in os.listdir("/proc") if one.isdigit()]))
+    found.append(len(alive()))
     return found
-"""
+
+
+def alive():
+    """Processes that are no zombies, which PID 1 has still to collect."""
+    return [
+        one
+        for one in filter(str.isdigit, os.listdir("/proc"))
+        if open(f"/proc/{one}/stat").read().rpartition(")")[2].split()[0] != "Z"
+    ]
+'''
     one = Piece(kind="calls", name="tool", code=code, calls=({"x": 1},), seconds=10)
     first, second = [piece["answers"][0]["result"] for piece in await judged(sandbox, one, one, code=code)]
     assert first[0] == second[0] == ["tool"]
-    assert first[2] == second[2]
+    assert first[1] == second[1] == first[2] - 1 == second[2] - 1
 
 
 # --- what it answers is never trusted ---------------------------------------------------------
@@ -480,5 +511,4 @@ async def test_what_a_tool_writes_as_its_answer_ends_in_a_report(
     report = await sandbox.run(job, lambda *_: None, lambda *_: None)
     assert isinstance(report, RunReport) and all(isinstance(case, TestCase) for case in report.cases)
     assert what == "run" or report.status != "ok" or failing(report)
-    if report.status == "ok":
-        assert said.startswith('{"result": 1e999')
+    assert what == "test" or report.status != "ok"

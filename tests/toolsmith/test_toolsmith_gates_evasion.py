@@ -158,3 +158,22 @@ async def test_a_contract_with_a_form_for_errors_may_tell_of_them(bench: Workben
 
     assert await look("{'error': 'negative'}") == "passed"
     assert await look("{'value': 0}") == "failed" and await look("{'error': ''}") == "failed"
+
+
+# --- mutants that nothing can tell apart --------------------------------------------------------
+
+SAME = """def run(x: int) -> int:
+    limit = 10 ** 9
+    if x > limit:
+        x = limit + 0
+    if x < -limit:
+        x = -limit + 0
+    return 2 * x + 1
+"""
+
+
+async def test_mutants_that_answer_as_the_original_does_count_for_nobody(bench: Workbench) -> None:
+    found = await Mutation(bench).check(case(SAME, ["run(3) == 7", "run(0) == 1", "run(-2) == -3"]))
+    assert found.state == "passed" and "more answer as the original does" in found.summary, found
+    weak = await Mutation(bench).check(case(SAME, ["run(3) is not None"]))
+    assert weak.state == "failed", weak

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 from typing import Any
 
@@ -34,7 +35,7 @@ def announced(head: bytes) -> int:
 def read(data: bytes) -> dict[str, Any]:
     """The message in these bytes. Raises Unreadable."""
     try:
-        found = json.loads(data, parse_constant=_no_number)
+        found = json.loads(data, parse_constant=_no_number, parse_float=_finite)
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"it is no JSON: {str(error)[:200] or type(error).__name__}") from None
     if not isinstance(found, dict):
@@ -46,6 +47,11 @@ def read(data: bytes) -> dict[str, Any]:
 
 def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else float(_no_number(text[:40]))
 
 
 def _depth(value: Any) -> int:

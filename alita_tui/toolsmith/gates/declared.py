@@ -27,6 +27,7 @@ _RULES = {
 }
 _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
 _PLACE = re.compile(r"[^:]+:\d+")
+_LOOPBACK = ("127.0.0.1", "localhost")
 _SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
@@ -139,8 +140,8 @@ def _covered(wants: Capabilities, place: str) -> bool:
     """True for a granted host and port, a look-up of a granted name, and the broker on the tool's own loopback."""
     host, _, port = place.partition(":")
     places = [one.where for one in host_grants(wants)]
-    if place in places or (host == "127.0.0.1" and _brokered(wants)):
-        return True
+    if place in places or (host in _LOOPBACK and (places or _brokered(wants))):
+        return True  # a server of the tests stands for the one that is granted
     return port in ("", "None") and any(one.startswith(f"{host}:") for one in places)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import GateName, GateResult, GateRow
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, tests_of
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed, tests_of
 from alita_tui.toolsmith.gates.judged import Tested
-from alita_tui.toolsmith.gates.mutants import disguised, mutants
+from alita_tui.toolsmith.gates.mutants import Mutant, disguised, mutants
+from alita_tui.toolsmith.gates.probes import probes
 
 _MOST = 24
 _ENOUGH = 0.6
@@ -18,6 +20,8 @@ _ENOUGH = 0.6
 _SURVIVORS_SHOWN = 8
 _SECONDS = 2.0
 _TOTAL = 15.0
+_PROBES = 24
+"""Arguments by which a mutant that no test noticed is compared with the original."""
 _ELSEWHERE = "/tmp/elsewhere"  # noqa: S108  # the sandbox's own
 _HELD_TO_THE_TEXT = "the tests hold to how the code is written: under another name, path and lines they fail"
 
@@ -63,9 +67,15 @@ class Mutation:
         if not ran:
             raise CouldNotRun("one run of the tests takes too long to try mutants")
         alive = [mutant for mutant, tested in ran if tested.good]
-        caught = len(ran) - len(alive)
-        share = caught / len(ran)
-        said = f"the tests catch {caught} of {len(ran)} mutants ({share:.0%}; {_ENOUGH:.0%} is asked)"
+        counted = len(ran)
+        if counted - len(alive) < _ENOUGH * counted:  # some may be wrong in the text alone
+            alive, same = await self._telling(case, alive)
+            counted -= same
+        caught = counted - len(alive)
+        share = caught / counted if counted else 1.0
+        said = f"the tests catch {caught} of {counted} mutants ({share:.0%}; {_ENOUGH:.0%} is asked)"
+        if counted < len(ran):
+            said += f"; {len(ran) - counted} more answer as the original does"
         if idle:
             said += f"; {len(idle)} of {len(found[0].cases)} tests never call run"
         rows = [
@@ -82,6 +92,26 @@ class Mutation:
                 GateRow(label="not tried", text=f"{len(made) - len(ran)}, for lack of time", tone="muted")
             )
         return passed(self.name, said, rows) if share >= _ENOUGH else failed(self.name, said, rows)
+
+    async def _telling(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
+        """Of the mutants that no test noticed those that can be told from the original, and how many cannot."""
+        calls = await asyncio.to_thread(probes, case.draft, _PROBES)
+        if not calls:
+            return alive, 0
+        codes = [case.draft.code, *(one.code for one in alive)]
+        pieces = [calls_of(case, calls, code=code, seconds=1.0) for code in codes]
+        found = await self._bench.judge(case, pieces, total=_TOTAL)
+        answers = [_outcomes(self._bench.answers(one, len(calls))) for one in found]
+        if not any(kind == "result" for kind, _ in answers[0]):
+            return alive, 0
+        telling = [
+            mutant for n, mutant in enumerate(alive, 1) if n >= len(answers) or answers[n] != answers[0]
+        ]
+        return telling, len(alive) - len(telling)
+
+
+def _outcomes(answers: list[dict[str, Any]]) -> list[tuple[str, Json]]:
+    return [("result", one["result"]) if "result" in one else ("error", one.get("error")) for one in answers]
 
 
 def _failures(tested: Tested) -> list[GateRow]:

@@ -49,8 +49,9 @@ class Piece(Value, frozen=True):
     stop: bool = False
     """Whether the first test that fails is the last."""
     ladders: tuple[int, ...] = ()
-    """Which ladder each call belongs to, where sizes are tried one after the other: the time it takes is asked,
-    the result is left out, and a ladder ends with a call that took `enough_ms` of processor time or came to no end.
+    """Which ladder each call belongs to, where sizes are tried one after the other: the time it takes is asked, of
+    the result only `length` and a `sum` are told, and a ladder ends with a call that took `enough_ms` of processor
+    time or came to no end.
     """
     enough_ms: float = 0.0
 

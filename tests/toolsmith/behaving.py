@@ -281,6 +281,27 @@ def run(numbers: list[int]) -> int:
             ("grows", "items"),
         ),
         Behaving(
+            "shouted_words",
+            "The words of a text in capitals, in their order.",
+            {"text": TEXT},
+            listed(TEXT),
+            """
+from itertools import islice
+
+
+def run(text: str) -> list[str]:
+    \"\"\"The words in capitals.\"\"\"
+    return [word.upper() for word in islice(text.split(), 200)]
+""",
+            ("run('a b') == ['A', 'B']", "run('') == []", "run(' one  two three ') == ['ONE', 'TWO', 'THREE']"),
+            (
+                ({"text": "x"}, ["X"], False),
+                ({"text": "to be"}, ["TO", "BE"], False),
+                ({"text": "q Q"}, ["Q", "Q"], False),
+            ),
+            ("characters", "the same result"),
+        ),
+        Behaving(
             "padded_text", "A text repeated until it has at least twelve characters.",
             {"text": TEXT}, TEXT,
             '''

@@ -30,7 +30,7 @@ from alita_tui.toolsmith.gates.settings import Setting, bundles, excused, moment
 
 _CALLS = 16
 _SECONDS = 3.0
-_TOTAL = 8.0
+_TOTAL = 24.0
 _SHOWN = 6
 _CALLED = {"clock": "the clock", "zone": "the time zone"}
 

@@ -44,7 +44,7 @@ class Fuzz:
         made = await asyncio.to_thread(inputs, case.draft, tests)
         if not made:
             raise CouldNotRun("no input could be made from the input schema")
-        answers = await self._bench.outputs(case, made, seconds=2.0, total=4.0)
+        answers = await self._bench.outputs(case, made, seconds=2.0, total=12.0)
         asked = list(zip(made, answers, strict=False))
         found = await asyncio.to_thread(faults, case.draft, asked)
         if not found and len(asked) < min(_FEWEST, len(made)):

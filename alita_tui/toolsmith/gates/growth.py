@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import msgspec
@@ -17,12 +18,22 @@ _LEAST_MS = 1.0
 """Below it a measurement says nothing."""
 _STEEP = 2.6
 """The power of the size above which time grows too fast; the square is allowed."""
-_SECONDS = 1.0
-"""For one call; what takes longer has come to no end."""
-_TOTAL = 2.5
-"""For all calls of a look."""
+_SECONDS = 2.0
+"""For one call on the clock; what takes longer is looked at again."""
+_SURE_SECONDS = 4.0
+"""For one call then: many times the processor time at which a ladder ends, as the machine may be busy."""
+_TOTAL = 6.0
+_SURE_TOTAL = 16.0
 _SPAN = 30
 """How many times longer the larger of two sizes may take that are compared: far apart, other costs mix in."""
+_LEAST_CUT = 200
+"""Characters of a result below which it may well be bounded: a score, a short list of kinds."""
+_CUTS = re.compile(
+    r"\b(first|last|top|at most|up to|limit\w*|truncat\w*|shorten\w*|cut\w*|preview|excerpt|summar\w*|sample|most|"
+    r"abbreviat\w*|ellipsis|maximum|crop\w*|trim\w*|head)\b",
+    re.IGNORECASE,
+)
+"""Words of a purpose for which a result has an end."""
 _SUSPECTS = 3
 _REPEATS = 3
 _WORDS = ((4.2, "with the cube"), (5.2, "with the fourth power"))
@@ -34,6 +45,21 @@ class Climbed(Value, frozen=True):
     ladder: Ladder
     took: tuple[tuple[int, float], ...]
     stuck: int = 0
+    tried: int = 0
+    """Sizes that there was time for."""
+    gave: tuple[tuple[int, int, int], ...] = ()
+    """Sizes with the length of the result and a sum over it."""
+
+    @property
+    def cut(self) -> int:
+        """The size from which on the result is the same although it grew with the input until then; else 0."""
+        if "different" not in self.ladder.shown or len(self.gave) < 3:
+            return 0
+        last = self.gave[-1][1:]
+        size = next(one[0] for one in self.gave if one[1:] == last)
+        before = [one for one in self.gave if one[0] < size]
+        grew = before and last[0] >= max(1.5 * before[-1][1], _LEAST_CUT)
+        return size if grew and size < self.gave[-1][0] else 0
 
     @property
     def steep(self) -> bool:
@@ -59,13 +85,23 @@ class Growth:
         made = await asyncio.to_thread(ladders, case.draft, tests)
         if not made:
             return passed(self.name, "no text or list in its arguments could grow")
-        climbed = await self._climb(case, made, _TOTAL)
+        climbed = await self._climb(case, made)
         for one in sorted((one for one in climbed if one.steep), key=lambda one: -one.stuck)[:_SUSPECTS]:
             if row := await self._sure(case, one, tests):
                 return failed(self.name, f"time grows too fast: {row.label}: {row.text}", [row])
         told = [one for one in climbed if one.took]
-        if not told:
-            raise CouldNotRun("no input of growing size was answered")
+        if not told or any(not one.tried for one in climbed):
+            raise CouldNotRun("there was no time for inputs of growing size")
+        if (cut := next((one for one in climbed if one.cut), None)) and not _CUTS.search(
+            case.draft.description
+        ):
+            size, last = cut.cut, cut.gave[-1][0]
+            text = f"{_size(cut, size)} and {last:,} give the same result: is what is longer cut off?"
+            return failed(
+                self.name,
+                f"{_label(cut.ladder)}: {text}",
+                [GateRow(label=_label(cut.ladder), text=text, tone="bad")],
+            )
         largest = max(one.took[-1][0] for one in told)
         slowest = max(told, key=lambda one: one.took[-1][1])
         size, time = slowest.took[-1]
@@ -82,7 +118,7 @@ class Growth:
         ladder = await asyncio.to_thread(finer, one.ladder, case.draft, tests, low, high)
         if ladder is None:
             return None
-        rounds = await self._climb(case, [ladder] * _REPEATS, 2 * _TOTAL, enough=5 * _ENOUGH_MS)
+        rounds = await self._climb(case, [ladder] * _REPEATS, sure=True)
         best: dict[int, float] = {}
         for climbed in rounds:
             for size, time in climbed.took:
@@ -92,10 +128,10 @@ class Growth:
         took = [(size, time) for size, time in sorted(best.items()) if time >= _LEAST_MS]
         if len(stuck) == len(rounds):
             before = max((size for size in best if size < min(stuck)), default=0)
-            if before and power((before, best[before]), (min(stuck), _SECONDS * 1000)) < _STEEP:
+            if before and power((before, best[before]), (min(stuck), _SURE_SECONDS * 1000)) < _STEEP:
                 return None
             known = f"{_size(one, before)} {_seconds(best[before])}, " if before else ""
-            text = f"{known}{_size(one, min(stuck))} no end after {_SECONDS:g} s: grows without bounds"
+            text = f"{known}{_size(one, min(stuck))} no end after {_SURE_SECONDS:g} s: grows without bounds"
             return GateRow(label=label, text=text, tone="bad")
         if len(took) < 2:
             return None
@@ -110,9 +146,7 @@ class Growth:
         text = f"{_size(one, small[0])} {_seconds(small[1])}, {large[0]:,} {_seconds(large[1])}: grows {how}"
         return GateRow(label=label, text=text, tone="bad")
 
-    async def _climb(
-        self, case: Case, made: list[Ladder], total: float, *, enough: float = _ENOUGH_MS
-    ) -> list[Climbed]:
+    async def _climb(self, case: Case, made: list[Ladder], *, sure: bool = False) -> list[Climbed]:
         steps = [
             (number, step)
             for step in range(max(len(one.calls) for one in made))
@@ -121,9 +155,13 @@ class Growth:
         ]
         calls = [made[number].calls[step] for number, step in steps]
         piece = calls_of(
-            case, calls, seconds=_SECONDS, ladders=[number for number, _ in steps], enough_ms=enough
+            case,
+            calls,
+            seconds=_SURE_SECONDS if sure else _SECONDS,
+            ladders=[number for number, _ in steps],
+            enough_ms=2 * _ENOUGH_MS if sure else _ENOUGH_MS,
         )
-        (judged,) = await self._bench.judge(case, [piece], total=total)
+        (judged,) = await self._bench.judge(case, [piece], total=_SURE_TOTAL if sure else _TOTAL)
         answers = self._bench.answers(judged, len(calls))
         found = [Climbed(ladder=one, took=()) for one in made]
         for (number, step), answer in zip(steps, answers, strict=False):
@@ -132,13 +170,16 @@ class Growth:
 
 
 def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:
+    climbed = msgspec.structs.replace(climbed, tried=climbed.tried + 1)
     if answer.get("skipped") or climbed.stuck:
         return climbed
     if answer.get("error") == "timeout":
         return msgspec.structs.replace(climbed, stuck=size)
     if "cpu_ms" not in answer:
         return climbed  # it ended, or hit a limit: another check's matter
-    return msgspec.structs.replace(climbed, took=(*climbed.took, (size, float(answer["cpu_ms"]))))
+    gave = ((size, answer["length"], answer["sum"]),) if "length" in answer else ()
+    took = (*climbed.took, (size, float(answer["cpu_ms"])))
+    return msgspec.structs.replace(climbed, took=took, gave=(*climbed.gave, *gave))
 
 
 def _label(ladder: Ladder) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from alita_tui.llm.roster import Roster
     from alita_tui.store.sessions import SessionFile
     from alita_tui.toolsmith.gate import Decision
-    from alita_tui.toolsmith.gates.case import Gate
+    from alita_tui.toolsmith.gates.every import Gates
     from alita_tui.view.model import SessionView
 
 RETRY_SECONDS = 1.0
@@ -324,34 +324,20 @@ def _asker(house: House, bus: Bus, models: Roster, questions: Questions) -> Mode
     return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=house.cached_roles)
 
 
-def gates(
-    house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf
-) -> tuple[tuple[Gate, ...], tuple[Gate, ...]]:
+def gates(house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf) -> Gates:
     """What drafts are put through before anything of them runs, and after their own tests."""
     from alita_tui.sandbox.faults import FaultDatabase
-    from alita_tui.toolsmith.gates.case import Workbench
-    from alita_tui.toolsmith.gates.coverage import Coverage
-    from alita_tui.toolsmith.gates.declared import Declared
-    from alita_tui.toolsmith.gates.examples import Examples
-    from alita_tui.toolsmith.gates.hidden import Hidden
-    from alita_tui.toolsmith.gates.literals import Literals
-    from alita_tui.toolsmith.gates.mutation import Mutation
-    from alita_tui.toolsmith.gates.neighbours import Neighbours
-    from alita_tui.toolsmith.gates.packages import Requirements
-    from alita_tui.toolsmith.gates.replay import Replayed
+    from alita_tui.toolsmith.gates.every import every
 
-    bench = Workbench(sandbox, house.limits)
-    hidden = Hidden(bench, asker)
-    book = FaultDatabase(house.loaded.settings.web.osv_url)
-    return (Requirements(index, book, now),), (
-        Examples(bench),
-        Declared(bench),
-        Literals(),
-        Mutation(bench),
-        Coverage(bench, hidden),
-        hidden,
-        Neighbours(bench, shelf),
-        Replayed(bench, partial(past_calls, house)),
+    return every(
+        sandbox,
+        house.limits,
+        asker=asker,
+        index=index,
+        book=FaultDatabase(house.loaded.settings.web.osv_url),
+        shelf=shelf,
+        calls=partial(past_calls, house),
+        now=now,
     )
 
 

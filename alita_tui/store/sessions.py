@@ -123,7 +123,7 @@ class SessionFile:
 
     def fill(self, envelopes: Iterable[Envelope]) -> None:
         """Store many durable envelopes, on disk when it returns. Blocks. Raises StoreError."""
-        rows = []
+        rows: list[reading.Operation] = []
         for due, envelope in enumerate(envelopes, self._log.last + 1):
             if envelope.seq != due:
                 raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {due - 1}.")

@@ -15,7 +15,8 @@ from alita_tui.spine.values import Json
 from alita_tui.store import checksums
 from alita_tui.store.folding import documents, ending, whole
 from alita_tui.store.lines import Load, Scan, document_of, journal_lines, scan
-from alita_tui.store.reading import Operation, Restored, Snapshot, apply, dump, read
+from alita_tui.store.lock import is_open
+from alita_tui.store.reading import TORN, Operation, Restored, Snapshot, apply, dump, read
 from alita_tui.store.storage import JournalStorage, Mode
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 
@@ -76,7 +77,8 @@ class LogStorage(JournalStorage, Generic[T]):
             found = self._anew() if writes else self._loaded(self._now)
             self.restored = Restored(events=found.count, discarded=discarded, note=note)
         else:
-            self.restored = Restored(events=found.count)
+            torn = found.size > found.end and not is_open(self.path)  # a writer may be half way
+            self.restored = Restored(events=found.count, discarded=int(torn), note=TORN if torn else "")
         self._adopt(found)
 
     def _anew(self) -> Scan[T]:

@@ -6,6 +6,7 @@ import asyncio
 import difflib
 import re
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -193,20 +194,18 @@ class SessionShelf:
         return self.folder / f"{session_id}.json"
 
     def list(self) -> tuple[SessionSummary, ...]:
-        """All sessions, the newest first; files that cannot be read are left out."""
+        """All sessions, the newest first, those that cannot be read included."""
         known = self._read_index()
         fresh: dict[str, _Indexed] = {}
         for path in self.paths():
             at = (disk.signature(path), disk.signature(reading.journal_of(path)))
             entry = known.get(path.name)
             if entry is None or entry.at != at:
-                try:
-                    entry = _Indexed(at=at, summary=_summary(path))
-                except StoreError:
-                    continue
+                entry = _Indexed(at=at, summary=_summary(path))
             fresh[path.name] = entry
-        if fresh != known:
-            self._write_index(fresh)
+        kept = {name: one for name, one in fresh.items() if one.summary.state != "unreadable"}
+        if kept != known:
+            self._write_index(kept)
         summaries = [_with_state(entry.summary, self.folder / name) for name, entry in fresh.items()]
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
 
@@ -290,13 +289,20 @@ class SessionShelf:
 
     def _read_index(self) -> dict[str, _Indexed]:
         try:
-            return msgspec.json.decode(self._index.read_bytes(), type=dict[str, _Indexed])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            raw = self._index.read_bytes()
+            crc, _, kept = raw.partition(b"\n")
+            return (
+                msgspec.json.decode(kept, type=dict[str, _Indexed])
+                if crc == b"%08x" % zlib.crc32(kept)
+                else {}
+            )
+        except (OSError, ValueError, RecursionError):
             return {}
 
     def _write_index(self, entries: dict[str, _Indexed]) -> None:
+        kept = msgspec.json.encode(entries)
         try:
-            disk.replace(self._index, [msgspec.json.encode(entries)])
+            disk.replace(self._index, [b"%08x\n" % zlib.crc32(kept), kept])
         except OSError:
             return  # it only saves time
 
@@ -325,14 +331,20 @@ def _first_session_id(rows: object) -> str:
 
 
 def _summary(path: Path) -> SessionSummary:
-    found = reading.read(path)
+    try:
+        found = reading.read(path)
+    except StoreError as error:
+        return SessionSummary(
+            session_id=path.stem, path=str(path), state="unreadable", title=one_line(error.message)
+        )
     events = found.tables.get("events", {})
     session_id = _first_session_id(events) or path.stem
-    return summarise(session_id, str(path), _rows(events), discarded=found.discarded)
+    missing = max(map(int, events), default=0) - len(events)
+    return summarise(session_id, str(path), _rows(events), discarded=max(found.discarded, missing))
 
 
 def _with_state(summary: SessionSummary, path: Path) -> SessionSummary:
-    if is_open(path):
+    if is_open(path) and summary.state != "unreadable":
         return msgspec.structs.replace(summary, state="open")
     return summary
 

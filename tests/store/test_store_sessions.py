@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import streams
-from rewriting import rewrite
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rewriting import rewrite
 from tinydb import TinyDB
 
 from alita_tui.spine import events as e

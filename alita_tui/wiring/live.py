@@ -128,7 +128,10 @@ class Live:
             questions,
             WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
             policy=Policy(
-                max_steps=budget.max_steps, reply_tokens=budget.reply_tokens, run_limits=house.limits
+                max_steps=budget.max_steps,
+                reply_tokens=budget.reply_tokens,
+                run_limits=house.limits,
+                teaches=not _is_fork(history),
             ),
             learn=self._learn,
             new_id=new_id,
@@ -275,6 +278,12 @@ class Live:
 
         history = tuple(self.bus.history)
         return (*episode(history, task_id), *recipe(history, task_id))
+
+
+def _is_fork(history: tuple[Envelope, ...]) -> bool:
+    """True for a session that tries out what would have been: memory learns from what was."""
+    first = history[0].event if history else None
+    return isinstance(first, e.SessionOpened) and bool(first.parent)
 
 
 def _caps(chosen: BudgetSettings) -> Budget:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.events import TaskFinished
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.trace import rows_for
+
+if TYPE_CHECKING:
+    from alita_tui.wiring.house import House
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 """The option of every command that can print a document instead of lines."""
@@ -33,12 +37,26 @@ def json_line(envelope: Envelope) -> None:
 
 def plain(envelope: Envelope) -> None:
     """One envelope as the lines a person reads; append-only, for pipes and screen readers."""
+    ended = envelope.event
+    if isinstance(ended, TaskFinished) and ended.outcome != "answered":
+        _unanswered(ended)
+        return
     for row in rows_for(envelope):
         meta = f"  ({row.meta})" if row.meta else ""
         if row.kind == "answer":
             typer.echo(f"{_GLYPHS[row.kind]} {row.detail or row.title}")
         else:
             typer.echo(f"{_GLYPHS[row.kind]} {one_line(row.title, 300)}{meta}", err=True)
+
+
+def _unanswered(ended: TaskFinished) -> None:
+    """Why a task ended without an answer, and what to do; what there is of an answer is printed as one."""
+    why = f": {reveal(ended.reason)}" if ended.reason else ""
+    typer.echo(f"{_GLYPHS['error']} {ended.outcome.replace('_', ' ').capitalize()}{why}", err=True)
+    if ended.hint:
+        typer.echo(f"  {reveal(ended.hint)}", err=True)
+    if ended.answer:
+        typer.echo(f"{_GLYPHS['answer']} {reveal(ended.answer)}")
 
 
 def json_document(value: object) -> None:
@@ -49,6 +67,14 @@ def json_document(value: object) -> None:
 def damage(note: str) -> None:
     """Say what of a session could not be read, beside what is printed of it."""
     typer.echo(f"damaged: {reveal(note)}", err=True)
+
+
+def damaged(house: House) -> None:
+    """Say what is damaged of the files that sessions share, and what to do."""
+    from alita_tui.wiring.damage import found
+
+    for one in found(house):
+        damage(f"{one.text}. {one.hint}")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

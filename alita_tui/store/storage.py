@@ -87,6 +87,8 @@ class JournalStorage(Storage):
         """
         if self.mode == "readonly" or (self.mode == "exclusive" and self._fd is None):
             return
+        if self.mode == "shared" and not self._now.end and not self._doubtful:
+            return  # nothing of the journal is ours; who only looked makes no file
         with self.writing():
             try:
                 if self._now.end > self._signature or self._now.json_at[2] == 0 or self._doubtful:

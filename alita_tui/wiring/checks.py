@@ -12,6 +12,7 @@ from alita_tui.spine.ports import Job, Progress
 from alita_tui.spine.values import (
     Check,
 )
+from alita_tui.wiring import damage
 from alita_tui.wiring.house import DEMO_SCRIPT, House
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ async def diagnose(house: House) -> tuple[Check, ...]:
         for problem in house.loaded.problems
     ] or [Check(name="settings", state="ok", detail=str(house.paths.config_file))]
     models, sandbox = await asyncio.gather(_check_models(house), setup.diagnose(house.sandbox_settings()))
-    return (*settings, *models, *sandbox)
+    return (*settings, *await asyncio.to_thread(damage.checks, house), *models, *sandbox)
 
 
 async def _check_models(house: House) -> tuple[Check, ...]:

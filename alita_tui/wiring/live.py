@@ -16,11 +16,12 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError
+from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import MemoryItem, SandboxStatus
+from alita_tui.wiring import damage
 from alita_tui.wiring.house import House, new_id, now
 from alita_tui.wiring.records import past_calls
 
@@ -155,7 +156,7 @@ class Live:
     async def _open(self) -> None:
         if self.bus.history:
             restored = self._file.restored
-            await asyncio.to_thread(self._settle_again)
+            await self._settled_again()
             strange = sum(
                 isinstance(one.event, e.UnknownEvent) and one.event.raw != "" for one in self.bus.history
             )
@@ -169,6 +170,8 @@ class Live:
             await self.bus.emit(opened)
         for problem in self._models.problems:
             await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
+        for one in await asyncio.to_thread(damage.found, self._house):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=one.text, hint=one.hint))
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
         await self._check_sandbox(await self._sandbox.status())
         self._served.set()
@@ -267,6 +270,17 @@ class Live:
             )
             asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
             return None
+
+    async def _settled_again(self) -> None:
+        """The same; an error that nobody foresaw is a notice, and the session opens."""
+        from alita_tui.agent.retrying import unexpected
+
+        try:
+            await asyncio.to_thread(self._settle_again)
+        except AlitaError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a session always opens
+            await self.bus.emit(unexpected(error))
 
     def _settle_again(self) -> None:
         """What a crash kept from following a verdict."""

@@ -96,9 +96,18 @@ def free(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file for this user only. Raises UsageError."""
+    """Write a file for this user only, whole or not at all. Raises UsageError."""
+    draft = path.with_name(f".{path.name}.tmp")
     try:
-        path.touch(mode=0o600)
-        path.write_text(text, "utf-8", "replace")
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_text(text, "utf-8", "replace")
+            return
+        try:
+            draft.touch(mode=0o600)
+            draft.write_text(text, "utf-8", "replace")
+            draft.replace(path.resolve())
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from error

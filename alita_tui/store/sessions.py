@@ -9,6 +9,7 @@ import secrets
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -195,6 +196,7 @@ class SessionShelf:
 
     def list(self) -> tuple[SessionSummary, ...]:
         """All sessions, the newest first, those that cannot be read included."""
+        self._sweep()
         known = self._read_index()
         fresh: dict[str, _Indexed] = {}
         for path in self.paths():
@@ -256,14 +258,24 @@ class SessionShelf:
 
         The verdicts of an `imported` one were given elsewhere, and are in no audit log here.
         """
-        file = SessionFile.create(self.path(session_id), session_id, imported=imported)
+        path = self.path(session_id)
+        if _exists(path):
+            raise StoreError(f"There is a session file already: {path}.")
+        draft = path.with_name(f".{path.name}")  # whoever is killed over it leaves nothing on the shelf
+        file = SessionFile.create(draft, session_id, imported=imported)
         try:
-            file.fill(envelopes)
-        except BaseException:
-            file.close()
-            self.path(session_id).unlink(missing_ok=True)
+            try:
+                file.fill(envelopes)
+            finally:
+                file.close()
+            draft.replace(path)
+            disk.sync_folder(self.folder)
+        except BaseException as error:
+            for left in _drafts_of(draft):
+                left.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise disk.store_error("saved", path, error) from error
             raise
-        file.close()
         return session_id
 
     def delete(self, wanted: str) -> str:
@@ -287,6 +299,18 @@ class SessionShelf:
         orphans = {path.with_suffix("") for path in self.folder.glob("*.json.journal")}
         return {path for path in files | orphans if _ID.fullmatch(path.stem)}
 
+    def _sweep(self) -> None:
+        """Take away what killed processes left half written: drafts of files that nobody has open."""
+        with suppress(OSError):
+            for draft in (*self.folder.glob(".*.json"), *self.folder.glob(".*.json.journal")):
+                base = draft.with_name(draft.name.removesuffix(".journal"))
+                if _ID.fullmatch(base.stem[1:]) and not is_open(base):
+                    for left in _drafts_of(base):
+                        left.unlink(missing_ok=True)
+            for draft in self.folder.glob("*.json.tmp"):
+                if not is_open(draft.with_suffix("")):
+                    draft.unlink(missing_ok=True)
+
     def _read_index(self) -> dict[str, _Indexed]:
         try:
             raw = self._index.read_bytes()
@@ -305,6 +329,10 @@ class SessionShelf:
             disk.replace(self._index, [b"%08x\n" % zlib.crc32(kept), kept])
         except OSError:
             return  # it only saves time
+
+
+def _drafts_of(path: Path) -> tuple[Path, ...]:
+    return (path, reading.journal_of(path), path.with_name(f"{path.name}.tmp"))
 
 
 def _exists(path: Path) -> bool:

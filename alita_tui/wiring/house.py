@@ -123,7 +123,11 @@ class House:
         """All session files."""
         from alita_tui.store.sessions import SessionShelf
 
-        self.paths.prepare()
+        try:
+            self.paths.prepare()
+        except StoreError:  # what is there can be looked at on a read-only disk, too
+            if not self.paths.sessions.is_dir():
+                raise
         return SessionShelf(self.paths.sessions, now)
 
     @cached_property

@@ -64,7 +64,8 @@ class Hearing:
         self._last: Heard | None = None
         self._deed = ""
         self._pressed: dict[str, float] = {}
-        self._stirred = float("-inf")
+        self._since = float("-inf")
+        """When something was read last, or moved on screen."""
         self._told = 0
 
     @property
@@ -104,7 +105,7 @@ class Hearing:
 
     def stir(self, at: float) -> None:
         """Something moved on screen by itself: the quiet time begins anew."""
-        self._stirred = max(self._stirred, at)
+        self._since = max(self._since, at)
 
     def waits(self, paint: Paint | None, at: float) -> Why:
         """Why a key made now, other than the last one, would be no verdict."""
@@ -118,10 +119,6 @@ class Hearing:
         return self._deed
 
     # --- the reader's side ------------------------------------------------------------------
-
-    @property
-    def _since(self) -> float:
-        return max(self._last.at if self._last else float("-inf"), self._stirred)
 
     def begin(self, at: float) -> None:
         """The terminal is ours, again: what was asked before is answered to nobody."""
@@ -204,6 +201,7 @@ class Hearing:
             stalled=pieced or (self.terminal and at - self._empty > STALL),
         )
         self._last = heard
+        self._since = max(self._since, at)
         if deed:
             self._deed = what
             self._pressed = {key: when for key, when in self._pressed.items() if at - when < LATELY}

@@ -95,7 +95,10 @@ class Reader:
             return []
         found = self._messages(Token(token.kind, text), token)
         if not found:
-            if not report:
+            if token.pieced:
+                # Its end may have been a key, which a sequence that was broken off has swallowed.
+                self._hearing.note(token.text[-1:], at)
+            elif not report:
                 self._hearing.note("junk", at, deed=False)
             return []
         for message in found:

@@ -19,9 +19,11 @@ Kind = Literal["text", "escape", "alt", "sequence", "paste", "junk"]
 
 _WHOLE = re.compile(
     r"\x1b(?:\[(?:\[.|M[\s\S]{3}|\d+\$(?!y)|[0-?]*[ -/]*[@-LN-Z\\-~]|[0-?]+[ -/]*M|[ -/]+M)|O[ -~]"
-    r"|[P\]_^X][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|(?P<alt>[^\x1b\[OP\]_^X]))"
+    r"|\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|[P_^X][^\x1b\x9c]*(?:\x1b\\|\x9c)|(?P<alt>[^\x1b\[OP\]_^X]))"
 )
-_BEGUN = re.compile(r"\x1b(?:\[(?:\[?|M[\s\S]{0,2}|[0-?]*[ -/]*)|O|[P\]_^X][^\x07\x1b\x9c]*\x1b?)?\Z")
+_BEGUN = re.compile(
+    r"\x1b(?:\[(?:\[?|M[\s\S]{0,2}|[0-?]*[ -/]*)|O|\][^\x07\x1b\x9c]*\x1b?|[P_^X][^\x1b\x9c]*\x1b?)?\Z"
+)
 _STRING = re.compile(r"\x1b[P\]_^X]")
 
 

@@ -27,6 +27,8 @@ from alita_tui.console.widgets.sheet import Sheet
 if TYPE_CHECKING:
     from alita_tui.console.themes import Themed
 
+MOUSE = (events.MouseDown, events.MouseUp, events.MouseMove, events.MouseScrollDown, events.MouseScrollUp)
+"""What the mouse does; a click is what Textual makes of it."""
 LATE = 1.0
 """Seconds after which a key that could not be acted on is forgotten: the person waits for nothing any more."""
 
@@ -141,7 +143,10 @@ class GuardedScreen(ModalScreen[None]):
         """What is known of an input; whatever waited to be alone is void by it."""
         self._waiting = None
         heard = heard_of(event)
-        if heard is None:
+        if heard is None and self.hearing.terminal:
+            # Nobody made it: Textual did.
+            heard = Heard(0, "", event.time, float("-inf"), event.time, "", stalled=True)
+        elif heard is None:
             what, deed = what_of(event)
             heard = self.hearing.note(what, event.time, deed=deed)
             stamp(event, heard)
@@ -189,7 +194,7 @@ class GuardedScreen(ModalScreen[None]):
         if not event.is_forwarded:
             if isinstance(event, events.Key | events.Paste) and not self.judge(event):
                 return
-            if isinstance(event, events.MouseEvent):
+            if isinstance(event, MOUSE):
                 self._mouse(event)
         super()._forward_event(event)
 

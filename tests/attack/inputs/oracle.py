@@ -33,7 +33,7 @@ class Made:
     data: bytes
     """What the terminal sends for it."""
     what: str
-    """The key's name, or `paste`, `click …`, `wheel`, `move`, `focus`, `release`, `noise`."""
+    """The key's name, or `paste`, `click …`, `wheel`, `move`, `focus`, `release`, `noise`, `other` (perhaps a key)."""
     press: int = 0
     """The same number for a key and its repetitions while it is held."""
 

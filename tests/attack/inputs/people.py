@@ -99,7 +99,9 @@ def mouse(rng: random.Random, pause: float, x: int = 60, y: int = 20) -> list[St
 
 def noise(rng: random.Random, pause: float) -> list[Step]:
     """A sequence that no key makes: broken off, over-long, unknown, or not UTF-8."""
-    return [Step(pause, "noise", garbage(rng))]
+    made = garbage(rng)
+    # Some keyboard may have a key for it, unless it is no sequence of that sort.
+    return [Step(pause, "other" if made[:2] in (b"\x1b[", b"\x1bO") else "noise", made)]
 
 
 def garbage(rng: random.Random) -> bytes:
@@ -112,13 +114,11 @@ def garbage(rng: random.Random) -> bytes:
     elif kind == 3:
         made = ESC + b"O" + bytes([rng.randrange(0x20, 0x7F)])
     elif kind == 4:
-        end = rng.choice([b"\x07", b"\x1b\\", b"\x1b\\", b"\x9c"])
-        made = (
-            ESC
-            + rng.choice(b"]P_^X").to_bytes()
-            + rng.randbytes(rng.choice([0, 5, 90])).replace(ESC, b"")
-            + end
+        end = rng.choice([b"\x1b\\", b"\x1b\\", b"\x07", b""])
+        said = bytes(
+            one for one in rng.randbytes(rng.choice([0, 5, 90])) if 0x20 <= one < 0x80 or one >= 0xA0
         )
+        made = ESC + rng.choice(b"]P_^X").to_bytes() + said + end
     elif kind == 5:
         made = bytes(rng.randrange(0x80, 0x100) for _ in range(rng.randrange(1, 6)))
     elif kind == 6:
@@ -128,7 +128,8 @@ def garbage(rng: random.Random) -> bytes:
         made = ESC + b"[" + rng.choice([b"<0;1;1", b"<999;99999999999999999999;1M", b"M\x7f\x80\xff", b"<35;-1;-1M",
                                         b"48;0;0;0;0t", b"48;1;1;1;1t", b"I", b"O"])  # fmt: skip
     else:
-        made = rng.randbytes(rng.randrange(1, 12)).replace(b"\x03", b"").replace(b"\x11", b"")
+        # Control characters are keys, and some of them leave the session on purpose.
+        made = bytes(one for one in rng.randbytes(rng.randrange(1, 12)) if one >= 0x20 or one in (0x00, 0x1B))
     if rng.random() < 0.2:
         made = made[: rng.randrange(len(made) + 1)]
     # What is a key, or the beginning of one, is no noise.

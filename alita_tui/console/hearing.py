@@ -21,6 +21,8 @@ from alita_tui.console.arming import LATELY, QUIET, STALL, Heard, Why, against
 
 MUTE = 2.0
 """Seconds after the first question at which a terminal that has answered none is taken to answer none."""
+GREETINGS, EVERY = 4, 0.4
+"""How often a terminal is asked before that, and after how many seconds each: an answer may be lost on its way."""
 RETRY = 1.0
 """Seconds after which a question that is still open is asked again."""
 
@@ -55,7 +57,7 @@ class Hearing:
         """When each was asked that is not answered yet."""
         self._first: float | None = None
         self._newest = float("-inf")
-        self._answers = 0
+        self._asked = self._answers = 0
         self._proved = float("-inf")
         """What is read from now on was sent by the terminal after this time."""
         self._empty = float("-inf")
@@ -76,7 +78,8 @@ class Hearing:
     @property
     def mute(self) -> bool:
         """Whether the terminal answers no questions."""
-        return not self._answers and self._first is not None and self._empty - self._first >= MUTE
+        told = self._answers or self._asked < GREETINGS or self._first is None
+        return not told and self._empty - (self._first or 0.0) >= MUTE
 
     @property
     def proved(self) -> float:
@@ -140,6 +143,7 @@ class Hearing:
                 self._questions.pop()
                 return
             self._newest = at
+            self._asked += 1
             self._first = at if self._first is None else self._first
         finally:
             self._lock.release()
@@ -165,6 +169,8 @@ class Hearing:
         self._empty = at
         if self.mute and self._paint.at is None:
             self._paint.at = self._paint.written
+        if not self._answers and self._asked < GREETINGS and at - self._newest >= EVERY:
+            self.question()
         if not self.watching:
             return 0
         last = self._last

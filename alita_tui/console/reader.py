@@ -11,6 +11,7 @@ import logging
 import re
 
 from textual import events
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
@@ -120,7 +121,10 @@ class Reader:
                 case "escape":
                     return [events.Key("escape", token.text)]
                 case "alt":
-                    return list(parser._sequence_to_key_events(token.text[1:], alt=True))
+                    known = token.text in ANSI_SEQUENCES_KEYS
+                    return list(
+                        parser._sequence_to_key_events(token.text if known else token.text[1:], alt=not known)
+                    )
                 case "text":
                     return list(parser.feed(token.text))
                 case "sequence" if _sound(token.text):
@@ -187,7 +191,7 @@ def _sound(sequence: str) -> bool:
         return False
     if sequence[-1] in "mM":
         return all(one <= _FARTHEST for one in numbers)
-    if sequence[-1] == "t":
+    if sequence[-1] == "t" and numbers[:1] == [48]:
         sizes = _RESIZED.fullmatch(sequence)
         return sizes is not None and all(0 < int(one) <= _FARTHEST for one in sizes.groups())
     return all(one <= _LARGEST and not 0xD800 <= one < 0xE000 for one in numbers)

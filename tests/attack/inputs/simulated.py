@@ -206,10 +206,10 @@ class World:
         wait = self.keyboard + self.rng.uniform(0, 0.015)
         self.in_order("keyboard", wait, lambda: self._send(step.data))
 
-    def _send(self, data: bytes) -> None:
+    def _send(self, data: bytes, whole: float = 0.7) -> None:
         """The terminal sends; a line may break anything anywhere."""
         while data:
-            cut = len(data) if self.rng.random() < 0.7 else self.rng.randrange(1, len(data) + 1)
+            cut = len(data) if self.rng.random() < whole else self.rng.randrange(1, len(data) + 1)
             part, data = data[:cut], data[cut:]
             wait = self.line + (self.rng.uniform(0, self.jitter) if self.jitter else 0.0)
             self.in_order("line", wait, lambda part=part: self._buffer.extend(part))
@@ -223,7 +223,7 @@ class World:
         if said != "?":
             self.shown.append(Shown(self.now, said))
         elif not self.mute:
-            self._send(b"\x1b[0n")
+            self._send(b"\x1b[0n", 0.95)
 
     def _ask(self) -> bool:
         self.write("?")

@@ -53,8 +53,8 @@ TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"
 """What a ban is against, in words; capabilities stand for themselves."""
 _WHY: dict[str, str] = {
-    "reject": "After a pause Enter rejects with this reason. Tab, then Space, ticks tags; Esc goes back.",
-    "ban": "After a pause Enter bans what is ticked, for good. Tab, then Space, ticks; Esc goes back.",
+    "reject": "After a pause Enter rejects with this reason. Tab, Space: tags; Esc: back.",
+    "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
     "grants": "What is not ticked is not granted. Space ticks, Esc goes back.",
 }
 

@@ -18,7 +18,9 @@ from attack.inputs.terminal import Terminal
 
 SEQUENCES = 520
 ANSWERS: tuple[float | None, ...] = (0.001, 0.04, 0.15, None)
-"""Seconds until the terminal answers a query; None: never. One console for each."""
+"""Seconds until the terminal answers a query; None: never."""
+CONSOLES = 2 * len(ANSWERS)
+"""How many run side by side; most of the time they wait."""
 
 
 @contextmanager
@@ -79,10 +81,14 @@ def run(answers: float | None, count: int, seed: int) -> tuple[int, list[str], C
 
 
 def attack(share: float, seed: int) -> tuple[int, list[str], Counter[str]]:
-    """A share of all sequences, on one console for each way of answering."""
-    each = max(1, round(SEQUENCES * share / len(ANSWERS)))
-    with load(), ThreadPoolExecutor(len(ANSWERS)) as pool:
-        ran = list(pool.map(lambda n: run(ANSWERS[n], each, seed * 100 + n), range(len(ANSWERS))))
+    """A share of all sequences, on two consoles for each way of answering."""
+    each = max(1, round(SEQUENCES * share / CONSOLES))
+
+    def one(number: int) -> tuple[int, list[str], Counter[str]]:
+        return run(ANSWERS[number % len(ANSWERS)], each, seed * 100 + number)
+
+    with load(), ThreadPoolExecutor(CONSOLES) as pool:
+        ran = list(pool.map(one, range(CONSOLES)))
     total: Counter[str] = Counter()
     for _, _, verdicts in ran:
         total += verdicts

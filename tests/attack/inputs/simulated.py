@@ -12,6 +12,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import Any
 
@@ -376,7 +377,7 @@ def attack(share: float, seed: int) -> tuple[int, list[str], Counter[str]]:
     count = round(SEQUENCES * share / 2)
     missed: list[str] = []
     total: Counter[str] = Counter()
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         for found, verdicts in pool.map(run, [count, count], [seed * 2, seed * 2 + 1]):
             missed += found
             total += verdicts

@@ -48,6 +48,12 @@ class Piece(Value, frozen=True):
     """Whether it is noted what the tool reaches for, and which places of instrumented code it passes."""
     stop: bool = False
     """Whether the first test that fails is the last."""
+    ladders: tuple[int, ...] = ()
+    """Which ladder each call belongs to, where sizes are tried one after the other: the time it takes is asked, of
+    the result only `length` and a `sum` are told, and a ladder ends with a call that took `enough_ms` of processor
+    time or came to no end.
+    """
+    enough_ms: float = 0.0
 
 
 class Plan(Value, frozen=True):

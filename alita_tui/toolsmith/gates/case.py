@@ -26,6 +26,7 @@ from alita_tui.spine.values import (
 )
 from alita_tui.toolsmith.gates.judged import Called, Tested, Watched
 from alita_tui.toolsmith.gates.places import Instrumented, instrumented
+from alita_tui.toolsmith.gates.probes import parameters
 from alita_tui.toolsmith.gates.shared import Shared
 
 
@@ -161,6 +162,15 @@ class Workbench:
         """The draft's tests, run once for all gates that look into the tool's process. Raises CouldNotRun."""
         return await self._watched.get(case, lambda: self._watch(case))
 
+    async def used(self, case: Case) -> list[dict[str, Json]]:
+        """Arguments that the draft's tests are seen to call `run` with; none where they could not be watched."""
+        try:
+            calls = (await self.watched(case)).tested.calls
+        except CouldNotRun:
+            return []
+        names = parameters(case.draft.code)
+        return [{**dict(zip(names, one.given, strict=False)), **one.named} for one in calls]
+
     async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
         """Calls of the draft's `run`, each in a process of its own, with the places that they come by."""
         made, _ = await asyncio.to_thread(_instrumented, case.draft.code)
@@ -211,8 +221,10 @@ def calls_of(
     conditions: Conditions = _PLAIN,
     seconds: float = 2.0,
     watch: bool = False,
+    ladders: Sequence[int] = (),
+    enough_ms: float = 0.0,
 ) -> Piece:
-    """A piece of work: calls of a draft's `run`, or of another version's."""
+    """A piece of work: calls of a draft's `run`, or of another version's; for `ladders` see `Piece`."""
     return Piece(
         kind="calls",
         name=case.draft.name,
@@ -222,6 +234,8 @@ def calls_of(
         conditions=conditions,
         seconds=seconds,
         watch=watch,
+        ladders=tuple(ladders),
+        enough_ms=enough_ms,
     )
 
 

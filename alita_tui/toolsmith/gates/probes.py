@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Json, ToolDraft
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
 _FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
 _DEEPEST = 4
+_STEPS = 150_000
+"""Keywords of one schema that are applied, over all values held against it."""
 
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
@@ -112,15 +115,61 @@ def fits(arguments: Json, schema: Json) -> bool:
 
 def misfit(value: Json, schema: Json) -> str:
     """Why a value does not meet a schema, in one line; empty where it does."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError, best_match
-    from referencing.exceptions import Unresolvable
+    return Fit(schema).misfit(value)
 
-    try:
-        error = best_match(Draft202012Validator(_without_patterns(schema)).iter_errors(value))
-    except (SchemaError, Unresolvable, RecursionError, TypeError) as problem:
-        return f"the schema cannot be applied: {problem}"
-    return f"{error.json_path}: {error.message}" if error else ""
+
+class Fit:
+    """Holds values against one schema, as long as that costs no more than a bounded number of steps."""
+
+    def __init__(self, schema: Json) -> None:
+        from jsonschema import Draft202012Validator, FormatChecker
+        from jsonschema.validators import extend
+
+        # Of the formats only those that cost no more than reading the value once.
+        formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
+        rules = {name: self._counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
+        bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
+        self._held = bounded(_without_patterns(schema), format_checker=formats)
+        self._left = _STEPS
+        self._broken = ""
+
+    def __call__(self, value: Json) -> bool:
+        """True where a value meets the schema."""
+        return not self.misfit(value)
+
+    def misfit(self, value: Json) -> str:
+        """Why a value does not meet the schema, in one line; empty where it does."""
+        from jsonschema.exceptions import SchemaError, UnknownType, best_match
+        from referencing.exceptions import Unresolvable
+
+        if self._broken:  # a schema that cannot be applied is not tried again and again
+            return self._broken
+        try:
+            error = best_match(self._held.iter_errors(value))
+        except (
+            SchemaError,
+            UnknownType,
+            Unresolvable,
+            RecursionError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            ArithmeticError,
+        ) as why:
+            self._broken = f"the schema cannot be applied: {one_line(str(why), 200)}"
+            return self._broken
+        return f"{error.json_path}: {error.message}" if error else ""
+
+    def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """A keyword's rule, which applies only while there are steps left: references can multiply without end."""
+
+        def apply(*given: Any) -> Any:
+            self._left -= 1
+            if self._left < 0:
+                raise ValueError("it takes too many steps")
+            return rule(*given)
+
+        return apply
 
 
 def _without_patterns(schema: Json) -> Json:

@@ -34,7 +34,7 @@ def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
     `answer` is one of `Workbench.outputs`. No end, an ended process and a result that is no JSON are no refusals.
     """
     error = str(answer.get("error") or "")
-    if not error or "result" in answer or answer.get("unfit") or error in ("timeout", "ended"):
+    if not error or "result" in answer or answer.get("unfit") or error in ("timeout", "ended", "flood"):
         return False
     if named(error, draft):
         return True

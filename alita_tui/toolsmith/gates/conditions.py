@@ -60,11 +60,13 @@ class Plain(NamedTuple):
     def kept(self) -> list[int]:
         """Calls that came out otherwise after others."""
         both = zip(self.alone, self.row, reversed(self.row), strict=False)
-        return [n for n, (a, b, c) in enumerate(both) if not (_same(a, b) and _same(a, c))]
+        return [n for n, (a, b, c) in enumerate(both) if not (same_answer(a, b) and same_answer(a, c))]
 
     def chance(self) -> list[int]:
         """Calls that came out otherwise without any reason."""
-        return [n for n, (a, b) in enumerate(zip(self.alone, self.again, strict=False)) if not _same(a, b)]
+        return [
+            n for n, (a, b) in enumerate(zip(self.alone, self.again, strict=False)) if not same_answer(a, b)
+        ]
 
 
 class OtherConditions:
@@ -174,20 +176,22 @@ def _moved(plain: Plain, one: Seen) -> bool:
 def _first(plain: Plain, one: Seen) -> int | None:
     """The first call that came out otherwise than it does in the same row under no particular condition."""
     pairs = enumerate(zip(plain.row, one.answers, strict=False))
-    return next((n for n, (a, b) in pairs if not _same(a, b)), None)
+    return next((n for n, (a, b) in pairs if not same_answer(a, b)), None)
 
 
-def _same(a: Answer, b: Answer) -> bool:
+def same_answer(a: Answer, b: Answer) -> bool:
+    """True where two answers say the same: equal results, or exceptions of one name."""
     if "result" in a and "result" in b:
         return equal([a["result"]], [b["result"]])
     return "result" not in a and "result" not in b and a.get("error") == b.get("error")
 
 
 def _other(call: dict[str, Json], now: Answer, before: Answer, said: str) -> str:
-    return one_line(f"run({shown(call, 80)}) → {_said(now)}, {said} {_said(before)}", 280)
+    return one_line(f"run({shown(call, 80)}) → {answer_said(now)}, {said} {answer_said(before)}", 280)
 
 
-def _said(answer: Answer) -> str:
+def answer_said(answer: Answer) -> str:
+    """An answer in short."""
     return shown(answer["result"], 60) if "result" in answer else str(answer.get("error"))
 
 

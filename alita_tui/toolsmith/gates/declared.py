@@ -81,8 +81,8 @@ class Declared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
         # Said is what was looked at: a claim of more would be one that nobody has seen.
         says = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
-        watched = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
-        return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {watched}", rows)
+        reached = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
+        return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {reached}", rows)
 
 
 def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:

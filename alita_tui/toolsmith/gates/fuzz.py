@@ -8,6 +8,7 @@ from typing import Any
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.gates.conditions import answer_said, same_answer
 from alita_tui.toolsmith.gates.holes import holes
 from alita_tui.toolsmith.gates.inputs import inputs
 from alita_tui.toolsmith.gates.probes import Fit, calls_in
@@ -19,6 +20,12 @@ _MOST_REFUSED = 0.8
 _ROUNDS = 2
 """Times that smaller inputs with the same fault are looked for."""
 _KINDS_SHOWN = 6
+_AGAIN = 20
+"""Inputs, those of the tests among them, that are tried again at the end."""
+_TIMES = 6
+
+Answer = dict[str, Any]
+Calls = list[dict[str, Json]]
 
 
 class Fault(Value, frozen=True):
@@ -44,17 +51,21 @@ class Fuzz:
         made = await asyncio.to_thread(inputs, case.draft, tests)
         if not made:
             raise CouldNotRun("no input could be made from the input schema")
-        answers = await self._bench.outputs(case, made, seconds=2.0, total=12.0)
+        again = made[:_AGAIN] * _TIMES
+        answers = await self._bench.outputs(case, [*made, *again], seconds=2.0, total=12.0)
+        late, answers = answers[len(made) :], answers[: len(made)]
         asked = list(zip(made, answers, strict=False))
         found = await asyncio.to_thread(faults, case.draft, asked)
         if not found and len(asked) < min(_FEWEST, len(made)):
             raise CouldNotRun(f"there was time for {len(asked)} of {len(made)} inputs")
         found = await self._smallest(case, found)
+        kept = await self._kept(case, made, answers, late)
         open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
         rows = [GateRow(label=one.where, text=one.text, tone="bad") for one in open_ends if one.serious]
         rows += [
             GateRow(label=f"run({shown(one.arguments, 100)})", text=one.text, tone="bad") for one in found
         ]
+        rows += [GateRow(label="keeps state between calls", text=kept, tone="bad")] if kept else []
         rows += [GateRow(label=one.where, text=one.text, tone="warn") for one in open_ends if not one.serious]
         bad = [row for row in rows if row.tone == "bad"]
         if bad:
@@ -68,6 +79,24 @@ class Fuzz:
         if declined:
             said = f"{len(asked)} inputs that the schema allows: {len(asked) - declined} answered, {declined} refused"
         return passed(self.name, said, rows)
+
+    async def _kept(self, case: Case, made: Calls, answers: list[Answer], late: list[Answer]) -> str:
+        """How an input that was tried again, after hundreds of others, came out otherwise; empty where none did.
+
+        What differs without other calls in between as well is chance, and another check's matter.
+        """
+        for number, answer in enumerate(late):
+            n = number % min(_AGAIN, len(made))
+            if same_answer(answers[n], answer) or answer.get("error") in ("timeout", "ended"):
+                continue
+            alone = await self._bench.outputs(case, [made[n]] * 4, fresh=True, total=8.0)
+            if len(alone) < 4 or not all(same_answer(answers[n], one) for one in alone):
+                return ""
+            said = (
+                f"{answer_said(answers[n])} at first, {answer_said(answer)} as call {len(made) + number + 1}"
+            )
+            return f"run({shown(made[n], 80)}) → {said}"
+        return ""
 
     async def _smallest(self, case: Case, found: list[Fault]) -> list[Fault]:
         """The same faults with inputs as small as can be found quickly."""

@@ -15,8 +15,9 @@ _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@exa
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
 _FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
 _DEEPEST = 4
-_STEPS = 150_000
-"""Keywords of one schema that are applied, over all values held against it."""
+_STEPS_EACH = 100_000
+_STEPS = 1_000_000
+"""Keywords of one schema that are applied to one value, and to all values held against it."""
 
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
@@ -131,6 +132,7 @@ class Fit:
         bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
         self._held = bounded(_without_patterns(schema), format_checker=formats)
         self._left = _STEPS
+        self._each = 0
         self._broken = ""
 
     def __call__(self, value: Json) -> bool:
@@ -144,6 +146,7 @@ class Fit:
 
         if self._broken:  # a schema that cannot be applied is not tried again and again
             return self._broken
+        self._each = _STEPS_EACH
         try:
             error = best_match(self._held.iter_errors(value))
         except (
@@ -165,7 +168,8 @@ class Fit:
 
         def apply(*given: Any) -> Any:
             self._left -= 1
-            if self._left < 0:
+            self._each -= 1
+            if min(self._left, self._each) < 0:
                 raise ValueError("it takes too many steps")
             return rule(*given)
 

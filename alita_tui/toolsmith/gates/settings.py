@@ -90,7 +90,7 @@ def moments(code: str, now: datetime) -> Iterator[Setting]:
     if not _CLOCKS.search(code):
         return
     year = now.year + (now.month == 12)
-    days = [now + timedelta(days=n) for n in range(1, 8)]
+    days = [now + timedelta(days=400 + n) for n in range(1, 8)]  # each day of a week
     days += [datetime(year, *day, 12, tzinfo=UTC) for day in ((12, 24), (12, 25), (12, 31))]
     days += [datetime(year + 1, 4, 1, 9, tzinfo=UTC), datetime(2028, 2, 29, 12, tzinfo=UTC)]
     days += [now.replace(hour=hour, minute=30) + timedelta(days=9) for hour in (0, 4, 13, 23)]

@@ -68,6 +68,18 @@ PAYLOADS = {
         "def run(x):\n    return x\n\n\nif __name__ == '__main__':\n    print('more')\n",
         Missed((6,), (), ()),
     ),
+    "one name behind an or": (
+        "def run(x):\n    if x < 0 or x == 4711:\n        x = 0\n    return x\n",
+        Missed((3,), ((2, "4711 was never met"),), ()),
+    ),
+    "one name in a comprehension": (
+        "def run(x):\n    return sum(one for one in [x, 0] if one != 4711)\n",
+        Missed((), ((2, "4711 was never met"),), ()),
+    ),
+    "one name that is left out": (
+        "def run(x):\n    if str(x) != 'j.miller':\n        x += 0\n    return x\n",
+        Missed((), ((2, "its condition was never false"),), ()),
+    ),
     "in a case": (
         "def run(x):\n    match x:\n        case 500:\n            return 0\n        case _:\n            return x\n",
         Missed((4,), (), ()),
@@ -176,3 +188,9 @@ async def test_without_hidden_tests_it_is_said_so(podman: PodmanSandbox) -> None
     bench = Workbench(podman, LIMITS)
     found = await Coverage(bench, Hidden(bench, Reviewer({"odd_one": ()}))).check(case())
     assert found.state == "passed" and "there are no hidden ones" in found.summary
+
+
+def test_an_operand_that_is_met_is_no_find(passed: set[int]) -> None:
+    run, places = run_of("def run(x):\n    return [one for one in x if one == 'all' or one != 'none']\n")
+    assert run(["all", "none", "some"]) == ["all", "some"]
+    assert missed(places, passed) == Missed((), (), ())

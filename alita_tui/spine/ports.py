@@ -125,6 +125,8 @@ class Reply(Value, frozen=True):
     requests: tuple[ToolRequest, ...] = ()
     stop: str = ""
     usage: Usage = Usage()
+    notes: tuple[str, ...] = ()
+    """What was wrong with it and could be put right, for the person."""
 
 
 Ability = Literal["tools", "vision"]
@@ -154,6 +156,9 @@ class Model(Protocol):
 
     def price(self, usage: Usage) -> float | None:
         """US dollars for a usage, or None when no price is known."""
+
+    async def window(self) -> int:
+        """Tokens that it reads and writes at most, as its own server says; 0 where none does. Never raises."""
 
 
 class Candidate(msgspec.Struct, frozen=True):

@@ -271,6 +271,8 @@ class BudgetReserved(Fact, frozen=True):
     tokens: int
     build_id: str = ""
     """The build that it is for; empty for none."""
+    assumed_usd: float = 0.0
+    """What it is taken to cost, where no price is known and a cap in money holds."""
 
 
 class BudgetRaised(Fact, frozen=True):
@@ -290,6 +292,8 @@ class BudgetSpent(Fact, frozen=True):
     role: ModelRole | Literal[""] = ""
     model: str = ""
     tokens: int = 0
+    assumed_usd: float = 0.0
+    """What it is taken to have cost, where no price is known and a cap in money holds. Part of the totals."""
     estimated: bool = False
     """True where the provider told no counts: the call broke off, or the process ended meanwhile."""
     saved_usd: float = 0.0

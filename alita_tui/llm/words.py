@@ -71,7 +71,7 @@ _MAY: dict[int, frozenset[ModelErrorKind]] = {
     404: frozenset({"no_tools", "payment"}),
     408: frozenset(),
     413: frozenset(),
-    429: frozenset({"payment", "context", "overloaded"}),
+    429: frozenset({"payment", "context", "overloaded", "rate_limit"}),
 }
 """What the words may say where the status says something itself; any kind under every other status."""
 _WINDOWS = re.compile(

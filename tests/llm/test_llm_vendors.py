@@ -126,6 +126,22 @@ async def test_thoughts_of_another_model_are_not_sent_to_the_next_one() -> None:
         assert "Where could it be?" in str(deepseek.requests[-1].body)
 
 
+async def test_mistral_goes_on_with_calls_that_another_model_made() -> None:
+    with OpenAIServer() as openai, MistralServer() as mistral:
+        openai.play(TWO)
+        mistral.play(TWO)
+        async with opened("groq", openai) as first, opened("mistral", mistral) as second:
+            request = went_on(ASK, await said(first, ASK))
+            request = went_on(request, await said(second, request), "And quickly.")
+            await said(second, request)
+        ids = [
+            call["id"]
+            for turn in mistral.requests[-1].body["messages"]
+            for call in turn.get("tool_calls", ())
+        ]
+        assert len(ids) == len(set(ids)) == 4 and all(len(one) == 9 and one.isalnum() for one in ids)
+
+
 async def test_signatures_and_thoughts_survive_the_record() -> None:
     with GeminiServer() as server:
         server.play(TWO)

@@ -133,7 +133,10 @@ class DeepSeekServer(OpenAIServer):
 
 
 class MistralServer(OpenAIServer):
-    """Mistral. The rules for turns and ids are those of its own library, mistral-common, in its words."""
+    """Mistral. The rules for ids are those of its own library, mistral-common, in its words.
+
+    That no `user` turn follows a `tool` turn is its API's (code 3230; https://github.com/BerriAI/litellm/issues/6323).
+    """
 
     def models_body(self) -> Any:
         return {"object": "list", "data": [{"id": "mistral-medium-latest", "object": "model"}]}
@@ -154,6 +157,10 @@ class MistralServer(OpenAIServer):
                 "type": "invalid_request_error",
                 "code": "1000",
             }
+        roles = [turn["role"] for turn in body["messages"]]
+        if ("tool", "user") in zip(roles, roles[1:], strict=False):
+            said = "Unexpected role 'user' after role 'tool'"
+            return 400, {"object": "error", "message": said, "type": "invalid_request_error", "code": "3230"}
         try:
             asked = ChatCompletionRequest.from_openai(body["messages"], body.get("tools"))
             MistralRequestValidatorV11().validate_messages(asked.messages)

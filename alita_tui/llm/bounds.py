@@ -16,6 +16,8 @@ _IN_ALL = 15.0
 """Silences that a reply may take in all: half an hour with the time-out of 120 seconds."""
 MOST_BYTES = 64_000_000
 """Bytes of one answer: about 200,000 tokens, each in an event of its own."""
+MOST_LINE = 4_000_000
+"""Bytes of one event, which the SDKs put together piece by piece, each time anew."""
 MOST_PLAIN = 4_000_000
 """Bytes of an answer that is no stream: a list of models, an error."""
 
@@ -65,11 +67,13 @@ def _counted(stream: Any, most: int) -> Any:
         """A body that ends with an error where it is longer than it may be."""
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            got = 0
+            got = line = 0
             async for part in stream:
                 got += len(part)
-                if got > most:
-                    raise TooMuch(f"sent more than {most // 1_000_000} megabytes")
+                line = len(part) - 1 - last if (last := part.rfind(b"\n")) >= 0 else line + len(part)
+                if got > most or line > MOST_LINE:
+                    over = most if got > most else MOST_LINE
+                    raise TooMuch(f"sent more than {over // 1_000_000} megabytes")
                 yield part
 
         async def aclose(self) -> None:

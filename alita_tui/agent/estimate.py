@@ -140,5 +140,5 @@ class Meter:
 
 _LOOK = 64
 """Pieces, or four times as many characters, after which a reply is counted again."""
-_LEAST_SAID = {PLAIN: 0.55, "han": 0.35, "kana": 0.3, "hangul": 0.3}
+_LEAST_SAID = {PLAIN: 0.65, "han": 0.35, "kana": 0.3, "hangul": 0.3}
 """Of a count, what the largest vocabularies take."""

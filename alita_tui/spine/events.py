@@ -174,6 +174,8 @@ class TaskFinished(Fact, frozen=True):
     """Why, where the outcome is not `answered`."""
     hint: str = ""
     """What the person can do about it."""
+    retry_in: float | None = None
+    """Seconds until the model's server answers again, where it says so."""
 
 
 class NoticeRaised(Fact, frozen=True):

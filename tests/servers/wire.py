@@ -265,6 +265,7 @@ class ModelServer(ABC):
             b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         gone = asyncio.ensure_future(reader.read(1))  # a client that waits for its answer sends nothing
+        gone.add_done_callback(lambda read: read.cancelled() or read.exception())  # a reset is no news here
         try:
             broken = fault.then != "go_on"
             for event in events[: fault.after] if broken else events:

@@ -18,16 +18,22 @@ from alita_tui.view.queries import pending
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
+    from alita_tui.console.reader import Settled
     from alita_tui.console.screens.approval import ApprovalScreen
 
 
 class Reviewing(themes.Themed[Switch | None]):
-    """Base of the app. While a recording plays there is no sink, so nothing can be decided."""
+    """Base of the app. While a recording plays, or the past is looked at, there is no sink: nothing is decided."""
 
     main: SessionScreen
-    _sink: CommandSink | None
+    _engine: CommandSink | None
     _catalog: Catalog
     _options: ConsoleOptions
+
+    if TYPE_CHECKING:
+
+        @property
+        def _sink(self) -> CommandSink | None: ...
 
     @cached_property
     def _attention(self) -> Attention:
@@ -44,7 +50,7 @@ class Reviewing(themes.Themed[Switch | None]):
 
     def _call(self, view: SessionView) -> None:
         """Call the person to what waits, where they do not look."""
-        if self._sink is None:
+        if self._engine is None:
             return
         away = self._options.bell and not self.app_focus
         for build in pending(view):
@@ -58,6 +64,11 @@ class Reviewing(themes.Themed[Switch | None]):
     def _write(self, text: str) -> None:
         if self._driver is not None:
             self._driver.write(text)
+
+    def on_settled(self, message: Settled) -> None:
+        """An input was alone long enough for a verdict."""
+        if self._review is not None:
+            self._review.call_next(self._review.settled, message.number)
 
     def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
         """Hand a verdict to the engine."""

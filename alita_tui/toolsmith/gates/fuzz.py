@@ -131,7 +131,8 @@ def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[
         reason = fit.misfit(answer["result"])
         where = reason.partition(":")[0]
         text = one_line(f"→ {shown(answer['result'], 60)}: {reason}", 200)
-        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if reason else None
+        known = reason and not fit.spent
+        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if known else None
     error = str(answer.get("error", ""))
     if error == "timeout":
         return Fault(kind=error, arguments=arguments, text="comes to no end")

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from alita_tui.cli.output import Json, damage, free, json_document, json_line, plain, table, write_text
+from alita_tui.spine.text import counted
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
 Format = Literal["html", "markdown", "asciicast", "jsonl"]
@@ -37,6 +38,9 @@ def list_sessions(
         for one, label in listed
         if (everything or not label.archived) and (not tag or tag.lstrip("#").lower() in label.tags)
     ]
+    for one, _ in found:
+        if one.discarded:
+            damage(f"{one.session_id}: {counted(one.discarded, 'record')} cannot be read")
     if json:
         json_document([{**to_builtins(one), "label": label} for one, label in found])
     elif not found:
@@ -63,7 +67,10 @@ def show(context: typer.Context, session: Which = None, json: Json = False) -> N
     from alita_tui.wiring.house import House
     from alita_tui.wiring.records import recording
 
-    for envelope in recording(House.open(context.obj), session, damage):
+    def told(text: str) -> None:
+        typer.echo(text, err=True)
+
+    for envelope in recording(House.open(context.obj), session, damage, told):
         (json_line if json else plain)(envelope)
 
 
@@ -75,13 +82,15 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check a session's laws and file, its tools' digests and the audit log. Exit code 1 when one is broken."""
-    from alita_tui.cli.verifying import verified
+    from alita_tui.cli.verifying import verified, verified_or_why
     from alita_tui.wiring.house import House
     from alita_tui.wiring.records import path_of
 
     house = House.open(context.obj, strict=False)
-    paths = [Path(one.path) for one in house.sessions.list()] if everything else [path_of(house, session)]
-    found = [verified(house, path) for path in paths]
+    if everything:
+        found = [verified_or_why(house, path) for path in sorted(house.sessions.paths(), reverse=True)]
+    else:
+        found = [verified(house, path_of(house, session))]
     audit = house.audit.verify()
     sound = not audit and not any(one.problems for one in found)
     if json:
@@ -90,6 +99,8 @@ def verify(
         for one in found:
             for problem in one.problems:
                 typer.echo(f"{one.session_id}: {problem}")
+            for line in one.proves:
+                typer.echo(f"{one.session_id}: {line}")
         for problem in audit:
             typer.echo(f"audit: {problem}")
         if sound:
@@ -160,6 +171,7 @@ def import_session(
     from alita_tui.replay.export_jsonl import read_jsonl
     from alita_tui.spine.laws import check
     from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import FROM_ELSEWHERE
 
     house = House.open(context.obj, strict=False)
     made = house.sessions.new_id()
@@ -170,5 +182,6 @@ def import_session(
         json_document({"session_id": made, "events": len(envelopes), "breaches": breaches})
     else:
         typer.echo(f"{made} holds {len(envelopes)} events. Look at it with: alita replay {made}")
+        typer.echo(FROM_ELSEWHERE)
         for breach in breaches:
             typer.echo(f"event {breach.seq}: {breach.law}: {breach.text}", err=True)

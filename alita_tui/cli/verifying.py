@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.errors import AlitaError, RegistryError
 from alita_tui.spine.events import ToolRegistered
 from alita_tui.spine.laws import Breach, check
 from alita_tui.spine.values import Value
@@ -29,6 +29,9 @@ class Verified(Value, frozen=True, omit_defaults=False):
     verdicts: tuple[str, ...] = ()
     """Verdicts that session and audit log tell differently, or only one of them."""
 
+    proves: tuple[str, ...] = ()
+    """What all of this can show, and what not."""
+
     @property
     def problems(self) -> tuple[str, ...]:
         """All of it, one line each."""
@@ -40,24 +43,44 @@ class Verified(Value, frozen=True, omit_defaults=False):
         )
 
 
+def verified_or_why(house: House, path: Path) -> Verified:
+    """Look at one session; one that cannot be opened is a problem of its file, and no reason to stop."""
+    try:
+        return verified(house, path)
+    except AlitaError as error:
+        return Verified(session_id=path.stem, events=0, file=(error.message,))
+
+
 def verified(house: House, path: Path) -> Verified:
     """Look at one session; nothing is changed. Raises StoreError, UsageError."""
     from alita_tui.store.sessions import SessionFile
     from alita_tui.store.testimony import contradictions
+    from alita_tui.wiring.records import FROM_ELSEWHERE
 
     file = SessionFile.open(path, readonly=True)
     try:
         history, note = file.envelopes(), file.restored.note
     finally:
         file.close()
-    at_home = path.resolve().parent == house.paths.sessions.resolve() and not file.imported
+    entries = house.audit.entries()
+    ours = [entry for entry in entries if entry.session_id == file.session_id]
+    # One that says that it was imported, and has verdicts in the log, was not.
+    at_home = path.resolve().parent == house.paths.sessions.resolve() and (not file.imported or bool(ours))
+    if at_home:
+        signed = sum(entry.signed for entry in ours)
+        proves = f"{signed} of its verdicts are in the log, signed"
+        if len(ours) > signed:
+            proves += f", {len(ours) - signed} as an older alita chained them"
+    else:
+        proves = FROM_ELSEWHERE
     return Verified(
         session_id=file.session_id,
         events=len(history),
         breaches=tuple(check(history)),
         file=(note,) if note else (),
         tools=tuple(_tools(house.shelf, history)) if at_home else (),
-        verdicts=tuple(contradictions(house.audit.entries(), file.session_id, history)) if at_home else (),
+        verdicts=tuple(contradictions(entries, file.session_id, history)) if at_home else (),
+        proves=(proves,),
     )
 
 

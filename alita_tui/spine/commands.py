@@ -17,7 +17,15 @@ class SubmitTask(Value, frozen=True):
 
     text: str
     again: str = ""
-    """The parked task that this goes on with; empty for a new one."""
+    """The task that this goes on with, parked or tried again; empty for a new one."""
+    retried: bool = False
+    """The person asked to try it again."""
+    queue_id: str = ""
+    """Where it stands in the record's queue; empty where it never waited."""
+
+
+class Retry(Value, frozen=True):
+    """Try the last task again, which failed or stopped at a limit."""
 
 
 class Steer(Value, frozen=True):
@@ -46,6 +54,8 @@ class ResolveApproval(Value, frozen=True):
     """For `approved`."""
     grants: Capabilities | None = None
     """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
+    accepted: tuple[str, ...] = ()
+    """For `approved`: the names of the risks that were accepted, as `view.risk` calls them."""
     banned: tuple[str, ...] = ()
     """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
     alias_of: Twin | None = None
@@ -86,6 +96,7 @@ class CloseSession(Value, frozen=True):
 
 Command = (
     SubmitTask
+    | Retry
     | Steer
     | AnswerQuestion
     | ResolveApproval

@@ -104,13 +104,24 @@ class SessionClosed(Fact, frozen=True):
 # --- task and control ---------------------------------------------------------------------
 
 
+class TaskQueued(Fact, frozen=True):
+    """A person asked for something while another task runs. It is taken up, also by a later process."""
+
+    queue_id: str
+    text: str
+
+
 class TaskSubmitted(Fact, frozen=True):
     """A person asked for something."""
 
     task_id: str
     text: str
     again: str = ""
-    """The parked task that is gone on with, because a build it waited for was decided; empty for a new one."""
+    """The task that is gone on with: parked, and a build it waited for was decided, or `retried`; empty: none."""
+    retried: bool = False
+    """The person asked to try it again."""
+    queue_id: str = ""
+    """The queued task that this is; empty for one that never waited."""
 
 
 class PlanProposed(Fact, frozen=True):
@@ -526,6 +537,8 @@ class ApprovalResolved(Fact, frozen=True):
     lasting: Lasting = "library"
     grants: Capabilities | None = None
     """What was granted of what the draft asks for; None for all of it."""
+    accepted: tuple[str, ...] = ()
+    """As in `ResolveApproval`."""
     banned: tuple[str, ...] = ()
     """As in `ResolveApproval`."""
     alias_of: Twin | None = None
@@ -689,6 +702,7 @@ SessionEvent = (
     | SandboxChecked
     | SessionResumed
     | SessionClosed
+    | TaskQueued
     | TaskSubmitted
     | PlanProposed
     | Steered

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import json
-import keyword
 import re
-import sys
 from collections.abc import Mapping
 from functools import cache
 
@@ -15,6 +12,7 @@ import msgspec
 
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
+from alita_tui.spine.names import taken
 from alita_tui.spine.ports import ToolSpec
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
@@ -100,6 +98,12 @@ def draft_from(arguments: Json) -> ToolDraft:
         f"requirements: {one_line(one, 80)!r} is no plain PEP 508 requirement (no URL, path or option)"
         for one in requirements
         if requirement_name(one) is None
+    ]
+    named = texts["name"].replace("_", "-")
+    problems += [
+        f"name: {texts['name']} is what the package {one_line(one, 80)!r} is called; choose another one"
+        for one in requirements
+        if named and requirement_name(one) == named
     ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
     if problems:
@@ -223,8 +227,8 @@ def _text_fault(field: str, value: str) -> str:
     if field == "name":
         if not _NAME.fullmatch(value):
             return f"{one_line(value, 80)!r} is not snake_case of at most 64 characters, a letter first"
-        taken = keyword.iskeyword(value) or value in sys.stdlib_module_names or hasattr(builtins, value)
-        return f"{value} is a name of Python's own" if taken else ""
+        owner = taken(value)
+        return f"{value} is the name of {owner}; choose one that says what the tool does" if owner else ""
     largest = _LARGEST_DESCRIPTION if field == "description" else LARGEST_TEXT
     try:
         return f"it is longer than {largest} bytes" if len(value.encode()) > largest else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, suppress
@@ -16,12 +15,14 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError
+from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
 from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.text import counted
 from alita_tui.spine.values import MemoryItem, SandboxStatus
-from alita_tui.wiring.house import House, new_id, now
+from alita_tui.wiring import damage
+from alita_tui.wiring.house import House, me, new_id, now
 from alita_tui.wiring.records import past_calls
 
 if TYPE_CHECKING:
@@ -89,10 +90,11 @@ class Live:
         broker = house.broker(self._brokered, asker)
         self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
         shelf = LendingShelf(house.shelf)
+        house.desk.told = self._warn
         gate = Gate(
             self.bus,
             house.desk,
-            me=getpass.getuser(),
+            me=me(),
             parks=parks,
             settled=self._settled,
             rule=self._ruled,
@@ -128,7 +130,10 @@ class Live:
             questions,
             WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
             policy=Policy(
-                max_steps=budget.max_steps, reply_tokens=budget.reply_tokens, run_limits=house.limits
+                max_steps=budget.max_steps,
+                reply_tokens=budget.reply_tokens,
+                run_limits=house.limits,
+                teaches=not _is_fork(history),
             ),
             learn=self._learn,
             new_id=new_id,
@@ -152,7 +157,7 @@ class Live:
     async def _open(self) -> None:
         if self.bus.history:
             restored = self._file.restored
-            await asyncio.to_thread(self._settle_again)
+            await self._settled_again()
             strange = sum(
                 isinstance(one.event, e.UnknownEvent) and one.event.raw != "" for one in self.bus.history
             )
@@ -166,6 +171,9 @@ class Live:
             await self.bus.emit(opened)
         for problem in self._models.problems:
             await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
+        await self._tell_records()
+        for one in await asyncio.to_thread(damage.found, self._house):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=one.text, hint=one.hint))
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
         await self._check_sandbox(await self._sandbox.status())
         self._served.set()
@@ -258,23 +266,63 @@ class Live:
         """The verdict of a rule of the person's; none, and a notice, where their policy cannot be read."""
         try:
             return ruling(self._house, self.bus.history, request)
-        except ConfigError as error:
-            notice = e.NoticeRaised(
-                level="warning", text=f"No rule is asked. {error.message}", hint=error.hint
-            )
-            asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
+        except (ConfigError, StoreError) as error:
+            self._warn(f"No rule is asked. {error.message}", error.hint)
             return None
 
+    def _warn(self, text: str, hint: str = "") -> None:
+        """Put a warning on record; for threads beside the loop."""
+        notice = e.NoticeRaised(level="warning", text=text, hint=hint)
+        asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
+
+    async def _settled_again(self) -> None:
+        """The same; an error that nobody foresaw is a notice, and the session opens."""
+        from alita_tui.agent.retrying import unexpected
+
+        try:
+            await asyncio.to_thread(self._settle_again)
+        except AlitaError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a session always opens
+            await self.bus.emit(unexpected(error))
+
     def _settle_again(self) -> None:
-        """What a crash kept from following a verdict."""
-        for approval_id in self._house.audit.catch_up(self.session_id, self.bus.history):
-            self._house.desk.taken(approval_id)
+        """What a crash kept from following a verdict, or a move."""
+        self._house.audit.catch_up(self.session_id, self.bus.history)
+        for envelope in self.bus.history:
+            if isinstance(envelope.event, e.ApprovalResolved):  # its note is not needed any more
+                self._house.desk.taken(envelope.event.approval_id)
+
+    async def _tell_records(self) -> None:
+        """Say what of the log or the library cannot be relied on, and mend what the log has and that has not."""
+        shelf = self._house.shelf
+        said = await asyncio.to_thread(shelf.standing)
+        if said.problem:
+            text = f"No tool runs: {said.problem}"
+            await self.bus.emit(
+                e.NoticeRaised(level="error", text=text, hint="Look into it: alita audit verify")
+            )
+            return
+        for one in await asyncio.to_thread(shelf.overridden):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=one.text))
+        await asyncio.to_thread(self._house.lineages, "console")
+        if doubts := await asyncio.to_thread(shelf.doubts):
+            names = ", ".join(sorted({name for name, _ in doubts})[:5]) + (", …" if len(doubts) > 5 else "")
+            text = f"{counted(len(doubts), 'version')} of tools cannot prove an approval and will not run: {names}"
+            hint = "`alita tools list` says why; `alita tools approve` shows one and approves it anew."
+            await self.bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
 
     def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
         from alita_tui.memory.lessons import episode, recipe
 
         history = tuple(self.bus.history)
         return (*episode(history, task_id), *recipe(history, task_id))
+
+
+def _is_fork(history: tuple[Envelope, ...]) -> bool:
+    """True for a session that tries out what would have been: memory learns from what was."""
+    first = history[0].event if history else None
+    return isinstance(first, e.SessionOpened) and bool(first.parent)
 
 
 def _caps(chosen: BudgetSettings) -> Budget:

@@ -65,8 +65,8 @@ class Bar:
     def ask_ban(self, about: str, items: tuple[str, ...], at: float) -> None:
         self.mode, self.about, self.opened, self.ticked = "ban", about, at, (NAME, DIGEST)
 
-    def ask_name(self, about: str, name: str) -> None:
-        self.mode, self.about, self.name = "name", about, name
+    def ask_name(self, about: str, names: tuple[str, ...]) -> None:
+        self.mode, self.about, self.name = "name", about, " ".join(names)
 
     def ask_grants(self, about: str, items: tuple[str, ...], withheld: Any) -> None:
         self.mode, self.about, self.items = "grants", about, items

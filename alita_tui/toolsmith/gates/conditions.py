@@ -109,9 +109,9 @@ class OtherConditions:
         alone = calls_of(case, calls, fresh=True)
         pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
-        for one in tried:
-            pieces += [tests_of(case, conditions=one.conditions)] if one.tests else []
-            pieces += [calls_of(case, calls, conditions=one.conditions)]
+        pieces += [calls_of(case, calls, conditions=one.conditions) for one in tried]
+        # Tests follow, as the files that they leave would be there for calls.
+        pieces += [tests_of(case, conditions=one.conditions) for one in tried if one.tests]
         judged = await self._bench.judge(case, pieces, total=_TOTAL)
         unasked = not _ASKS_LOCALE.search(case.draft.code)
         answers = [
@@ -123,10 +123,10 @@ class OtherConditions:
         ):
             raise CouldNotRun("there was no time to call it twice")
         plain = Plain(answers[0], answers[1], answers[2] if again else [])
-        rest = iter(judged[plainly:])
+        rest, tests = iter(judged[plainly:]), iter(judged[plainly + len(tried) :])
         seen: list[Seen] = []
         for one in tried:
-            tested = next(rest, None) if one.tests else Tested()
+            tested = next(tests, None) if one.tests else Tested()
             called = next(rest, None)
             if not isinstance(tested, Tested) or called is None:
                 break
@@ -166,7 +166,7 @@ class OtherConditions:
             text = _other(
                 calls[kept[0]], plain.row[-1 - kept[0]], plain.alone[kept[0]], "in a process of its own"
             )
-            rows.append(_row("keeps state between calls", text, False))
+            rows.append(_row("keeps state between calls", text, case.draft.capabilities.workspace == "write"))
         named: set[str] = set()
         for setting, one in zip(single, seen, strict=False):
             (cause,) = setting.causes

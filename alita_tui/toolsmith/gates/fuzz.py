@@ -85,6 +85,8 @@ class Fuzz:
 
         What differs without other calls in between as well is chance, and another check's matter.
         """
+        if case.draft.capabilities.workspace == "write":
+            return ""  # what it writes is there for the next call, as it is meant to be
         for number, answer in enumerate(late):
             n = number % min(_AGAIN, len(made))
             if same_answer(answers[n], answer) or answer.get("error") in ("timeout", "ended"):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.values import Json, ToolDraft, Value
 
 _SAYING = (
@@ -23,6 +26,7 @@ _SAYING = (
 _FEW = 3
 """Values of one kind before it can be said that all are."""
 _DEEPEST = 4
+_ANYTHING = re.compile(r"['\"]?(typing\.)?(Any|object|Json\w*|JSON\w*)\b")
 
 
 class Hole(Value, frozen=True):
@@ -40,12 +44,31 @@ def holes(
     """What both schemas leave open and the arguments of the tests, or the answers, do not."""
     results = [one["result"] for one in answers if "result" in one]
     found: list[Hole] = []
+    free = _open(draft.code)
     properties = draft.input_schema.get("properties", {}) if isinstance(draft.input_schema, dict) else {}
     for name, schema in properties.items():
+        if name in free:
+            continue
         values = [one[name] for one in tests if name in one]
         found += _looked("input_schema", f"$.{name}", schema, values, 0)
-    found += _looked("output_schema", "$", draft.output_schema, results, 0)
+    if "return" not in free:
+        found += _looked("output_schema", "$", draft.output_schema, results, 0)
     return found
+
+
+def _open(code: str) -> set[str]:
+    """Parameters of `run` that the code itself takes to be anything; `return` where it returns anything."""
+    try:
+        body = parse(code).body
+    except UNPARSABLE:
+        return set()
+    run = next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == "run"), None)
+    if run is None:
+        return set()
+    told = {one.arg: one.annotation for one in (*run.args.args, *run.args.kwonlyargs)} | {
+        "return": run.returns
+    }
+    return {name for name, kind in told.items() if kind is not None and _ANYTHING.match(ast.unparse(kind))}
 
 
 def _looked(which: str, path: str, schema: Json, values: list[Json], depth: int) -> Iterator[Hole]:

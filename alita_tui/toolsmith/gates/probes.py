@@ -16,7 +16,7 @@ _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
 _FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
 _DEEPEST = 4
 _STEPS_EACH = 100_000
-_STEPS = 1_000_000
+_STEPS = 300_000
 """Keywords of one schema that are applied to one value, and to all values held against it."""
 
 
@@ -162,6 +162,11 @@ class Fit:
             self._broken = f"the schema cannot be applied: {one_line(str(why), 200)}"
             return self._broken
         return f"{error.json_path}: {error.message}" if error else ""
+
+    @property
+    def spent(self) -> bool:
+        """True where there are no steps left for another value, though each before it was cheap enough."""
+        return self._left < 0 <= self._each
 
     def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """A keyword's rule, which applies only while there are steps left: references can multiply without end."""

@@ -1,7 +1,7 @@
 # make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
 PY := .venv/bin/python
 
-.PHONY: setup browser run test check bench golden screenshots lock wheel clean
+.PHONY: setup browser run test attack check bench golden screenshots lock wheel clean
 
 setup:
 	@sh .ci/setup
@@ -19,6 +19,11 @@ test: browser
 crash: setup
 	@$(PY) -m tests.crash
 	@$(PY) -m tests.crash --full
+
+# Everything that the product is attacked with; SHARE=0.1 tries a tenth, SECTIONS="drafts records" some of it.
+SHARE ?= 1
+attack: setup
+	@$(PY) -m tests.attack --share $(SHARE) $(SECTIONS)
 
 check: setup
 	@.venv/bin/ruff check --output-format concise .

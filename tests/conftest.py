@@ -10,6 +10,8 @@ from xdist.scheduler import LoadFileScheduling
 
 # Textual reads this when it is imported.
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
+# No test leaves a key in the keyring of the person who runs it.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 for name in [name for name in os.environ if name.startswith("ALITA_")]:
     del os.environ[name]
 

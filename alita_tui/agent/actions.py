@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.names import ActionName, taken
 from alita_tui.spine.ports import ToolSpec
 from alita_tui.spine.values import ToolRequest, Value
 
@@ -85,7 +86,7 @@ class Answer(Value, frozen=True):
 
 Action = Plan | FindTool | SearchWeb | ReadPage | LookBack | BuildTool | RunTool | AskUser | Wait | Answer
 
-ACTIONS: dict[str, type[Action]] = {
+ACTIONS: dict[ActionName, type[Action]] = {
     "plan": Plan,
     "find_tool": FindTool,
     "search_web": SearchWeb,
@@ -126,10 +127,13 @@ def parse(request: ToolRequest) -> Action:
         raise MalformedAction(
             f"The arguments of {request.name or 'the call'} are not valid: {request.problem}"
         )
-    kind = ACTIONS.get(request.name)
+    kind = {str(name): one for name, one in ACTIONS.items()}.get(request.name)
     if kind is None:
         raise MalformedAction(f"There is no action {request.name!r}; the actions are {', '.join(ACTIONS)}.")
     try:
-        return msgspec.convert(request.arguments, kind)
+        action = msgspec.convert(request.arguments, kind)
     except msgspec.ValidationError as error:
         raise MalformedAction(f"{request.name}: {error}") from error
+    if isinstance(action, BuildTool) and (owner := taken(action.name)):
+        raise MalformedAction(f"No tool can be called {action.name}: it is {owner}. Choose another name.")
+    return action

@@ -16,8 +16,18 @@ if TYPE_CHECKING:
     from alita_tui.store.audit import AuditEntry
     from alita_tui.wiring.house import House
 
+Anchor = Annotated[
+    str,
+    typer.Option(
+        "--anchor",
+        metavar="FILE|COMMAND",
+        help="Compare with what `audit anchor` wrote; `|` begins a command.",
+    ),
+]
+_SHOWN = 40
+
 app = typer.Typer(
-    help="The log of every verdict, each entry chained to the one before.",
+    help="The log of every verdict, each entry signed and chained to the one before.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -45,7 +55,7 @@ def list_entries(
             str(one.sequence),
             one.at[:19],
             one.who,
-            one.via,
+            _via(one),
             one.verdict + (" for its task" if one.lasting == "task" else ""),
             f"{one.name} v{one.version}",
             one.digest[:12],
@@ -61,30 +71,81 @@ def list_entries(
 
 
 @app.command()
-def verify(context: typer.Context, json: Json = False) -> None:
-    """Check the chain, and the log against every session. Exit code 1 where something was changed."""
-    from alita_tui.spine.errors import StoreError
-    from alita_tui.store.testimony import contradictions
+def verify(context: typer.Context, anchor: Anchor = "", json: Json = False) -> None:
+    """Check every entry, and the log against library, bans, rules and sessions; exit code 1 where one is wrong."""
+    from alita_tui.store.anchors import differences, take
     from alita_tui.wiring.house import House
-    from alita_tui.wiring.records import recording
+    from alita_tui.wiring.standing import library_problems, session_problems
 
     house = House.open(context.obj)
     problems = house.audit.verify()
+    if anchor:
+        found = house.audit.reading()
+        problems += differences(found.raw, found.public, take(anchor))
+    problems += library_problems(house) + session_problems(house)
     entries = house.audit.entries()
-    for summary in house.sessions.list():
-        try:
-            told = contradictions(entries, summary.session_id, recording(house, summary.session_id))
-        except StoreError as error:
-            told = [f"could not be read: {error.message}"]
-        problems += [f"session {summary.session_id}, {one}" for one in told]
+    unsigned = sum(not one.signed for one in entries)
     if json:
-        json_document({"entries": len(entries), "problems": problems})
+        json_document({"entries": len(entries), "unsigned": unsigned, "problems": problems})
     elif problems:
-        for problem in problems:
+        for problem in problems[:_SHOWN]:
             typer.echo(reveal(problem))
+        if len(problems) > _SHOWN:
+            typer.echo(f"and {len(problems) - _SHOWN} more (--json has them all)")
+        if house.audit.reading().problems:
+            typer.echo("No tool runs until this is mended: alita audit repair", err=True)
     else:
         typer.echo(f"{len(entries)} entries; the chain is whole, and the sessions tell the same.")
+        if unsigned:
+            typer.echo(f"{unsigned} of them were written before entries were signed: they are chained alone.")
+        if not anchor:
+            typer.echo("Whoever has this account can write another log: only an anchor elsewhere shows that.")
     raise typer.Exit(1 if problems else 0)
+
+
+@app.command()
+def anchor(
+    context: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|COMMAND", help="A file to append to, or `|` and a command that reads a line."
+        ),
+    ],
+    json: Json = False,
+) -> None:
+    """Write elsewhere how far the log goes, so that even who has this account cannot rewrite it unseen.
+
+    Compare with it later: alita audit verify --anchor FILE
+    """
+    from alita_tui.store.anchors import put
+    from alita_tui.wiring.house import House
+
+    head = House.open(context.obj).audit.head()
+    if head is None:
+        raise UsageError("There is no entry to anchor yet.")
+    put(target, head)
+    if json:
+        json_document(head)
+    else:
+        typer.echo(f"Anchored entry {head.sequence}, sha256 {head.digest[:16]}….")
+
+
+@app.command()
+def repair(context: typer.Context, json: Json = False) -> None:
+    """Make a log that holds of one that does not. The damaged one is kept aside; a whole copy of a backup is used.
+
+    Where something is missing or was changed and no copy has it, a new log begins and every tool has to be
+    approved anew.
+    """
+    from alita_tui.wiring.house import House
+
+    house = House.open(context.obj)
+    said = house.audit.repair(house.backups.logs())
+    if json:
+        json_document({"done": said})
+    else:
+        typer.echo(said or "Nothing is wrong with the log.")
 
 
 @app.command()
@@ -131,7 +192,7 @@ def _paragraphs(entries: Iterable[AuditEntry]) -> None:
     for one in entries:
         lasting = " for its task" if one.lasting == "task" else ""
         typer.echo(
-            f"  {one.verdict}{lasting} by {reveal(one.who)} ({one.via}) on {one.at[:19]}, {_looked(one)}, "
+            f"  {one.verdict}{lasting} by {reveal(one.who)} ({_via(one)}) on {one.at[:19]}, {_looked(one)}, "
             f"entry {one.sequence}"
         )
         if one.grants is not None:
@@ -151,6 +212,10 @@ def _bytes(house: House, record: ToolRecord) -> str:
     except AlitaError as error:
         return error.message
     return "its files are the ones that were approved"
+
+
+def _via(entry: AuditEntry) -> str:
+    return "shell" if entry.via == "cli" else entry.via
 
 
 def _looked(entry: AuditEntry) -> str:

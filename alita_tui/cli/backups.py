@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from alita_tui.cli.output import Json, json_document, table
-from alita_tui.spine.text import counted
+from alita_tui.spine.text import counted, reveal
 
 app = typer.Typer(
     help="Backups of the library, the memory and the sessions' labels.",
@@ -53,9 +53,19 @@ def restore(
 ) -> None:
     """Bring a backup back. What is there now is backed up first, so this can be undone."""
     from alita_tui.wiring.house import House
+    from alita_tui.wiring.standing import library_problems
 
-    restored, before = House.open(context.obj, strict=False).backups.restore(backup)
+    house = House.open(context.obj, strict=False)
+    restored, before = house.backups.restore(backup)
+    said = library_problems(house)
+    problem = house.shelf.standing().problem
+    house.lineages("cli")  # what the log has and the backup had not is made in the library again
     if json:
-        json_document({"restored": restored, "before": before})
-    else:
-        typer.echo(f"Restored {restored.backup_id}. To undo it: alita backup restore {before.backup_id}")
+        json_document({"restored": restored, "before": before, "held": said, "problem": problem})
+        return
+    typer.echo(f"Restored {restored.backup_id}. To undo it: alita backup restore {before.backup_id}")
+    typer.echo("The audit log stayed as it is: what it says of each tool holds, whatever the backup says.")
+    for line in said:
+        typer.echo(reveal(line))
+    if problem:
+        typer.echo(reveal(f"No tool runs: {problem}. Look into it: alita audit verify"))

@@ -28,6 +28,10 @@ Without = Annotated[
         "--without", metavar="CAPABILITY", help="Do not grant this, such as `secret:TOKEN`; repeatable."
     ),
 ]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option("--accept", metavar="RISK", help="A risk that you accept, by its name; one for each."),
+]
 Like = Annotated[
     str, typer.Option("--tool", metavar="NAME", help="The tool that gives the same answers; the nearest.")
 ]
@@ -38,12 +42,15 @@ Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept and read 
 def list_builds(
     context: typer.Context, json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False
 ) -> None:
-    """List the builds that wait, oldest first."""
+    """List the builds that wait, oldest first. What approving one takes is told by `show`, after the build itself."""
+    import msgspec
+
     from alita_tui.wiring.house import House
 
     parked = House.open(context.obj).desk.pending()
     if json:
-        json_document(parked)
+        # No digest here: who has not seen the build has nothing to approve it by.
+        json_document([{k: v for k, v in msgspec.to_builtins(b).items() if k != "digest"} for b in parked])
     elif not parked:
         typer.echo("No build waits for a verdict.")
     else:
@@ -51,14 +58,13 @@ def list_builds(
             (
                 b.approval_id,
                 f"{b.name} v{b.version}",
-                b.digest[:16],
                 b.verdict or "waits",
                 b.session_id,
                 b.task,
             )
             for b in parked
         )
-        table(("ID", "TOOL", "SHA256", "STATE", "SESSION", "TASK"), rows)
+        table(("ID", "TOOL", "STATE", "SESSION", "TASK"), rows)
 
 
 @app.command()
@@ -67,19 +73,27 @@ def show(
     build: Build,
     json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """Show a build whole: code, tests, evidence, digest. Hidden characters are spelled out."""
+    """Show a build whole: risks, diff, evidence, code, tests, and then how to approve it.
+
+    Characters that cannot be seen are spelled out.
+    """
     from alita_tui.spine.grants import phrases
+    from alita_tui.view.risk import names_of, risks
     from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     parked, envelopes = desk.show(build)
     if json:
-        json_document({"build": parked, "events": envelopes})
+        made = _folded(desk, parked.build_id)
+        found = risks(made, _presented(made))
+        json_document({"build": parked, "risks": found, "accept": names_of(found), "events": envelopes})
         return
     made = _folded(desk, parked.build_id)
-    typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}")
-    typer.echo(f"sha256 {parked.digest}\n")
-    typer.echo(f"Goal: {reveal(made.goal)}")
+    draft = _presented(made)
+    typer.echo(f"{parked.name} v{parked.version}   session {parked.session_id}\n")
+    _risks(made, draft)
+    typer.echo(f"\nGoal: {reveal(made.goal)}")
+    typer.echo(f"Says it does: {reveal(draft.draft.description)}")
     if made.cost:
         typer.echo(f"Cost so far: {made.cost}")
     for lesson in made.lessons:
@@ -88,13 +102,12 @@ def show(
         typer.echo(f"  near miss {miss.score:.2f}  {reveal(miss.name)}  {reveal(miss.description)}")
     for source in made.sources:
         typer.echo(f"  source {reveal(source.url)}")
-    draft = made.attempts[-1]
     typer.echo("\nAsks for")
     asked = draft.draft.capabilities
     for item, phrase in zip(asked.items, phrases(asked), strict=True):
         typer.echo(f"  {reveal(item)}  {reveal(phrase)}")
     if asked.none:
-        typer.echo("  nothing: it computes")
+        typer.echo("  nothing declared")
     typer.echo("\nRequirements")
     for package in draft.lock.packages if draft.lock else ():
         first = package.hashes[0][:23] if package.hashes else ""
@@ -106,18 +119,51 @@ def show(
     typer.echo("\nSelf-tests (written by the same model as the code)")
     for case in draft.reports[-1].cases if draft.reports else ():
         typer.echo(f"  {'pass' if case.passed else 'FAIL'}  {reveal(case.name)}")
+    _diff(made, draft)
     typer.echo(f"\nCode\n{reveal(draft.draft.code)}\nTests\n{reveal(draft.draft.tests)}")
     if draft.twins:
         typer.echo(f"{draft.twins[0].label} gives the same answers. Approving keeps both; otherwise:")
         typer.echo(f"  alita builds reuse {parked.approval_id}")
         typer.echo(f"  alita builds alias {parked.approval_id} --digest {parked.digest[:16]}")
-    typer.echo(f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest[:16]}")
+    typer.echo(f"sha256 {parked.digest}")
+    names = "".join(f" --accept {one}" for one in names_of(risks(made, draft)))
+    typer.echo(
+        f"Approve with: alita builds approve {parked.approval_id} --digest {parked.digest[:16]}{names}"
+    )
+
+
+def _risks(made: BuildView, draft: Attempt) -> None:
+    from alita_tui.view.changes import changes
+    from alita_tui.view.risk import risks
+
+    found = risks(made, draft)
+    typer.echo("Risks, each with the name by which it is accepted")
+    for one in found:
+        typer.echo(f"  {'▲' if one.serious else '△'} {one.name}  {reveal(one.text)}")
+    if not found:
+        typer.echo("  none found: every check passed, nothing asked for")
+    typer.echo("\nChanges")
+    for said in changes(made, draft):
+        typer.echo(f"  {reveal(said)}")
+
+
+def _diff(made: BuildView, draft: Attempt) -> None:
+    """What differs from the version that it would replace."""
+    import difflib
+
+    if made.parent is None:
+        return
+    old, new = (reveal(text).split("\n") for text in (made.parent.code, draft.draft.code))
+    label = f"v{made.version - 1}"
+    typer.echo(f"\nDiff from {label}")
+    for line in difflib.unified_diff(old, new, label, f"v{made.version}", lineterm=""):
+        typer.echo(line)
 
 
 def _gates(draft: Attempt) -> None:
     from alita_tui.view.model import GATES
 
-    typer.echo("\nGates")
+    typer.echo("\nChecks")
     for gate in draft.gates:
         typer.echo(f"  {gate.state:8} {GATES[gate.gate]}: {reveal(gate.summary)}")
         for row in gate.rows:
@@ -137,14 +183,50 @@ def approve(
         typer.Option("--task-only", help="For the task that asked for it; it does not join the library."),
     ] = False,
     without: Without = None,
+    accept: Accept = None,
 ) -> None:
-    """Approve exactly the bytes with this digest; the session takes it up."""
+    """Approve exactly the bytes with this digest; the session takes it up.
+
+    Each risk of the build is accepted by its name, as on screen: `alita builds show` tells them.
+    """
     from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
-    grants = _narrowed(_folded(desk, build), without)
+    made = _folded(desk, build)
+    grants = _narrowed(made, without)
+    accepted = _accepted(made, without or [], accept or [])
     lasting = "task" if task_only else "library"
-    _leave(desk, build, digest, {"verdict": "approved", "lasting": lasting, "grants": grants})
+    _leave(
+        desk,
+        build,
+        digest,
+        {"verdict": "approved", "lasting": lasting, "grants": grants, "accepted": accepted},
+    )
+
+
+def _accepted(made: BuildView, without: list[str], given: list[str]) -> tuple[str, ...]:
+    """The names of the build's risks, all of which have to be given and no others. Raises UsageError."""
+    from alita_tui.view.risk import names_of, risks
+
+    names = names_of(risks(made, _presented(made), without))
+    hint = f"`alita builds show {made.approval_id}` tells what each of them is."
+    if strange := [one for one in given if one not in names]:
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"The build has no risk {one_line(strange[0], 60)!r}; it has: {listed}.", hint=hint)
+    if missing := [one for one in names if one not in given]:
+        words = " ".join(f"--accept {one}" for one in missing)
+        raise UsageError(
+            f"These risks are not accepted yet: {', '.join(missing)}.", hint=f"{hint} Then add: {words}"
+        )
+    return names
+
+
+def _presented(made: BuildView) -> Attempt:
+    """The draft whose bytes wait. Raises UsageError."""
+    draft = made.presented
+    if draft is None or draft.build_digest != made.digest:
+        raise UsageError(f"The record of {made.name} v{made.version} is damaged.")
+    return draft
 
 
 @app.command()
@@ -315,11 +397,10 @@ def _text(path: Path) -> str:
 
 def _leave(desk: Desk, build: str, digest: str | None, verdict: dict[str, Any]) -> None:
     """Leave a verdict on the desk, on the digest that was given or the one that waits."""
-    import getpass
-
     import msgspec
 
     from alita_tui.spine.commands import ResolveApproval
+    from alita_tui.wiring.house import me
 
     parked, _ = desk.show(build)
     command = msgspec.convert(
@@ -331,6 +412,6 @@ def _leave(desk: Desk, build: str, digest: str | None, verdict: dict[str, Any]) 
         },
         ResolveApproval,
     )
-    left = desk.leave(parked.approval_id, command, getpass.getuser())
+    left = desk.leave(parked.approval_id, command, me())
     typer.echo(f"{command.verdict}: {left.name} v{left.version}, sha256 {left.digest[:16]}…")
     typer.echo(f"Go on with: alita resume {left.session_id}")

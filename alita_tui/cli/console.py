@@ -138,15 +138,14 @@ class HouseCatalog(HouseKeeper):
 
     async def move(self, name: str, kind: MoveKind | Literal["undo"], version: int | None) -> Lineage:
         """See `Catalog.move`."""
-        import getpass
-
+        from alita_tui.wiring.house import me
         from alita_tui.wiring.records import lineage
 
-        kept, me = self._house.lineages("console"), getpass.getuser()
+        kept = self._house.lineages("console")
         if kind == "undo":
-            await asyncio.to_thread(kept.undo, name, by=me)
+            await asyncio.to_thread(kept.undo, name, by=me())
         else:
-            await asyncio.to_thread(kept.move, name, kind, version, by=me)
+            await asyncio.to_thread(kept.move, name, kind, version, by=me())
         return await asyncio.to_thread(lineage, self._house, name)
 
     async def days(self) -> tuple[DayLine, ...]:

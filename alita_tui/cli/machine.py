@@ -15,6 +15,9 @@ config_app = typer.Typer(
     help="Settings and where each comes from.", no_args_is_help=False, rich_markup_mode=None
 )
 
+_OWN = ("settings", "access", "records", "model")
+"""Checks of what is alita's own; the others are the sandbox's."""
+
 
 def doctor(
     context: typer.Context,
@@ -25,7 +28,7 @@ def doctor(
     """Check settings, model and sandbox; say what is wrong and what to do."""
     from alita_tui.sandbox.setup import repair
     from alita_tui.spine.errors import RequirementsError
-    from alita_tui.wiring.checks import diagnose, warm_up
+    from alita_tui.wiring.checks import diagnose, mend_records, warm_up
     from alita_tui.wiring.house import House
 
     house = House.open(context.obj, strict=False)
@@ -43,6 +46,9 @@ def doctor(
             last = work
             sys.stderr.flush()
 
+        for line in mend_records(house):
+            typer.echo(neutralise(line), err=True)
+        house = House.open(context.obj, strict=False)
         try:
             asyncio.run(repair(house.sandbox_settings(), tell))
             asyncio.run(warm_up(house, tell))
@@ -63,7 +69,7 @@ def doctor(
                 more = " (`alita doctor --fix` can do it)" if check.fixable else ""
                 typer.echo(f"\n{check.name}: {neutralise(check.hint)}{more}")
     broken = [check for check in checks if check.state == "problem"]
-    sandbox = any(check.name not in ("settings", "model") for check in broken)
+    sandbox = any(check.name not in _OWN for check in broken)
     raise typer.Exit(6 if sandbox else 2 if broken else 0)
 
 

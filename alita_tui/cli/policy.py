@@ -98,16 +98,13 @@ def explain(
 @app.command()
 def revoke(context: typer.Context, rule: str) -> None:
     """Take a rule back for good, and list the tools that it approved."""
-    import getpass
-
     from alita_tui.config.policy import revoke_rule
-    from alita_tui.wiring.house import House, now
+    from alita_tui.wiring.house import House, me, now
 
     house = House.open(context.obj)
-    me = getpass.getuser()
-    gone = revoke_rule(house.paths.policy, rule, f"{now().date()} by {me}")
+    gone = revoke_rule(house.paths.policy, rule, f"{now().date()} by {me()}")
     house.audit.append(
-        who=me, verdict="rule revoked", digest=gone.digest, name=gone.name, version=0, session_id="",
+        who=me(), verdict="rule revoked", digest=gone.digest, name=gone.name, version=0, session_id="",
         approval_id="", via="cli",
     )  # fmt: skip
     typer.echo(f"Revoked: {gone.name}")

@@ -63,7 +63,10 @@ def show(context: typer.Context, session: Which = None, json: Json = False) -> N
     from alita_tui.wiring.house import House
     from alita_tui.wiring.records import recording
 
-    for envelope in recording(House.open(context.obj), session, damage):
+    def told(text: str) -> None:
+        typer.echo(text, err=True)
+
+    for envelope in recording(House.open(context.obj), session, damage, told):
         (json_line if json else plain)(envelope)
 
 
@@ -90,6 +93,8 @@ def verify(
         for one in found:
             for problem in one.problems:
                 typer.echo(f"{one.session_id}: {problem}")
+            for line in one.proves:
+                typer.echo(f"{one.session_id}: {line}")
         for problem in audit:
             typer.echo(f"audit: {problem}")
         if sound:
@@ -160,6 +165,7 @@ def import_session(
     from alita_tui.replay.export_jsonl import read_jsonl
     from alita_tui.spine.laws import check
     from alita_tui.wiring.house import House
+    from alita_tui.wiring.records import FROM_ELSEWHERE
 
     house = House.open(context.obj, strict=False)
     made = house.sessions.new_id()
@@ -170,5 +176,6 @@ def import_session(
         json_document({"session_id": made, "events": len(envelopes), "breaches": breaches})
     else:
         typer.echo(f"{made} holds {len(envelopes)} events. Look at it with: alita replay {made}")
+        typer.echo(FROM_ELSEWHERE)
         for breach in breaches:
             typer.echo(f"event {breach.seq}: {breach.law}: {breach.text}", err=True)

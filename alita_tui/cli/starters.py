@@ -111,7 +111,7 @@ def approve(
         typer.echo(f"{name} is in the library already.")
         return
     proof, seen = asyncio.run(prove(house, draft, lambda *_: None))
-    _evidence(seen)
+    evidence(seen)
     if proof.problem:
         typer.echo(reveal(f"{name} was not approved: {proof.problem}"), err=True)
         raise typer.Exit(1)
@@ -122,7 +122,10 @@ def approve(
 
 def _state(house: House, draft: ToolDraft) -> str:
     """Whether a version of it is in the library, with whatever hosts where those are chosen."""
-    versions = house.shelf.versions(draft.name)
+    doubts = house.shelf.doubts()
+    versions = [
+        one for one in house.shelf.versions(draft.name) if (draft.name, one.version) not in doubts
+    ]  # those without an approval that this home can prove
     same = [one for one in versions if one.digest == draft.digest]
     if not same and house.starters.takes_hosts(draft.name) and draft.capabilities.none:
         same = [one for one in versions if one.origin == "starter"]
@@ -138,7 +141,7 @@ def _may_use(draft: ToolDraft) -> None:
         typer.echo(f"  {reveal(one)}")
 
 
-def _evidence(seen: tuple[Envelope, ...]) -> None:
+def evidence(seen: tuple[Envelope, ...]) -> None:
     """What the review and the tests found, as it was observed."""
     from alita_tui.spine import events as e
 

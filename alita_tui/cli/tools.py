@@ -16,7 +16,11 @@ from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.text import neutralise, reveal
 
 if TYPE_CHECKING:
+    from alita_tui.registry.shelf import Shelf
     from alita_tui.spine.values import Lineage, MoveKind
+
+_DIGITS = 12
+"""Of a digest that a person has to give at least."""
 
 app = typer.Typer(help="The library of approved tools.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(starters.app, name="starters")
@@ -31,7 +35,9 @@ def list_tools(context: typer.Context, json: Json = False) -> None:
     """List the tools."""
     from alita_tui.wiring.house import House
 
-    cards = House.open(context.obj).shelf.cards()
+    shelf = House.open(context.obj).shelf
+    cards = shelf.cards()
+    _say_what_does_not_run(shelf)
     if json:
         json_document(cards)
     elif not cards:
@@ -41,6 +47,70 @@ def list_tools(context: typer.Context, json: Json = False) -> None:
     else:
         rows = ((c.name, f"v{c.version}", c.state, f"{c.runs}/{c.failures}", c.description) for c in cards)
         table(("NAME", "VERSION", "STATE", "RUNS/FAILED", "DESCRIPTION"), rows)
+
+
+def _say_what_does_not_run(shelf: Shelf) -> None:
+    """Where the library and the audit log differ, which versions cannot prove their approval, and what to do."""
+    if problem := shelf.standing().problem:
+        typer.echo(reveal(f"No tool runs: {problem}. Look into it: alita audit verify"), err=True)
+        return
+    for one in shelf.overridden():
+        typer.echo(reveal(one.text), err=True)
+    for (name, version), why in shelf.doubts().items():
+        typer.echo(
+            reveal(f"{name} v{version} does not run: {why}. To look at it and approve it anew: ")
+            + f"alita tools approve {name} --version {version}",
+            err=True,
+        )
+
+
+@app.command()
+def approve(
+    context: typer.Context,
+    name: str,
+    version: Version = None,
+    digest: Annotated[
+        str, typer.Option("--digest", metavar="SHA256", help="At least 12 digits of the digest that you saw.")
+    ] = "",
+) -> None:
+    """Approve anew what no approval of this home proves: a copied tool, or one whose log was lost.
+
+    Without --digest it is shown whole. With it, it is reviewed and its tests run in the sandbox first; it
+    joins the library as a version of its own, and the one that proves nothing is put away.
+    """
+    from alita_tui.spine.grants import phrases
+    from alita_tui.wiring.house import House, me
+    from alita_tui.wiring.tools import approve_anew, prove
+
+    house = House.open(context.obj)
+    record = house.shelf.unproven(name, version)
+    draft = record.draft
+    given = digest.lower().removeprefix("sha256:")
+    if not given:
+        typer.echo(f"{draft.name} v{record.version}  sha256 {draft.digest}\n{reveal(draft.description)}")
+        typer.echo(f"does not run: {reveal(house.shelf.doubts()[name, record.version])}")
+        typer.echo(f"may use {reveal('; '.join(phrases(draft.capabilities))) or 'nothing but its arguments'}")
+        for package in record.lock.packages:
+            typer.echo(f"needs {reveal(package.name)} {reveal(package.version)}")
+        typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
+        typer.echo(
+            f"Approve with: alita tools approve {name} --version {record.version} --digest {draft.digest[:16]}"
+        )
+        return
+    if len(given) < _DIGITS or not draft.digest.startswith(given):
+        raise UsageError(
+            f"{name} v{record.version} is {draft.digest[:16]}…, not {reveal(digest[:70])!r}.",
+            hint=f"Look at it first: alita tools approve {name} --version {record.version}",
+        )
+    proof, seen = asyncio.run(prove(house, draft, lambda *_: None))
+    starters.evidence(seen)
+    if proof.problem:
+        typer.echo(reveal(f"{name} was not approved: {proof.problem}"), err=True)
+        raise typer.Exit(1)
+    made = approve_anew(house, draft, proof.lock, origin="imported")
+    because = f"approved anew as v{made.version}"
+    house.lineages("cli").move(draft.name, "archive", record.version, by=me(), reason=because)
+    typer.echo(f"approved: {name} v{made.version}, sha256 {made.digest[:16]}…")
 
 
 @app.command()
@@ -140,20 +210,16 @@ def unpin(context: typer.Context, name: str, reason: Reason = "") -> None:
 @app.command()
 def undo(context: typer.Context, name: str) -> None:
     """Take back what was last done with a tool."""
-    import getpass
+    from alita_tui.wiring.house import House, me
 
-    from alita_tui.wiring.house import House
-
-    _tell(House.open(context.obj).lineages("cli").undo(name, by=getpass.getuser()))
+    _tell(House.open(context.obj).lineages("cli").undo(name, by=me()))
 
 
 def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:
-    import getpass
-
-    from alita_tui.wiring.house import House
+    from alita_tui.wiring.house import House, me
 
     lineages = House.open(context.obj).lineages("cli")
-    _tell(lineages.move(name, kind, version, by=getpass.getuser(), reason=reason))
+    _tell(lineages.move(name, kind, version, by=me(), reason=reason))
     typer.echo(f"Take it back with: alita tools undo {name}")
 
 
@@ -195,11 +261,9 @@ def unalias(
     reason: Annotated[str, typer.Option("--reason", help="Why; it is kept.")] = "",
 ) -> None:
     """Take another name of a tool away."""
-    import getpass
+    from alita_tui.wiring.house import House, me
 
-    from alita_tui.wiring.house import House
-
-    found = House.open(context.obj).lineages("cli").unalias(name, by=getpass.getuser(), reason=reason)
+    found = House.open(context.obj).lineages("cli").unalias(name, by=me(), reason=reason)
     typer.echo(f"{name} is no name of {found.name} any more.")
     typer.echo(f"Take it back with: alita tools undo {found.name}")
 
@@ -222,9 +286,7 @@ def bans(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its id.")]) -> None:
     """Take a ban back. The library is backed up before, since the ban leaves it."""
-    import getpass
-
-    from alita_tui.wiring.house import House
+    from alita_tui.wiring.house import House, me
 
     house = House.open(context.obj)
     known = [one for one in house.shelf.bans.all() if one.ban_id == ban]
@@ -234,7 +296,7 @@ def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its i
     house.shelf.bans.lift(ban)
     for one in known:
         house.audit.append(
-            who=getpass.getuser(), verdict="unbanned", digest=one.digest, name=one.name, version=0,
+            who=me(), verdict="unbanned", digest=one.digest, name=one.name, version=0,
             session_id="", approval_id=one.ban_id, banned=one.capabilities, via="cli",
         )  # fmt: skip
     typer.echo(f"Taken back: {ban}")

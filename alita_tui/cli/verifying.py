@@ -29,6 +29,9 @@ class Verified(Value, frozen=True, omit_defaults=False):
     verdicts: tuple[str, ...] = ()
     """Verdicts that session and audit log tell differently, or only one of them."""
 
+    proves: tuple[str, ...] = ()
+    """What all of this can show, and what not."""
+
     @property
     def problems(self) -> tuple[str, ...]:
         """All of it, one line each."""
@@ -44,20 +47,32 @@ def verified(house: House, path: Path) -> Verified:
     """Look at one session; nothing is changed. Raises StoreError, UsageError."""
     from alita_tui.store.sessions import SessionFile
     from alita_tui.store.testimony import contradictions
+    from alita_tui.wiring.records import FROM_ELSEWHERE
 
     file = SessionFile.open(path, readonly=True)
     try:
         history, note = file.envelopes(), file.restored.note
     finally:
         file.close()
-    at_home = path.resolve().parent == house.paths.sessions.resolve() and not file.imported
+    entries = house.audit.entries()
+    ours = [entry for entry in entries if entry.session_id == file.session_id]
+    # One that says that it was imported, and has verdicts in the log, was not.
+    at_home = path.resolve().parent == house.paths.sessions.resolve() and (not file.imported or bool(ours))
+    if at_home:
+        signed = sum(entry.signed for entry in ours)
+        proves = f"{signed} of its verdicts are in the log, signed"
+        if len(ours) > signed:
+            proves += f", {len(ours) - signed} as an older alita chained them"
+    else:
+        proves = FROM_ELSEWHERE
     return Verified(
         session_id=file.session_id,
         events=len(history),
         breaches=tuple(check(history)),
         file=(note,) if note else (),
         tools=tuple(_tools(house.shelf, history)) if at_home else (),
-        verdicts=tuple(contradictions(house.audit.entries(), file.session_id, history)) if at_home else (),
+        verdicts=tuple(contradictions(entries, file.session_id, history)) if at_home else (),
+        proves=(proves,),
     )
 
 

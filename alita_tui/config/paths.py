@@ -61,8 +61,13 @@ class Paths(Value, frozen=True):
 
     @property
     def audit(self) -> Path:
-        """Hash-chained log of every verdict."""
+        """Signed log of every verdict."""
         return self.data / "audit.jsonl"
+
+    @property
+    def audit_key_folder(self) -> Path:
+        """Folder with the key that signs that log and how far it goes: apart from the data, in no backup."""
+        return self.config / "audit"
 
     @property
     def backups(self) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import msgspec
 from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
-from alita_tui.view.policy import Rule
+from alita_tui.view.policy import Rule, faulty
 
 
 class Policy(Value, frozen=True, forbid_unknown_fields=True):
@@ -24,6 +26,14 @@ class Policy(Value, frozen=True, forbid_unknown_fields=True):
     def rules(self) -> tuple[Rule, ...]:
         """The rules that are asked; none while it is off."""
         return self.rule if self.enabled else ()
+
+    def without(self, revoked: Mapping[str, str]) -> Policy:
+        """The same where these rules, by name, were taken back, and by whom and when."""
+        rules = (
+            msgspec.structs.replace(rule, revoked=rule.revoked or revoked.get(rule.name, ""))
+            for rule in self.rule
+        )
+        return msgspec.structs.replace(self, rule=tuple(rules))
 
 
 def load_policy(path: Path) -> Policy:
@@ -38,6 +48,7 @@ def load_policy(path: Path) -> Policy:
         raise ConfigError(f"{path} is no TOML: {one_line(str(error))}.", hint=_HINT) from error
     if any("secrets" in rule for rule in _tables(raw)):
         raise ConfigError(f"{path}: no rule can cover secrets.", hint="Approve such builds yourself.")
+    _check_keys(path, raw)
     try:
         policy = msgspec.convert(raw, Policy)
     except msgspec.ValidationError as error:
@@ -45,7 +56,28 @@ def load_policy(path: Path) -> Policy:
     names = [rule.name for rule in policy.rule]
     if not all(names) or len(set(names)) < len(names):
         raise ConfigError(f"{path}: each rule needs a name of its own.")
+    for rule in policy.rule:
+        if problems := faulty(rule):
+            raise ConfigError(
+                f"{path}, rule {one_line(rule.name, 60)!r}: {one_line('; '.join(problems), 500)}."
+            )
     return policy
+
+
+def _check_keys(path: Path, raw: dict[str, Any]) -> None:
+    """Raises ConfigError for a key that nothing reads: a rule that means more than it says is none."""
+    for known, table, where in (
+        (Policy.__struct_fields__, raw, "the file"),
+        *((Rule.__struct_fields__, one, "a rule") for one in _tables(raw)),
+    ):
+        for key in table:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                meant = f"Did you mean {near[0]}? " if near else ""
+                raise ConfigError(
+                    f"{path}: {where} has no {one_line(key, 60)!r}.",
+                    hint=f"{meant}It can have: {', '.join(one for one in known if one != 'revoked')}.",
+                )
 
 
 def revoke_rule(path: Path, name: str, note: str) -> Rule:

@@ -109,6 +109,8 @@ class SandboxSettings(Value, frozen=True):
     """Whether the calls of an approved tool in a session may share a container, each under its own user id."""
     environments_mb: Annotated[int, Meta(ge=256, le=1_048_576)] = 4096
     """Room on disk for installed requirements; those unused for longest go first."""
+    environment_mb: Annotated[int, Meta(ge=16, le=1_048_576)] = 1024
+    """Room for the requirements of one tool, downloaded and unpacked."""
     workspace: str = ""
     """Folder whose files a tool may be granted; empty: `workspace` in the data folder."""
     allowed_private: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from alita_tui.spine.commands import ResolveApproval, Verdict
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, Twin
 from alita_tui.view.model import Attempt, BuildView, SessionView
-from alita_tui.view.risk import risks
+from alita_tui.view.risk import names_of, risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
 Twice = Literal["retested", "stopped", "reused", "aliased"]
@@ -36,7 +36,7 @@ class Review:
         self.withheld: frozenset[str] = frozenset()
         """What it asks for and is not to be granted, in words of `Capabilities.items`."""
         self.named = False
-        """The tool's name was typed."""
+        """The names of all risks were typed."""
         self.unread_known = False
         """The person was told how much is unread, and was asked again."""
         self.twice: Twice | None = None
@@ -45,10 +45,15 @@ class Review:
         """What is on screen of it; None until it was drawn, and whenever it has to be seen anew."""
         self._shown_at = at
         self.serious = self._count()
-        """How many risks there are that take typing the tool's name."""
+        """How many risks there are; each is accepted by its name."""
 
     def _count(self) -> int:
-        return sum(risk.serious for risk in risks(self.build, self.attempt, self.withheld))
+        return len(risks(self.build, self.attempt, self.withheld))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the risks, which approving takes."""
+        return names_of(risks(self.build, self.attempt, self.withheld))
 
     @property
     def twin(self) -> Twin | None:
@@ -92,7 +97,7 @@ class Review:
         return False
 
     def name_typed(self, at: float) -> None:
-        """The name is right; the approval itself is still a key."""
+        """All risks are accepted by name; the approval itself is still a key."""
         self.named = True
 
     def back(self) -> bool:
@@ -108,6 +113,8 @@ class Review:
         """
         if verdict in ("approved", "retested"):
             said["grants"] = self.grants
+        if verdict == "approved":
+            said["accepted"] = self.names if self.named else ()
         return ResolveApproval(
             approval_id=self.build.approval_id,
             digest=self.attempt.build_digest,
@@ -136,8 +143,12 @@ class Review:
             )
         parts += [f"unread: {unread} lines" if unread else "● read to the end"]
         if self.serious:
-            noun = "risk" if self.serious == 1 else "risks"
-            parts.append(f"▲ {self.serious} serious {noun}: {key} asks for the tool's name")
+            what = (
+                "1 risk: {} asks for its name"
+                if self.serious == 1
+                else f"{self.serious} risks: {{}} asks for their names"
+            )
+            parts.append(f"▲ {what.format(key)}")
         if self.withheld:
             parts.append(f"not granted: {', '.join(map(one_line, sorted(self.withheld)))}")
         return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"
@@ -162,5 +173,5 @@ class Review:
             )
             return said, "bad"
         if self.named:
-            return f"Name typed. {key} approves exactly these bytes; Esc goes back.", "warn"
+            return f"Risks accepted by name. {key} approves exactly these bytes; Esc goes back.", "warn"
         return None

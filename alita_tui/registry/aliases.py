@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from alita_tui.spine.ports import Documents
+from alita_tui.spine.ports import Documents, Standing
 from alita_tui.spine.values import Alias, Json
 
 
 class Aliases:
-    """All aliases, in the registry's documents."""
+    """All aliases, in the registry's documents; none holds that the audit log does not have."""
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, documents: Documents, standing: Callable[[], Standing] | None = None) -> None:
+        """Without `standing` the documents are believed."""
         self._documents = documents
+        self._standing = standing
 
     def all(self) -> tuple[Alias, ...]:
         """Every alias that was not removed, oldest first."""
@@ -32,7 +36,22 @@ class Aliases:
 
     def _kept(self) -> tuple[Alias, ...]:
         found = (_read(document) for document in self._documents.all())
-        return tuple(alias for alias in found if alias is not None)
+        said = self._standing() if self._standing is not None else None
+        return tuple(
+            alias if said is None else _as_logged(alias, said) for alias in found if alias is not None
+        )
+
+
+def _as_logged(alias: Alias, said: Standing) -> Alias:
+    """The alias as the log has it: taken away where it has none of this name for this tool."""
+    move = said.aliases.get(alias.name)
+    if move is None or move.name not in (alias.target.name, alias.target.label):
+        removed = True
+    elif move.kind == "alias" and not move.undone:
+        removed = alias.removed
+    else:
+        removed = not move.after
+    return msgspec.structs.replace(alias, removed=removed)
 
 
 def _read(document: Json) -> Alias | None:

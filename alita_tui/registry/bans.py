@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
-from alita_tui.spine.ports import Documents
+from alita_tui.spine.ports import Documents, Standing
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Ban, Capabilities, Json
 
 
 class Bans:
-    """All bans, in the registry's documents."""
+    """All bans: those in the registry's documents, and those that the audit log has."""
 
-    def __init__(self, documents: Documents) -> None:
+    def __init__(self, documents: Documents, standing: Callable[[], Standing] = Standing) -> None:
+        """What the log has banned is banned, whatever the documents say of it."""
         self._documents = documents
+        self._standing = standing
 
     def all(self) -> tuple[Ban, ...]:
         """Every ban, oldest first."""
-        found = (_read(document) for document in self._documents.all())
-        return tuple(ban for ban in found if ban is not None)
+        said = self._standing()
+        read = (_read(document) for document in self._documents.all())
+        kept = {ban.ban_id: ban for ban in read if ban is not None}
+        for ban_id, ban in said.bans.items():
+            known = kept.get(ban_id)
+            kept[ban_id] = msgspec.structs.replace(ban, draft=known.draft) if known else ban
+        return tuple(kept.values())
 
     def keep(self, ban: Ban) -> None:
         """Keep a ban; doing it again changes nothing. Raises StoreError."""
@@ -31,14 +40,21 @@ class Bans:
         self._documents.remove(_key(ban_id))
         return True
 
-    def against(self, *, name: str = "", digest: str = "", asks: Capabilities | None = None) -> str:
-        """Why something may not be, in one sentence; empty when nothing speaks against it."""
+    def against(
+        self, *, name: str = "", digest: str = "", draft: str = "", asks: Capabilities | None = None
+    ) -> str:
+        """Why something may not be, in one sentence; empty when nothing speaks against it.
+
+        `digest` is the build's, `draft` that of the draft without the wheels it is locked to.
+        """
         wanted = set(asks.items) if asks else set()
         for ban in self.all():
             if name and ban.name == name:
                 what = f"The name {one_line(name, 60)}"
             elif digest and ban.digest == digest:
                 what = f"The build {digest[:12]}"
+            elif draft and draft in (ban.draft, ban.digest):  # without requirements both are one
+                what = f"The draft {draft[:12]}"
             elif taboo := wanted & set(ban.capabilities):
                 what = f"Asking for {one_line(', '.join(sorted(taboo)), 120)}"
             else:

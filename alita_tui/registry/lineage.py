@@ -13,15 +13,7 @@ from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports import Clock, Documents
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Lineage, Move, MoveKind, ToolRecord, ToolState
-
-_STATES: dict[MoveKind, ToolState] = {
-    "archive": "archived",
-    "revoke": "revoked",
-    "quarantine": "quarantined",
-    "restore": "provisional",
-    "rollback": "archived",
-}
+from alita_tui.spine.values import STATE_AFTER, Lineage, Move, MoveKind, ToolRecord, ToolState
 
 
 class Lineages:
@@ -34,7 +26,7 @@ class Lineages:
         told: Callable[[Move, ToolRecord], None],
         clock: Clock = lambda: datetime.now(UTC),
     ) -> None:
-        """`told` hears of each move once it is kept."""
+        """`told` writes each move down before it is made; `repair` makes those that a crash kept from it."""
         self._shelf = shelf
         self._moves = Moves(documents)
         self._told = told
@@ -73,7 +65,7 @@ class Lineages:
         elif kind == "unpin":
             after = ""
         else:
-            after = _STATES[kind]
+            after = STATE_AFTER[kind]
         before = str(lineage.pinned or "") if kind in ("pin", "unpin") else base(record.state)
         if before == after:
             raise RegistryError(f"{name} v{record.version} is {after or 'not pinned'} already.")
@@ -81,9 +73,9 @@ class Lineages:
             name=name, version=record.version, kind=kind, before=before, after=after, by=by,
             at=self._clock().isoformat(), reason=reason,
         )  # fmt: skip
+        self._told(made, record)
         self._set(made, after)
         self._moves.remember(name, (*lineage.moves, made))
-        self._told(made, record)
         return self.of(name)
 
     def unalias(self, alias: str, *, by: str, reason: str = "") -> Lineage:
@@ -98,9 +90,9 @@ class Lineages:
             name=lineage.name, version=found.target.version, kind="unalias", before=alias, after="", by=by,
             at=self._clock().isoformat(), reason=reason,
         )  # fmt: skip
+        self._told(made, _version(lineage, made))
         self._set(made, "")
         self._moves.remember(lineage.name, (*lineage.moves, made))
-        self._told(made, _version(lineage, made))
         return self.of(lineage.name)
 
     def undo(self, name: str, *, by: str) -> Lineage:
@@ -110,10 +102,39 @@ class Lineages:
         if at is None:
             raise RegistryError(f"Nothing was done to {name} that could be taken back.")
         undone = msgspec.structs.replace(lineage.moves[at], undone=True)
+        self._told(msgspec.structs.replace(undone, by=by), _version(lineage, undone))
         self._set(undone, undone.before)
         self._moves.remember(name, (*lineage.moves[:at], undone, *lineage.moves[at + 1 :]))
-        self._told(msgspec.structs.replace(undone, by=by), _version(lineage, undone))
         return self.of(name)
+
+    def repair(self) -> tuple[str, ...]:
+        """Make in the documents what the audit log has and they do not; one line for each. Raises StoreError.
+
+        A move is in the log first: what ended the process before it was made, or an older library that was
+        put back, is mended here.
+        """
+        found = self._shelf.overridden()
+        for one in found:
+            if one.move.kind in ("pin", "unpin"):
+                self._shelf.pin(one.move.name, int(one.move.after) if one.move.after else None)
+            else:
+                self._shelf.change_state(
+                    one.move.name, one.version, msgspec.convert(one.move.after, ToolState)
+                )
+            self._mend_history(msgspec.structs.replace(one.move, version=one.version))
+        return tuple(one.text for one in found)
+
+    def _mend_history(self, move: Move) -> None:
+        """Let the moves that are kept end with this one."""
+        moves = self._moves.of(move.name)
+        same = [n for n, one in enumerate(moves) if (one.kind, one.version) == (move.kind, move.version)]
+        if move.undone:
+            if same and not moves[same[-1]].undone:
+                undone = msgspec.structs.replace(moves[same[-1]], undone=True)
+                self._moves.remember(move.name, (*moves[: same[-1]], undone, *moves[same[-1] + 1 :]))
+        elif not same or same[-1] < len(moves) - 1 or moves[same[-1]].undone:
+            before = move.before or ("provisional" if move.kind in STATE_AFTER else "")
+            self._moves.remember(move.name, (*moves, msgspec.structs.replace(move, before=before)))
 
     def _pick(self, lineage: Lineage, kind: MoveKind, version: int | None) -> ToolRecord:
         name = lineage.name

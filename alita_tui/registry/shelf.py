@@ -19,9 +19,9 @@ from alita_tui.registry.bans import Bans
 from alita_tui.registry.box import Box
 from alita_tui.registry.moves import Moves
 from alita_tui.registry.search import ToolIndex
-from alita_tui.registry.trust import QUERIES, Use, with_use
+from alita_tui.registry.trust import QUERIES, Use, base, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
-from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult
+from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult, Standing
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import (
     Alias,
@@ -36,10 +36,20 @@ from alita_tui.spine.values import (
     ToolRecord,
     ToolState,
     Twin,
+    Value,
     build_digest,
 )
 
 RUNNABLE: frozenset[ToolState] = frozenset({"provisional", "trusted", "stale"})
+
+
+class Overridden(Value, frozen=True):
+    """Something that the documents say otherwise than the audit log."""
+
+    version: int
+    move: Move
+    """The newest word of the log, which holds."""
+    text: str
 
 
 class Shelf:
@@ -57,13 +67,16 @@ class Shelf:
         self._approvals = approvals
         self._documents = documents
         self._box = Box(box)
-        self.bans = Bans(documents)
-        self.aliases = Aliases(documents)
+        self.bans = Bans(documents, self.standing)
+        self.aliases = Aliases(documents, self.standing if approvals is not None else None)
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
         self._records: dict[str, dict[int, ToolRecord]] = {}
         self._uses: dict[tuple[str, int], Use] = {}
-        self._pins: dict[str, int] = {}
+        self._pins: dict[str, int | None] = {}
+        self._stood: Standing | None = None
+        self._doubts: dict[tuple[str, int], str] = {}
+        self._overridden: tuple[Overridden, ...] = ()
         self._index = ToolIndex()
         self._guard = threading.RLock()  # the engine asks from its loop and from threads
 
@@ -86,7 +99,9 @@ class Shelf:
         DigestMismatch where the files are not what was approved.
         """
         self._refresh()
-        record = self._find(name, version)
+        if problem := self.standing().problem:
+            raise RegistryError(f"No tool runs: {problem}.", hint="Look into it: alita audit verify")
+        record = self._find(name, version) or self._doubtful(name)
         if record is None and (alias := self.aliases.find(name)) is not None:
             record = self._find(alias.target.name, version)
         if record is None:
@@ -97,7 +112,7 @@ class Shelf:
         name = record.draft.name
         if record.state not in RUNNABLE:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
-        if refused := self.bans.against(digest=record.digest):
+        if refused := self.bans.against(digest=record.digest, draft=record.draft.digest):
             raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
         draft, lock = self._box.read(name, record.version)
         if build_digest(draft, lock) != record.digest:
@@ -105,7 +120,7 @@ class Shelf:
                 f"The files of {name} v{record.version} are not the ones that were approved.",
                 hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
             )
-        self._check_approval(record.approval_id, name, record.digest, record.grants)
+        self._check_approval(record.approval_id, name, record.digest, record.grants, record.version)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
@@ -128,6 +143,11 @@ class Shelf:
         alias = Alias(name=name, description=description, target=twin, approval_id=approval_id, at=now)
         self.aliases.keep(alias)
         return alias
+
+    def names(self) -> tuple[str, ...]:
+        """Every tool, also those of which no version runs, sorted."""
+        self._refresh()
+        return tuple(sorted(self._records))
 
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
         """Every version of a tool, the oldest first, whatever its state; files are not looked at."""
@@ -194,7 +214,9 @@ class Shelf:
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
         """See `Library.banned`."""
-        return self.bans.against(name=name, digest=digest, asks=draft.capabilities if draft else None)
+        if draft is None:
+            return self.bans.against(name=name, digest=digest)
+        return self.bans.against(name=name, digest=digest, draft=draft.digest, asks=draft.capabilities)
 
     def ban(self, ban: Ban) -> None:
         """See `Library.ban`."""
@@ -212,6 +234,36 @@ class Shelf:
         changed = msgspec.structs.replace(record, state=state)
         self._keep(changed)
         return changed
+
+    def standing(self) -> Standing:
+        """What the audit log makes of the library. Raises StoreError."""
+        return self._approvals.standing() if self._approvals is not None else Standing()
+
+    def overridden(self) -> tuple[Overridden, ...]:
+        """Where the documents say something else than the audit log, which holds."""
+        self._refresh()
+        return self._overridden
+
+    def doubts(self) -> dict[tuple[str, int], str]:
+        """Why a version that its state would let run does not: no approval of it can be proved."""
+        self._refresh()
+        return dict(self._doubts)
+
+    def unproven(self, name: str, version: int | None = None) -> ToolRecord:
+        """A version whose approval cannot be proved, as its files have it, to be looked at and approved anew.
+
+        Raises RegistryError where there is none.
+        """
+        self._refresh()
+        numbers = [one for tool, one in self._doubts if tool == name and version in (None, one)]
+        if not numbers:
+            raise RegistryError(
+                f"No version of {one_line(name, 60)} waits to be approved anew.",
+                hint="`alita tools list` shows the library.",
+            )
+        record = self._records[name][max(numbers)]
+        draft, lock = self._box.read(name, record.version)
+        return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def pin(self, name: str, version: int | None) -> None:
         """Let this version run whatever newer ones there are; None: the newest again. Raises StoreError."""
@@ -241,27 +293,24 @@ class Shelf:
 
     # --- inside
 
-    def _check_approval(self, approval_id: str, name: str, digest: str, grants: Capabilities | None) -> None:
+    def _check_approval(
+        self,
+        approval_id: str,
+        name: str,
+        digest: str,
+        grants: Capabilities | None,
+        version: int | None = None,
+    ) -> None:
         """Whether the approval that a tool names is of this tool, these bytes and no less than this grant."""
         if self._approvals is None:
             return
-        found = self._approvals.approval(approval_id)
-        wanted = None if grants is None else grants.items
-        if found is None:
-            why = f"the audit log has no approval {one_line(approval_id, 60)!r}"
-        elif found.name != name:
-            why = f"its approval is the one of {one_line(found.name, 60)}"
-        elif found.digest != digest:
-            why = f"its approval is of other bytes, {found.digest[:12]}"
-        elif found.lasting != "library":
-            why = "its approval was for one task alone"
-        elif found.grants != wanted:
-            why = "it was granted something else than it is given"
-        else:
-            return
-        raise RegistryError(
-            f"{one_line(name, 60)} does not run: {why}.", hint=f"Look into it: alita audit explain {name}"
-        )
+        if why := _doubt(self.standing(), approval_id, name, digest, grants):
+            which = f"{one_line(name, 60)} --version {version}" if version is not None else one_line(name, 60)
+            raise RegistryError(
+                f"{one_line(name, 60)} does not run: {why}.",
+                hint=f"`alita audit explain {one_line(name, 60)}` says what is known. To look at it and approve it "
+                f"anew: alita tools approve {which}",
+            )
 
     def _keep(self, record: ToolRecord) -> None:
         bare = msgspec.structs.replace(record, runs=0, failures=0)
@@ -270,8 +319,8 @@ class Shelf:
     def _refresh(self) -> None:
         """Take in what changed; the documents give the same tuple as long as nothing did."""
         with self._guard:
-            documents = self._documents.all()
-            if documents is self._seen:
+            documents, said = self._documents.all(), self.standing()
+            if documents is self._seen and (said is self._stood or self._approvals is None):
                 return
             records: defaultdict[str, dict[int, ToolRecord]] = defaultdict(dict)
             self._uses = {}
@@ -282,25 +331,64 @@ class Shelf:
                         records[record.draft.name][record.version] = record
                     case Use() as use:
                         self._uses[use.name, use.version] = use
-                    case (str(name), int(version)):
+                    case (str(name), int() | None as version):
                         self._pins[name] = version
                     case _:
                         pass
+            self._hold_to(said, records)
             now = self._clock()
             for name, versions in records.items():
                 for version, record in versions.items():
                     pinned = self._pins.get(name) == version
                     used = self._uses.get((name, version))
                     versions[version] = with_use(record, used, now, pinned=pinned)
-            self._records, self._seen = dict(records), documents
+            self._records, self._seen, self._stood = dict(records), documents, said
             newest = filter(None, map(self._newest, records))
             self._index.update(((one, self._served(one.draft.name)) for one in newest), self.aliases.all())
+
+    def _hold_to(self, said: Standing, records: dict[str, dict[int, ToolRecord]]) -> None:
+        """Let the newest word of the audit log on each version hold, whatever the documents say."""
+        told: list[Overridden] = []
+        self._doubts = {}
+        for name, versions in records.items():
+            for version, record in versions.items():
+                move = said.states.get(record.approval_id)
+                if move is not None and base(record.state) != move.after:
+                    state = msgspec.convert(move.after, ToolState)
+                    runs = "it runs" if state in RUNNABLE else "it does not run"
+                    text = (
+                        f"{name} v{version}: the library says {record.state}, the log says {move.after} "
+                        f"(by {one_line(move.by, 60)} on {move.at[:10]}); {runs}"
+                    )
+                    told.append(Overridden(version=version, move=move, text=text))
+                    record = versions[version] = msgspec.structs.replace(record, state=state)
+                if self._approvals is not None and record.state in RUNNABLE:
+                    why = said.problem or _doubt(said, record.approval_id, name, record.digest, record.grants)
+                    if why:
+                        self._doubts[name, version] = why
+        for name, move in said.pins.items():
+            pinned = int(move.after) if move.after.isdecimal() else None
+            if name in records and self._pins.get(name) != pinned:
+                was, holds = (f"v{one}" if one else "none" for one in (self._pins.get(name), pinned))
+                text = f"{name}: the library says that {was} is pinned, the log {holds}"
+                told.append(Overridden(version=move.version, move=move, text=text))
+                self._pins[name] = pinned
+        self._overridden = tuple(told)
 
     def _find(self, name: str, version: int | None) -> ToolRecord | None:
         return self._newest(name) if version is None else self._records.get(name, {}).get(version)
 
+    def _doubtful(self, name: str) -> ToolRecord | None:
+        """The newest version that would run if its approval could be proved."""
+        found = [self._records[tool][version] for tool, version in self._doubts if tool == name]
+        return max(found, key=lambda record: record.version, default=None)
+
     def _newest(self, name: str) -> ToolRecord | None:
-        runnable = [one for one in self._records.get(name, {}).values() if one.state in RUNNABLE]
+        runnable = [
+            one
+            for one in self._records.get(name, {}).values()
+            if one.state in RUNNABLE and (name, one.version) not in self._doubts
+        ]
         pinned = [one for one in runnable if one.version == self._pins.get(name)]
         return max(pinned or runnable, key=lambda record: record.version, default=None)
 
@@ -309,6 +397,24 @@ class Shelf:
         versions = sorted(self._records.get(name, {}))
         queries = [q for v in versions if (use := self._uses.get((name, v))) for q in use.queries]
         return tuple(dict.fromkeys(queries))[-QUERIES:]
+
+
+def _doubt(said: Standing, approval_id: str, name: str, digest: str, grants: Capabilities | None) -> str:
+    """Why an approval is none of this tool, these bytes and this grant; empty where it is."""
+    found = said.approvals.get(approval_id)
+    if said.problem:
+        return said.problem
+    if found is None:
+        return f"the audit log of this home has no approval {one_line(approval_id, 60)!r}"
+    if found.name != name:
+        return f"its approval is the one of {one_line(found.name, 60)}"
+    if found.digest != digest:
+        return f"its approval is of other bytes, {found.digest[:12]}"
+    if found.lasting != "library":
+        return "its approval was for one task alone"
+    if found.grants != (None if grants is None else grants.items):
+        return "it was granted something else than it is given"
+    return ""
 
 
 def _read(document: Json) -> ToolRecord | Use | tuple[str, int | None] | None:

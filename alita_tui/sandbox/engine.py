@@ -111,7 +111,7 @@ class PodmanSandbox:
         """See `Sandbox.lock`."""
         await self.prepare(progress)
         target = await self._target()
-        return await environment.lock(requirements, target, progress)
+        return await environment.lock(requirements, target, progress, most=self._host.settings.room)
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """See `Sandbox.run`."""
@@ -207,7 +207,9 @@ class PodmanSandbox:
     async def _kind(self, job: Job, progress: Progress) -> Kind:
         if not job.lock.packages:
             return Kind(limits=job.limits)
-        folder = await environment.ensure(job.lock, self._environments, await self._target(), progress)
+        most = self._host.settings.room
+        target = await self._target()
+        folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
         if folder not in self._held:
             self._held[folder] = hold(folder)
         return Kind(environment=str(folder), limits=job.limits)

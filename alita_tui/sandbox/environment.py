@@ -13,14 +13,15 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from alita_tui.sandbox.overview import size_of
+from alita_tui.sandbox.room import ROOM, Room, Watch
 from alita_tui.sandbox.service import me
-from alita_tui.sandbox.uv import uv
+from alita_tui.sandbox.uv import TooMuch, uv
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Progress
 from alita_tui.spine.text import one_line
@@ -49,8 +50,11 @@ def target(seen: dict[str, Any]) -> Target:
     return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
 
 
-async def lock(requirements: Sequence[str], where: Target, progress: Progress) -> Lock:
-    """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong."""
+async def lock(requirements: Sequence[str], where: Target, progress: Progress, *, most: Room = ROOM) -> Lock:
+    """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong.
+
+    Wheels larger together than what may be installed are refused, before any of them is downloaded.
+    """
     wanted = tuple(sorted({plain(one) for one in requirements if one.strip()}))
     if not wanted:
         return Lock()
@@ -64,6 +68,13 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress) -
     packages = parse_lock(text, names)
     if not packages:
         raise RequirementsError(f"{', '.join(wanted)} resolved to nothing.")
+    size = sum(one.size for one in packages)
+    progress("Resolving requirements", 1, 1, f"{len(packages)} packages, {size / 2**20:.1f} MB to download")
+    if size > most.bytes:
+        raise RequirementsError(
+            f"{', '.join(wanted)}: {size >> 20:,} MB to download; {most.bytes >> 20:,} MB are allowed.",
+            hint=most.hint,
+        )
     return Lock(requirements=wanted, packages=packages, python=where.python, platform=where.platform)
 
 
@@ -113,8 +124,11 @@ def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
     return tuple(found)
 
 
-async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress) -> Path:
-    """The folder with exactly these packages, installed if it is not there. Raises RequirementsError."""
+async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress, *, most: Room = ROOM) -> Path:
+    """The folder with exactly these packages, installed if it is not there. Raises RequirementsError.
+
+    A small wheel can unpack to any size: uv is ended once it has written more than `most`.
+    """
     if (wanted.python, wanted.platform) != (where.python, where.platform):
         raise RequirementsError(
             f"The requirements were locked for Python {wanted.python} on {wanted.platform}; "
@@ -125,18 +139,27 @@ async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress) ->
     if (folder / ".complete").exists():
         os.utime(folder / ".complete")
         return folder
-    progress("Installing packages", 0, 0, ", ".join(p.name for p in wanted.packages))
+    names = ", ".join(p.name for p in wanted.packages)
+    progress("Installing packages", 0, 0, f"{names} (at most {most.bytes >> 20:,} MB, {most.files:,} files)")
+    cache = await _cache()
     draft = await asyncio.to_thread(_draft, root)
+    watch = Watch(most, cache, draft)
     try:
         same = f"{sys.version_info.major}.{sys.version_info.minor}" == where.python
         await _uv_with_cache(
             "pip", "install", "--target", str(draft), "-r", "-", "--require-hashes", "--no-deps",
             "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
             "--link-mode", "copy", "--quiet", *(("--compile-bytecode",) if same else ()),
-            stdin=wanted.listing, about=", ".join(p.name for p in wanted.packages),
+            stdin=wanted.listing, about=names, measure=watch.look,
         )  # fmt: skip
+        if found := await asyncio.to_thread(most.exceeded, draft):
+            raise TooMuch(found)
         await asyncio.to_thread(_open_up, draft)
         await asyncio.to_thread(_publish, draft, folder, wanted.digest)
+    except TooMuch as error:
+        await asyncio.to_thread(watch.clear)
+        await _uv("cache", "clean", "--quiet", *(one.name for one in wanted.packages), about=names)
+        raise RequirementsError(f"{names} cannot be installed: {error}.", hint=most.hint) from error
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, True)
     return folder
@@ -161,19 +184,28 @@ def _open_up(folder: Path) -> None:
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
 
 
-async def _uv_with_cache(*arguments: str, about: str, stdin: str = "") -> str:
+async def _cache() -> Path:
+    """Where uv unpacks wheels first."""
+    return Path((await _uv("cache", "dir", about="uv's cache")).strip())
+
+
+async def _uv_with_cache(
+    *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
+) -> str:
     """Run uv; where the index does not answer, with what its cache holds. Raises RequirementsError."""
     try:
-        return await _uv(*arguments, about=about, stdin=stdin)
+        return await _uv(*arguments, about=about, stdin=stdin, measure=measure)
     except IndexUnreachable as error:
         with suppress(RequirementsError):
-            return await _uv(*arguments, "--offline", about=about, stdin=stdin)
+            return await _uv(*arguments, "--offline", about=about, stdin=stdin, measure=measure)
         raise error
 
 
-async def _uv(*arguments: str, about: str, stdin: str = "") -> str:
+async def _uv(
+    *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
+) -> str:
     try:
-        code, out, said = await uv(*arguments, seconds=_UV_SECONDS, stdin=stdin)
+        code, out, said = await uv(*arguments, seconds=_UV_SECONDS, stdin=stdin, measure=measure)
     except TimeoutError:
         raise RequirementsError(f"{about}: the package index did not answer in {_UV_SECONDS} s.") from None
     if not code:

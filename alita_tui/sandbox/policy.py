@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui.sandbox import gvisor
+from alita_tui.sandbox.room import ROOM, Room
 from alita_tui.spine.ports import Limits
 from alita_tui.spine.values import Value
 
@@ -67,6 +68,8 @@ class SandboxSettings(Value, frozen=True):
     """Whether calls of an approved build may share a container, each with processes and a uid of its own."""
     environments_mb: int = 4096
     """Room for installed requirements; those unused for longest go first."""
+    room: Room = ROOM
+    """What the requirements of one tool may take of it."""
     pull_seconds: float = 600.0
     build_seconds: float = 1200.0
 

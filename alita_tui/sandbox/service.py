@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
-from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.host import Host, check_socket_path
 from alita_tui.spine.errors import SandboxUnavailable
 
 _API = "/v4.0.0/libpod"
@@ -63,6 +63,7 @@ class Service:
     async def ensure(self) -> None:
         """Start the service unless it answers. Raises SandboxUnavailable."""
         async with self._starting:
+            check_socket_path(self.socket)
             theirs = bool(self._host.settings.socket)
             if await self.answers():
                 if theirs and self._process is None:

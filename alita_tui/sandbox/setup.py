@@ -232,7 +232,6 @@ async def _make_account(host: Host, progress: Progress) -> None:
             "usermod", "--add-subuids", where, "--add-subgids", where, host.account,
             progress=progress, title=title,
         )  # fmt: skip
-    home.chmod(0o755)
 
 
 def _has_subids(account: str) -> bool:
@@ -271,7 +270,6 @@ def _configure(host: Host) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             chosen.write_text('[storage]\ndriver = "overlay"\n')
         return
-    folder.mkdir(parents=True, exist_ok=True)
     runtime = "crun" if _cgroup_v2() and _found("crun") else "runc" if _found("runc") else "crun"
     wanted = {
         "storage.conf": '[storage]\ndriver = "overlay"\n',
@@ -280,9 +278,7 @@ def _configure(host: Host) -> None:
     for name, text in wanted.items():
         path = folder / name
         if not path.exists() or path.read_text() != text:
-            path.write_text(text)
-    for path in (host.home / ".config", folder, *folder.iterdir()):
-        host.give(path)
+            host.write(path, text)
 
 
 def _login() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from alita_tui.sandbox.host import bound
@@ -12,10 +13,20 @@ from alita_tui.sandbox.host import bound
 _SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
-async def uv(*arguments: str, seconds: float, stdin: str = "") -> tuple[int, str, str]:
+_LOOK_SECONDS = 0.2
+
+
+class TooMuch(Exception):
+    """uv wrote more than it may, and was ended."""
+
+
+async def uv(
+    *arguments: str, seconds: float, stdin: str = "", measure: Callable[[int], str] | None = None
+) -> tuple[int, str, str]:
     """Exit code, output, and what it complained of in one line. Raises TimeoutError after so many seconds.
 
-    However this ends, uv has ended too.
+    `measure` is asked every 0.2 s, in a thread and with uv's process id, what it has too much of; where it
+    answers anything but an empty string, TooMuch is raised with that. However this ends, uv has ended too.
     """
     from uv import find_uv_bin
 
@@ -39,7 +50,14 @@ async def uv(*arguments: str, seconds: float, stdin: str = "") -> tuple[int, str
     )  # fmt: skip
     try:
         async with asyncio.timeout(seconds):
-            out, err = await process.communicate(stdin.encode())
+            ended = asyncio.ensure_future(process.communicate(stdin.encode()))
+            try:
+                while measure and not (await asyncio.wait((ended,), timeout=_LOOK_SECONDS))[0]:
+                    if found := await asyncio.to_thread(measure, process.pid):
+                        raise TooMuch(found)
+                out, err = await ended
+            finally:
+                ended.cancel()
     finally:
         if process.returncode is None:
             process.kill()

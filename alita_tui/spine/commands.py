@@ -46,6 +46,8 @@ class ResolveApproval(Value, frozen=True):
     """For `approved`."""
     grants: Capabilities | None = None
     """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
+    accepted: tuple[str, ...] = ()
+    """For `approved`: the names of the risks that were accepted, as `view.risk` calls them."""
     banned: tuple[str, ...] = ()
     """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
     alias_of: Twin | None = None

@@ -526,6 +526,8 @@ class ApprovalResolved(Fact, frozen=True):
     lasting: Lasting = "library"
     grants: Capabilities | None = None
     """What was granted of what the draft asks for; None for all of it."""
+    accepted: tuple[str, ...] = ()
+    """As in `ResolveApproval`."""
     banned: tuple[str, ...] = ()
     """As in `ResolveApproval`."""
     alias_of: Twin | None = None

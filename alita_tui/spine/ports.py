@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Container, Sequence
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -20,6 +20,7 @@ from alita_tui.spine.values import (
     Lock,
     LockedPackage,
     MemoryItem,
+    Move,
     NearMiss,
     RunReport,
     SandboxStatus,
@@ -567,6 +568,19 @@ class Verdict(Value, frozen=True):
     """A ResolveApproval as JSON."""
     by: str
     at: str
+    """ISO 8601, UTC."""
+    signature: str = ""
+    """Of the home over all of this, made by the process that leaves it; see `Sealing`."""
+
+
+class Sealing(Protocol):
+    """Signs what processes of one home leave for one another. Met by `store`; blocks."""
+
+    def signed(self, kind: str, text: str) -> str:
+        """A signature over a text of this kind. Raises StoreError."""
+
+    def vouched(self, kind: str, text: str, signature: str) -> bool:
+        """Whether this home signed that text as this kind. Raises StoreError."""
 
 
 class ApprovalDesk(Protocol):
@@ -593,11 +607,30 @@ class Approval(Value, frozen=True):
     lasting: str = "library"
 
 
+class Standing(Value, frozen=True):
+    """What the audit log makes of the library: the newest entry on each thing counts, whatever the library says."""
+
+    approvals: Mapping[str, Approval] = {}
+    """By approval id: what was approved, starters and what was approved anew included."""
+    states: Mapping[str, Move] = {}
+    """By approval id: the newest move that set the state of what was approved; `after` is that state."""
+    pins: Mapping[str, Move] = {}
+    """By tool: the newest pin; `after` is the version, empty for none."""
+    aliases: Mapping[str, Move] = {}
+    """By other name: the newest move of it; `after` is that name, empty where it was taken away."""
+    bans: Mapping[str, Ban] = {}
+    """By ban id: what is banned and was not taken back."""
+    revoked_rules: Mapping[str, str] = {}
+    """Rules of the policy that were taken back, by name: when and by whom."""
+    problem: str = ""
+    """Why nothing of the log is relied on, in one sentence; empty where it holds."""
+
+
 class Approvals(Protocol):
     """What was approved, from a source that the library does not write. Met by `store`; blocks on the disk."""
 
-    def approval(self, approval_id: str) -> Approval | None:
-        """One approval; None where there is none, or its entry was changed. Raises StoreError."""
+    def standing(self) -> Standing:
+        """What holds now; the same object as long as nothing changed. Raises StoreError."""
 
 
 class Documents(Protocol):

@@ -7,8 +7,9 @@ visible, for approval: what is approved must be what is seen (Trojan Source, CVE
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import NewType
+
+from alita_tui.spine.unseen import carries, hostile, joins, unseen
 
 SafeText = NewType("SafeText", str)
 """Text without control characters, escape sequences or bidirectional overrides."""
@@ -21,27 +22,16 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?"
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_INVISIBLE = frozenset(
-    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b\u2060\u2061\u2062\u2063\u2064\u3164\ufeff\uffa0"
+_PRINTABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
-_LETTERS = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]")
-"""Those of them that Unicode has among the letters and marks, and `str.isprintable` for printable."""
-
-
-def _hidden(char: str) -> bool:
-    if char in "\n\t":
-        return False
-    if char in _BIDI or char in _INVISIBLE:
-        return True
-    return unicodedata.category(char) in ("Cc", "Cs", "Co", "Zl", "Zp") or (
-        unicodedata.category(char) == "Cf" and char not in "\u200c\u200d"
-    )
+"""Hostile characters that are letters and marks to Unicode, and printable to `str.isprintable`."""
+_VISIBLE = frozenset(map(chr, range(0x20, 0x7F))) | {"\n"}
 
 
 def _plain(text: str) -> bool:
-    """True when nothing in it is hidden, found without looking at each character."""
-    return text.replace("\n", "").isprintable() and (text.isascii() or not _LETTERS.search(text))
+    """True when nothing in it is hostile, found without looking at each character."""
+    return text.replace("\n", "").isprintable() and (text.isascii() or not _PRINTABLE.search(text))
 
 
 def neutralise(text: str) -> SafeText:
@@ -51,7 +41,7 @@ def neutralise(text: str) -> SafeText:
     text = _ESCAPES.sub("", text.replace("\r\n", "\n")).replace("\t", "    ")
     if _plain(text):
         return SafeText(text)
-    return SafeText(text.translate({ord(char): None for char in set(text) if _hidden(char)}))
+    return SafeText(text.translate({ord(char): None for char in set(text) if hostile(char)}))
 
 
 def one_line(text: str, limit: int = 200) -> SafeText:
@@ -60,7 +50,7 @@ def one_line(text: str, limit: int = 200) -> SafeText:
         len(text) <= limit
         and "  " not in text
         and text.isprintable()
-        and (text.isascii() or not _LETTERS.search(text))
+        and (text.isascii() or not _PRINTABLE.search(text))
         and text == text.strip()
     ):
         return SafeText(text)
@@ -69,25 +59,41 @@ def one_line(text: str, limit: int = 200) -> SafeText:
 
 
 def reveal(text: str) -> SafeText:
-    """Text for approval: nothing is dropped, every hidden character is written as ⟨U+XXXX⟩.
+    """Text for approval: nothing is dropped, every character that cannot be seen is written as ⟨U+XXXX⟩.
 
-    Carriage returns, zero-width joiners and tabs count as hidden: in code they can mislead.
+    So are carriage returns, tabs, joiners, blanks other than the space, and marks that stand on no letter.
     """
-    if _plain(text):
+    found = _to_spell(text)
+    if not found and "\t" not in text:
         return SafeText(text)
     spelled = {
-        ord(char): f"⟨U+{ord(char):04X}⟩"
-        for char in set(text)
-        if _hidden(char) or char in "\t\u200c\u200d\u00a0"
+        ord(char): f"⟨U+{ord(char):04X}⟩" for char in {*found, "\t"} if not joins(char) or unseen(char)
     }
-    return SafeText(text.translate(spelled))
+    shown = text.translate(spelled)
+    if any(map(joins, found)):
+        shown = "".join(
+            f"⟨U+{ord(char):04X}⟩" if joins(char) and not carries(before, char) else char
+            for before, char in zip(" " + shown, shown, strict=False)
+        )
+    return SafeText(shown)
 
 
 def hidden_characters(text: str) -> int:
-    """How many characters `reveal` would have to spell out, tabs not counted."""
-    if _plain(text):
-        return 0
-    return sum(text.count(char) for char in set(text) if _hidden(char) or char in "\u200c\u200d\u00a0")
+    """How many characters `reveal` has to spell out, tabs not counted."""
+    found = _to_spell(text)
+    always = sum(text.count(char) for char in found if unseen(char))
+    marks = {char for char in found if not unseen(char)}
+    if not marks:
+        return always
+    pairs = zip(" " + text, text, strict=False)
+    return always + sum(char in marks and not carries(before, char) for before, char in pairs)
+
+
+def _to_spell(text: str) -> set[str]:
+    """The characters of a text that are never seen, and those that are seen only on a letter."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return set()
+    return {char for char in set(text) - _VISIBLE if unseen(char) or joins(char)} - {"\t"}
 
 
 def counted(number: int, thing: str) -> str:

@@ -318,6 +318,8 @@ class Ban(Value, frozen=True):
     """Builds of this name do not begin."""
     digest: str = ""
     """These bytes are neither approved nor run, under whatever name."""
+    draft: str = ""
+    """The same for the draft's own digest, whatever wheels its requirements are locked to."""
     capabilities: tuple[str, ...] = ()
     """No draft may ask for any of them; as in `Capabilities.items`."""
     reason: str = ""
@@ -382,6 +384,31 @@ class ToolRecord(Value, frozen=True):
 
 
 MoveKind = Literal["archive", "revoke", "quarantine", "restore", "pin", "unpin", "rollback"]
+
+MOVED: dict[str, str] = {
+    "archive": "archived",
+    "revoke": "revoked",
+    "quarantine": "quarantined",
+    "restore": "restored",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "rollback": "rolled back",
+    "alias": "given another name",
+    "unalias": "another name removed",
+}
+"""What the audit log calls a move."""
+
+TAKEN_BACK = "taken back: "
+"""Begins what the audit log calls a move that takes another one back."""
+
+STATE_AFTER: dict[str, ToolState] = {
+    "archive": "archived",
+    "revoke": "revoked",
+    "quarantine": "quarantined",
+    "restore": "provisional",
+    "rollback": "archived",
+}
+"""The state that a move leaves a version in."""
 
 
 class Alias(Value, frozen=True):

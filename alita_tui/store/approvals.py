@@ -1,37 +1,124 @@
-"""What the audit log has of an approval: the registry asks before it lets a tool run."""
+"""What the audit log makes of the library: the registry asks before it lets a tool run."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
+from contextlib import suppress
 
-from alita_tui.spine.ports import Approval
-from alita_tui.store.audit import AuditLog
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.ports import Approval, Standing
+from alita_tui.spine.values import MOVED, STATE_AFTER, TAKEN_BACK, Ban, Move
+from alita_tui.store.audit import AuditLog, Reading
+from alita_tui.store.entry import AuditEntry
+
+_KINDS = {said: kind for kind, said in MOVED.items()}
 
 
 class AuditedApprovals:
-    """Meets `Approvals`. Reads the log again only when the file is another."""
+    """Meets `Approvals`. The log is read each time, and judged again only where a byte of it is another."""
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
-        self._seen: tuple[int, int] | None = None
-        self._known: dict[str, Approval] = {}
+        self._seen: Reading | None = None
+        self._standing = Standing()
         self._guard = threading.Lock()  # the engine asks from its loop and from threads
 
-    def approval(self, approval_id: str) -> Approval | None:
-        """See `Approvals.approval`. Raises StoreError."""
+    def standing(self) -> Standing:
+        """See `Approvals.standing`. Raises StoreError."""
         with self._guard:
-            mark = self._audit.mark()
-            if mark is None or mark != self._seen:
-                self._known = {
-                    entry.approval_id: Approval(
-                        approval_id=entry.approval_id,
-                        name=entry.name,
-                        digest=entry.digest,
-                        grants=entry.grants,
-                        lasting=entry.lasting,
-                    )
-                    for entry in self._audit.entries()
-                    if entry.verdict == "approved" and entry.hash == entry.own_hash
-                }
-                self._seen = mark
-            return self._known.get(approval_id)
+            reading = self._audit.reading()
+            # A home that signed nothing yet begins to: from then on no unsigned log is taken for its own.
+            if (reading.behind or not reading.public) and not reading.problems:
+                with suppress(StoreError):  # a home that cannot be written to holds as it is
+                    self._audit.settle()
+                    reading = self._audit.reading()
+            if reading is not self._seen:
+                problem = (
+                    f"the audit log is not to be relied on: {reading.problems[0]}" if reading.problems else ""
+                )
+                self._standing = Standing(problem=problem) if problem else standing(reading.chain.entries)
+                self._seen = reading
+            return self._standing
+
+
+def standing(entries: Iterable[AuditEntry]) -> Standing:
+    """What the newest entries say of each thing."""
+    approvals: dict[str, Approval] = {}
+    states: dict[str, Move] = {}
+    pins: dict[str, Move] = {}
+    aliases: dict[str, Move] = {}
+    bans: dict[str, Ban] = {}
+    rules: dict[str, str] = {}
+    for entry in entries:
+        moved = _move(entry)
+        match entry.verdict:
+            case "approved":
+                approvals[entry.approval_id] = Approval(
+                    approval_id=entry.approval_id,
+                    name=entry.name,
+                    digest=entry.digest,
+                    grants=entry.grants,
+                    lasting=entry.lasting,
+                )
+            case "banned" if entry.banned:
+                bans[entry.approval_id] = _ban(entry)
+            case "unbanned":
+                bans.pop(entry.approval_id, None)
+            case "rule revoked":
+                rules[entry.name] = f"{entry.at[:10]} by {entry.who}"
+            case _ if moved is None:
+                pass
+            case _ if moved.kind in ("pin", "unpin"):
+                pins[entry.name] = moved
+            case _ if moved.kind in ("alias", "unalias"):
+                aliases[entry.name if entry.verdict == "aliased" else entry.alias] = moved
+            case _:
+                states[entry.approval_id] = moved
+    return Standing(
+        approvals=approvals,
+        states=states,
+        pins=pins,
+        aliases=aliases,
+        bans=bans,
+        revoked_rules=rules,
+    )
+
+
+def _move(entry: AuditEntry) -> Move | None:
+    """What an entry did to a tool of the library; None where it did nothing, or an old one does not say what."""
+    undone = entry.verdict.startswith(TAKEN_BACK)
+    kind = entry.move or _KINDS.get(entry.verdict.removeprefix(TAKEN_BACK), "")
+    before, after = entry.before, entry.after
+    if entry.verdict == "aliased":
+        kind, after = "alias", entry.name
+    if not kind or (undone and not entry.move):
+        return None
+    if not entry.move and kind in STATE_AFTER:
+        after = STATE_AFTER[kind]
+    elif not entry.move and kind == "pin":
+        after = str(entry.version)
+    return Move(
+        name=entry.alias if entry.verdict == "aliased" else entry.name,
+        version=entry.version,
+        kind=kind,  # type: ignore[arg-type]  # one of the keys of MOVED
+        before=before,
+        after=after,
+        by=entry.who,
+        at=entry.at,
+        reason=entry.reason,
+        undone=undone,
+    )
+
+
+def _ban(entry: AuditEntry) -> Ban:
+    """The ban that a verdict on a build made."""
+    return Ban(
+        ban_id=entry.approval_id,
+        name=entry.name if "name" in entry.banned else "",
+        digest=entry.digest if "digest" in entry.banned else "",
+        capabilities=tuple(one for one in entry.banned if one not in ("name", "digest")),
+        reason=entry.reason,
+        by=entry.who,
+        at=entry.at,
+    )

@@ -1,22 +1,26 @@
-"""Every verdict on every build, in a file where each entry carries the hash of the one before.
+"""Every verdict on every build, in a file where each entry is signed and carries the hash of the one before.
 
-Changing, removing or inserting an entry breaks the chain. A chain alone cannot tell that its
-newest entries were cut off; the sessions, which hold the same verdicts, can.
+Two signed heads say how far the log goes (`store/heads.py`): what was changed, taken out, put in, cut off
+or put back from an older copy contradicts one of them, and then nothing of the log is relied on. Whoever
+has the key as well can write another log; only a head that was anchored elsewhere shows that.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreError
 from alita_tui.spine.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -25,70 +29,65 @@ from alita_tui.spine.events import (
     SessionResumed,
 )
 from alita_tui.spine.ports import Clock
-from alita_tui.spine.values import Capabilities, Value
+from alita_tui.spine.values import Capabilities
 from alita_tui.store import disk
+from alita_tui.store.chain import Chain, read_chain
+from alita_tui.store.entry import ADOPTED, BEGUN_ANEW, GENESIS, REPAIRED, SIGNED, AuditEntry
+from alita_tui.store.heads import Head, Heads
+from alita_tui.store.judged import Reading, judged
+from alita_tui.store.seal import Seal, new_key, public_of, sign, verifier
 
-GENESIS = "0" * 64
-"""What the first entry names as the one before it."""
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-_BEGINNING = len(b'{"sequence":1')
-"""Bytes that a line needs to tell which entry it was to be."""
+__all__ = ["GENESIS", "AuditEntry", "AuditLog", "Reading"]
 
-
-class AuditEntry(Value, frozen=True):
-    """One verdict."""
-
-    sequence: int
-    at: str
-    """ISO 8601, UTC."""
-    previous: str
-    """Hash of the entry before."""
-    who: str
-    verdict: str
-    digest: str
-    name: str
-    version: int
-    session_id: str
-    approval_id: str
-    reason: str = ""
-    seen_ms: float = 0.0
-    scrolled_to_end: bool = False
-    via: str = "console"
-    tags: tuple[str, ...] = ()
-    lasting: str = "library"
-    grants: tuple[str, ...] | None = None
-    """What was granted of what it asks for, as in `Capabilities.items`; None for all of it."""
-    banned: tuple[str, ...] = ()
-    alias: str = ""
-    """For a build: the tool that its name became another name of. For a tool: the other name."""
-    evidence: tuple[str, ...] = ()
-    """What could be seen of the build, one finding a line."""
-    hash: str = ""
-    """SHA-256 over this entry's JSON with sorted keys and without this field."""
-
-    @property
-    def on_build(self) -> bool:
-        """True for a verdict on a build, false for what was done with a registered tool later."""
-        return bool(self.session_id)
-
-    @property
-    def on_screen(self) -> bool:
-        """True for a verdict that was given on the build's review."""
-        return self.on_build and self.via == "console"
-
-    @property
-    def own_hash(self) -> str:
-        """What `hash` has to be."""
-        bare = msgspec.structs.replace(self, hash="")
-        return sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
+_HINT = "`alita audit verify` says what is wrong, `alita audit repair` what can be done about it."
 
 
 class AuditLog:
-    """The file `audit.jsonl`; several processes may append to it. All calls block."""
+    """The file `audit.jsonl`; several processes may append to it. All calls block and may raise StoreError."""
 
-    def __init__(self, path: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, path: Path, key_folder: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        """`key_folder` holds the key and the second head, apart from the data."""
         self._path = path
         self._clock = clock
+        self._seal = Seal(key_folder)
+        self._heads = Heads(path.with_suffix(".head"), key_folder / "head")
+        self._last: Reading | None = None
+        self._guard = threading.RLock()  # the engine asks from its loop and from threads
+
+    # --- reading
+
+    def reading(self) -> Reading:
+        """The log as it is now; the same object as long as log and heads are the same, byte for byte."""
+        with self._guard:
+            found = self._look()
+            if found.problems and self._path.exists():
+                with suppress(OSError), self._locked():  # another process was half way through a write
+                    found = self._look()
+            return found
+
+    def entries(self) -> tuple[AuditEntry, ...]:
+        """Every entry that can be read, oldest first, also where the log is not to be relied on."""
+        return tuple(self.reading().chain.entries)
+
+    def verify(self) -> list[str]:
+        """What is wrong, one line per problem, every signature checked anew; empty when it holds."""
+        with self._guard:
+            found = self._look(fully=True)
+            if found.problems and self._path.exists():
+                with suppress(OSError), self._locked():
+                    found = self._look(fully=True)
+            return list(found.problems)
+
+    def head(self) -> Head | None:
+        """How far the log goes, signed; None where nothing was signed yet. Raises StoreError where it is broken."""
+        self.settle()
+        found = self.reading()
+        return found.heads[-1] if found.heads else None
+
+    # --- writing
 
     def append(
         self,
@@ -110,47 +109,39 @@ class AuditLog:
         banned: tuple[str, ...] = (),
         alias: str = "",
         evidence: tuple[str, ...] = (),
+        move: str = "",
+        before: str = "",
+        after: str = "",
     ) -> AuditEntry:
-        """Add one verdict; on disk when it returns. Raises StoreError."""
-        disk.make_folder(self._path.parent)
-        try:
-            with self._locked() as fd:
-                size = os.fstat(fd).st_size
-                whole, torn, last = _tail(fd, size)
-                bare = AuditEntry(
-                    sequence=last.sequence + 1 if last else 1,
-                    at=self._clock().isoformat(),
-                    previous=last.hash if last else GENESIS,
-                    who=who,
-                    verdict=verdict,
-                    digest=digest,
-                    name=name,
-                    version=version,
-                    session_id=session_id,
-                    approval_id=approval_id,
-                    reason=_storable(reason),
-                    tags=tuple(map(_storable, tags)),
-                    lasting=lasting,
-                    grants=None if grants is None else grants.items,
-                    banned=tuple(map(_storable, banned)),
-                    alias=_storable(alias),
-                    evidence=tuple(map(_storable, evidence)),
-                    seen_ms=float(seen_ms),  # a whole number would be read back as another text
-                    scrolled_to_end=scrolled_to_end,
-                    via=via,
-                )
-                entry = msgspec.structs.replace(bare, hash=bare.own_hash)
-                line = msgspec.json.encode(entry) + b"\n"
-                try:
-                    # A torn tail is ended, not removed: nothing ever leaves this file.
-                    disk.write_all(fd, b"\n" + line if torn else line, whole)
-                    os.fsync(fd)
-                except OSError:
-                    os.ftruncate(fd, size)
-                    raise
-                return entry
-        except OSError as error:
-            raise disk.store_error("saved", self._path, error) from error
+        """Add one verdict; on disk when it returns. Raises StoreError, also where the log is broken."""
+        bare = AuditEntry(
+            sequence=0,
+            at=self._clock().isoformat(),
+            previous="",
+            who=_storable(who),
+            verdict=verdict,
+            digest=digest,
+            name=_storable(name),
+            version=version,
+            session_id=session_id,
+            approval_id=approval_id,
+            reason=_storable(reason),
+            tags=tuple(map(_storable, tags)),
+            lasting=lasting,
+            grants=None if grants is None else grants.items,
+            banned=tuple(map(_storable, banned)),
+            alias=_storable(alias),
+            evidence=tuple(map(_storable, evidence)),
+            seen_ms=float(seen_ms),  # a whole number would be read back as another text
+            scrolled_to_end=scrolled_to_end,
+            via=via,
+            move=move,
+            before=_storable(before),
+            after=_storable(after),
+        )
+        with self._writing() as fd:
+            private, found = self._taken_up(fd)
+            return self._write(fd, found, private, bare)
 
     def enter(
         self,
@@ -206,51 +197,154 @@ class AuditLog:
             self.enter(session_id, asked[verdict.approval_id], verdict)
         return tuple(verdict.approval_id for verdict in given)
 
-    def mark(self) -> tuple[int, int] | None:
-        """Another value whenever the file is another; None where there is none."""
+    def settle(self) -> None:
+        """Have a key, adopt what an older alita wrote, and count in the heads what a crash left uncounted."""
+        found = self.reading()
+        if found.behind or not found.public:
+            with self._writing() as fd:
+                self._taken_up(fd)
+
+    def repair(self, copies: Iterable[bytes] = ()) -> str:
+        """Make a log that holds out of one that does not, and say what was done; empty: nothing was wrong.
+
+        `copies` are whole logs from elsewhere, such as backups; one is taken where it is exactly what both
+        heads name. Else what no head knows is cut off, or, where something is missing or was changed, a
+        new log is begun, and everything has to be approved anew. The old one is kept aside.
+        """
+        with self._writing() as fd:
+            found = self._look(fully=True)
+            if not found.problems:
+                self._taken_up(fd)
+                return ""
+            aside = disk.set_aside(self._path)
+            whole = next((one for one in (found.raw, *copies) if found.counts(one)), None)
+            private = self._seal.private()
+            if whole is not None and private is not None:
+                kept = whole[: max(head.size for head in found.claimed)]
+                _replace(fd, kept)
+                done, verdict = "what is on record was brought back, what is not was cut off", REPAIRED
+            else:
+                kept, verdict = b"", BEGUN_ANEW
+                done = "a new log was begun: every tool has to be approved anew"
+                if private is None:
+                    private = new_key()
+                _replace(fd, b"")
+                self._seal.keep(private)
+                self._heads.write(self._signed_head(private, Chain(), b""))
+            chain = read_chain(kept, public_of(private))
+            if chain.problems:
+                raise StoreError(f"{aside} could not be mended: {chain.problems[0]}.")
+            now = self._look()
+            digest = sha256(found.raw).hexdigest()
+            self._write(fd, now, private, _upkeep(verdict, self._clock(), digest, found.problems[0]))
+            return f"The damaged log is kept as {aside.name}; {done}."
+
+    # --- signing for others
+
+    def signed(self, kind: str, text: str) -> str:
+        """A signature (hex) of this home over a text of this kind. Raises StoreError."""
+        with self._writing() as fd:
+            private, _ = self._taken_up(fd)
+        return sign(private, kind, text)
+
+    def vouched(self, kind: str, text: str, signature: str) -> bool:
+        """Whether this home signed that text as this kind."""
+        public = self._seal.public or self.reading().public
+        return bool(public) and verifier(public, kind)(text, signature)
+
+    # --- inside
+
+    def _look(self, *, fully: bool = False) -> Reading:
+        """Heads first, log second: it may be ahead of them, and is never read behind them."""
+        heads_raw = self._heads.raw()
+        raw = disk.read_bytes(self._path) or b""
+        last = self._last
+        if not fully and last is not None and last.heads_raw == heads_raw and last.raw == raw:
+            return last
+        self._last = judged(raw, heads_raw, self._heads, self._seal.public, fully=fully)
+        return self._last
+
+    def _taken_up(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
+        """The key and the log, made or brought up to now where need be. Raises StoreError where it is broken."""
+        found = self._look()
+        if found.problems:
+            raise StoreError(
+                f"The audit log {self._path} is not to be relied on: {found.problems[0]}.", hint=_HINT
+            )
+        private = self._seal.private()
+        if private is None:
+            if found.chain.signed:
+                raise StoreError(
+                    f"The key that signs the audit log {self._path} cannot be reached.",
+                    hint="Unlock the keyring and try again. Where the key is lost for good: alita audit repair",
+                )
+            private = new_key()  # before it is kept: a head without its key is that of a log never signed
+            self._heads.write(self._signed_head(private, found.chain, found.raw))
+            self._seal.keep(private)
+            found = self._look()
+        if found.chain.entries and not found.chain.signed:
+            text = f"{len(found.chain.entries)} entries of an older alita, chained and not signed"
+            self._write(fd, found, private, _upkeep(ADOPTED, self._clock(), "", text))
+            found = self._look()
+        elif len(found.heads) < 2 or any(one.size != found.chain.size for one in found.heads):
+            self._count(private, found)
+            found = self._look()
+        return private, found
+
+    def _write(self, fd: int, found: Reading, private: Ed25519PrivateKey, bare: AuditEntry) -> AuditEntry:
+        chain, size = found.chain, len(found.raw)
+        # A torn tail is ended, not removed: nothing ever leaves this file.
+        ending = b"" if chain.ended else b"\n"
+        if bare.verdict == ADOPTED:
+            bare = msgspec.structs.replace(bare, digest=sha256(found.raw + ending).hexdigest())
+        bare = msgspec.structs.replace(
+            bare,
+            sequence=chain.sequence + 1,
+            previous=chain.previous,
+            format=SIGNED,
+            key=public_of(private),
+        )
+        hashed = msgspec.structs.replace(bare, hash=bare.own_hash)
+        entry = msgspec.structs.replace(hashed, signature=sign(private, "audit entry", hashed.hash))
         try:
-            found = self._path.stat()
+            disk.write_all(fd, ending + entry.line + b"\n", size)
+            os.fsync(fd)
         except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
+            os.ftruncate(fd, size)
+            raise
+        self._count(private, self._look())
+        return entry
 
-    def entries(self) -> tuple[AuditEntry, ...]:
-        """Every entry that can be read, oldest first. Raises StoreError."""
-        return tuple(entry for line in self._lines() if (entry := _entry(line)) is not None)
+    def _count(self, private: Ed25519PrivateKey, found: Reading) -> None:
+        """Let the heads go as far as the log. Where that fails the entry is on record: the next one counts it."""
+        with suppress(OSError, StoreError):
+            self._heads.write(self._signed_head(private, found.chain, found.raw))
 
-    def verify(self) -> list[str]:
-        """What is wrong with the chain, one line per problem; empty when it holds. Raises StoreError."""
-        problems: list[str] = []
-        previous, sequence = GENESIS, 0
-        lines = self._lines()
-        for number, line in enumerate(lines, 1):
-            entry = _entry(line)
-            if entry is None:
-                cut = line.startswith(b'{"sequence":%d,' % (sequence + 1)) or len(line) < _BEGINNING
-                if number == len(lines) and not self._ended():
-                    problems.append(f"line {number} was cut off while it was written")
-                elif not cut:  # a cut one was written again, or the chain below says that it was not
-                    problems.append(f"line {number} cannot be read")
-                continue
-            if entry.own_hash != entry.hash:
-                problems.append(f"line {number}: entry {entry.sequence} was changed after it was written")
-            if entry.previous != previous:
-                problems.append(f"line {number}: entry {entry.sequence} does not follow the one before it")
-            if entry.sequence != sequence + 1:
-                problems.append(f"line {number}: entry {sequence} is followed by entry {entry.sequence}")
-            previous, sequence = entry.hash, entry.sequence
-        return problems
+    def _signed_head(self, private: Ed25519PrivateKey, chain: Chain, raw: bytes) -> Head:
+        bare = Head(
+            sequence=chain.sequence,
+            hash=chain.previous,
+            size=chain.size,
+            digest=sha256(memoryview(raw)[: chain.size]).hexdigest(),
+            at=self._clock().isoformat(),
+            key=public_of(private),
+        )
+        return msgspec.structs.replace(bare, signature=sign(private, "audit head", bare.text))
 
-    def _lines(self) -> list[bytes]:
-        return [line for line in (disk.read_bytes(self._path) or b"").split(b"\n") if line]
-
-    def _ended(self) -> bool:
-        return (disk.read_bytes(self._path) or b"\n").endswith(b"\n")
+    @contextmanager
+    def _writing(self) -> Iterator[int]:
+        """The log, locked. Raises StoreError."""
+        disk.make_folder(self._path.parent)
+        try:
+            with self._guard, self._locked() as fd:
+                yield fd
+        except OSError as error:
+            raise disk.store_error("saved", self._path, error) from error
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
         known = self._path.exists()
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT, disk.PRIVATE)
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, disk.PRIVATE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             if not known:
@@ -260,25 +354,18 @@ class AuditLog:
             os.close(fd)
 
 
+def _replace(fd: int, raw: bytes) -> None:
+    os.ftruncate(fd, 0)
+    disk.write_all(fd, raw, 0)
+    os.fsync(fd)
+
+
+def _upkeep(verdict: str, at: datetime, digest: str, reason: str) -> AuditEntry:
+    return AuditEntry(
+        sequence=0, at=at.isoformat(), previous="", who="alita", verdict=verdict, digest=digest, name="",
+        version=0, session_id="", approval_id="", reason=_storable(reason), via="",
+    )  # fmt: skip
+
+
 def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
-
-
-def _entry(line: bytes) -> AuditEntry | None:
-    try:
-        return msgspec.json.decode(line, type=AuditEntry)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-
-
-def _tail(fd: int, size: int) -> tuple[int, bool, AuditEntry | None]:
-    """Where to write on, whether the last line is torn, and the last entry that can be read."""
-    raw, block = b"", 64 * 1024
-    while len(raw) < size:
-        raw = os.pread(fd, min(block, size), max(0, size - block))
-        lines = raw.split(b"\n") if len(raw) >= size else raw.split(b"\n")[1:]
-        for line in reversed(lines):
-            if (entry := _entry(line)) is not None:
-                return size, not raw.endswith(b"\n"), entry
-        block *= 4
-    return size, size > 0 and not raw.endswith(b"\n"), None

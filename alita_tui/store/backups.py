@@ -1,4 +1,4 @@
-"""Backups of what a person built up: the library with its tools' files, the memory, the labels.
+"""Backups of what a person built up: the library with its tools' files, the memory, the labels, the audit log.
 
 A backup is one archive (tar, gzip) with its files and a list of their digests; a name that is there is
 whole. Those that alita makes by itself are few: the oldest go. Restoring takes a backup first, too.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -58,8 +58,14 @@ class Backups:
         databases: Mapping[str, Path],
         folders: Mapping[str, Path],
         clock: Clock = lambda: datetime.now(UTC),
+        *,
+        logs: Mapping[str, Path] | None = None,
     ) -> None:
-        """`databases` and `folders` are what is backed up, by the name that each has in a backup."""
+        """`databases` and `folders` are what is backed up, by the name that each has in a backup.
+
+        `logs` are packed as well and never put back: a log is not replaced by an older one.
+        """
+        self._logs = logs or {}
         self.folder = folder
         self._databases = databases
         self._folders = folders
@@ -114,6 +120,12 @@ class Backups:
             JournalStorage(self._databases[name], mode="shared").write(tables)
         return chosen, before
 
+    def logs(self) -> Iterator[bytes]:
+        """The copies of the logs in all backups, the newest first."""
+        for backup in self.list():
+            _, files = self._read(Path(backup.path))
+            yield from (files[name] for name in self._logs if name in files)
+
     def before_upgrade(self, path: Path) -> Backup | None:
         """Take one where opening this file for writing would upgrade it."""
         older = 0 < _version(path) < SCHEMA_VERSION
@@ -124,6 +136,7 @@ class Backups:
     def _now(self) -> Mapping[str, bytes]:
         # One that is not there yet is an empty one, so that restoring can take away, too.
         files = {name: b"".join(whole(reading.read(path).tables)) for name, path in self._databases.items()}
+        files |= {name: disk.read_bytes(path) or b"" for name, path in self._logs.items()}
         for top, folder in self._folders.items():
             for path in sorted(folder.rglob("*")):
                 if path.is_file() and not path.is_symlink():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import ApprovalResolved
-from alita_tui.spine.ports import Clock, ParkedBuild, Verdict
+from alita_tui.spine.ports import Clock, ParkedBuild, Sealing, Verdict
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
@@ -24,8 +25,14 @@ _DIGEST_LENGTH = 12
 """Hex characters of a digest that a person has to give at least."""
 
 
+_KIND = "desk note"
+_SKEW = timedelta(seconds=5)
+"""By which two processes' clocks may differ."""
+_LONGEST_LOOK_MS = 30 * 24 * 3600 * 1000.0
+
+
 class Desk:
-    """Meets `ApprovalDesk`. A verdict is one file; whoever makes it first has decided."""
+    """Meets `ApprovalDesk`. A verdict is one file, signed; whoever makes it first has decided."""
 
     def __init__(
         self,
@@ -34,7 +41,12 @@ class Desk:
         clock: Clock = lambda: datetime.now(UTC),
         *,
         redactor: Redactor | None = None,
+        sealing: Sealing | None = None,
     ) -> None:
+        """With `sealing` a note counts only if a process of this home signed it; without, it is believed."""
+        self._sealing = sealing
+        self.told: Callable[[str], None] = lambda _: None
+        """Hears in one sentence of a note that was set aside."""
         self._folder = folder
         self._shelf = shelf
         self._clock = clock
@@ -77,12 +89,14 @@ class Desk:
             )
         if not build.digest.startswith(given):
             raise UsageError(
-                f"{build.name} v{build.version} waits as {build.digest[:16]}, not as {one_line(given, 16)}.",
+                f"{build.name} v{build.version} waits with other bytes than {one_line(given, 16)}.",
                 hint=f"Look at it again: alita builds show {build.approval_id}",
             )
         clean = self._redactor.value(command)
         whole = msgspec.structs.replace(clean, approval_id=build.approval_id, digest=build.digest)
-        verdict = Verdict(command=msgspec.to_builtins(whole), by=by, at=self._clock().isoformat())
+        if whole.via == "cli" and (whole.seen_ms or whole.scrolled_to_end):  # nothing was on screen
+            whole = msgspec.structs.replace(whole, seen_ms=0.0, scrolled_to_end=False)
+        verdict = self._note(whole, by)
         if not self._put(build.approval_id, verdict):
             raise UsageError(_decided_before(build, self.verdict(build.approval_id)))
         # It may have been decided and its note taken since it was found to wait.
@@ -94,14 +108,15 @@ class Desk:
 
     def claim(self, command: ResolveApproval, by: str) -> Verdict:
         """Leave this session's own verdict, unless there is one; the one that stands. Raises StoreError."""
-        verdict = Verdict(command=msgspec.to_builtins(command), by=by, at=self._clock().isoformat())
+        verdict = self._note(command, by)
         if self._put(command.approval_id, verdict):
             return verdict
         return self.verdict(command.approval_id) or verdict
 
     def verdict(self, approval_id: str) -> Verdict | None:
-        """The verdict left for this approval, if there is one that can be read."""
-        raw = disk.read_bytes(self._path(approval_id))
+        """The verdict left for this approval, if there is one that can be believed; another is set aside."""
+        path = self._path(approval_id)
+        raw = disk.read_bytes(path)
         if raw is None:
             return None
         try:
@@ -109,7 +124,19 @@ class Desk:
             whole = msgspec.convert(found.command, ResolveApproval)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        return found if whole.approval_id == approval_id else None
+        if whole.approval_id != approval_id:
+            return None
+        if why := self._unbelievable(found, whole):
+            try:
+                aside = disk.set_aside(path)
+                path.unlink(missing_ok=True)
+            except OSError:
+                aside = path
+            self.told(
+                f"A verdict on {one_line(approval_id, 60)} was set aside as {aside}: {why}. It still waits."
+            )
+            return None
+        return found
 
     def taken(self, approval_id: str) -> None:
         """The session recorded the verdict: the note is not needed any more. Raises StoreError."""
@@ -122,6 +149,31 @@ class Desk:
                 left.unlink(missing_ok=True)
         except OSError as error:
             raise disk.store_error("removed", self._path(approval_id), error) from error
+
+    def _note(self, command: ResolveApproval, by: str) -> Verdict:
+        """A verdict of this process, signed."""
+        bare = Verdict(command=msgspec.to_builtins(command), by=by, at=self._clock().isoformat())
+        if self._sealing is None:
+            return bare
+        return msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, _text(bare)))
+
+    def _unbelievable(self, note: Verdict, command: ResolveApproval) -> str:
+        """Why a note is no verdict of a person's; empty where it is one."""
+        if self._sealing is None:
+            return ""
+        if not self._sealing.vouched(_KIND, _text(note), note.signature):
+            return "no process of this home signed it"
+        try:
+            later = datetime.fromisoformat(note.at) > self._clock() + _SKEW
+        except (ValueError, TypeError):
+            return "it does not say when it was given"
+        if later:
+            return "it is dated in the future"
+        if command.via == "cli" and (command.seen_ms or command.scrolled_to_end):
+            return "it comes from a shell and says that it was looked at on screen"
+        if not 0 <= command.seen_ms <= _LONGEST_LOOK_MS:
+            return "nobody can have looked at it for so long"
+        return ""
 
     def _path(self, approval_id: str) -> Path:
         # Ids come out of session files, which may come from anywhere: they name no paths.
@@ -193,6 +245,11 @@ class Desk:
             if isinstance(error, FileNotFoundError) and tries > 1:  # swept away with a note that was taken
                 return self._put(approval_id, verdict, tries=tries - 1)
             raise disk.store_error("saved", path, error) from error
+
+
+def _text(note: Verdict) -> str:
+    """What is signed of a note."""
+    return msgspec.json.encode(msgspec.structs.replace(note, signature=""), order="sorted").decode()
 
 
 def _was(verdict: ApprovalResolved) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import ApprovalRequested, ApprovalResolved
-from alita_tui.store.audit import AuditEntry
+from alita_tui.spine.events import ApprovalResolved
+from alita_tui.store.entry import AuditEntry
 
 
 def contradictions(
@@ -19,13 +19,10 @@ def contradictions(
     """
     by_approval = {entry.approval_id: entry for entry in entries if entry.on_build}
     ours = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}
-    asked: dict[str, ApprovalRequested] = {}
     found: list[str] = []
     told: set[str] = set()
     for envelope in envelopes:
         match envelope.event:
-            case ApprovalRequested() as request:
-                asked[request.approval_id] = request
             case ApprovalResolved(by=by) as verdict if by:
                 told.add(verdict.approval_id)
                 entry = by_approval.get(verdict.approval_id)
@@ -41,8 +38,8 @@ def contradictions(
             case _:
                 pass
     found += [
-        f"entry {entry.sequence}: the session has no verdict on {entry.approval_id}"
+        f"{entry.label}: the session has no verdict on {entry.approval_id}"
         for entry in ours.values()
-        if entry.approval_id not in told and entry.approval_id in asked
+        if entry.approval_id not in told
     ]
     return found

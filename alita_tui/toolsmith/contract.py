@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import json
-import keyword
 import re
-import sys
 from collections.abc import Mapping
+from functools import cache
 
 import msgspec
 
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
+from alita_tui.spine.names import taken
 from alita_tui.spine.ports import ToolSpec
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
@@ -100,6 +99,12 @@ def draft_from(arguments: Json) -> ToolDraft:
         for one in requirements
         if requirement_name(one) is None
     ]
+    named = texts["name"].replace("_", "-")
+    problems += [
+        f"name: {texts['name']} is what the package {one_line(one, 80)!r} is called; choose another one"
+        for one in requirements
+        if named and requirement_name(one) == named
+    ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
     if problems:
         raise ContractError(tuple(problems))
@@ -162,6 +167,16 @@ def is_main_guard(node: ast.stmt) -> bool:
     return names == ["__name__"] and values == ["__main__"] and isinstance(node.test.ops[0], ast.Eq)
 
 
+@cache
+def _standard_main() -> str:
+    return ast.dump(parse(_MAIN).body[0])
+
+
+def is_standard_main(node: ast.stmt) -> bool:
+    """True for the `__main__` that `normalise` writes: JSON in, one call of run, JSON out."""
+    return is_main_guard(node) and ast.dump(node) == _standard_main()
+
+
 def _without_header(body: str, tree: ast.Module | None) -> str:
     """Without the headers that are comments; the same lines in a string belong to the tool."""
     if tree is None:
@@ -212,8 +227,8 @@ def _text_fault(field: str, value: str) -> str:
     if field == "name":
         if not _NAME.fullmatch(value):
             return f"{one_line(value, 80)!r} is not snake_case of at most 64 characters, a letter first"
-        taken = keyword.iskeyword(value) or value in sys.stdlib_module_names or hasattr(builtins, value)
-        return f"{value} is a name of Python's own" if taken else ""
+        owner = taken(value)
+        return f"{value} is the name of {owner}; choose one that says what the tool does" if owner else ""
     largest = _LARGEST_DESCRIPTION if field == "description" else LARGEST_TEXT
     try:
         return f"it is longer than {largest} bytes" if len(value.encode()) > largest else ""

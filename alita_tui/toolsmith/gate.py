@@ -130,6 +130,7 @@ class Gate:
                 tags=command.tags,
                 lasting=command.lasting,
                 grants=command.grants,
+                accepted=command.accepted,
                 banned=command.banned,
                 alias_of=command.alias_of,
                 by=decision.by,

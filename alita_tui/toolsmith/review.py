@@ -18,6 +18,7 @@ from alita_tui.toolsmith.contract import (
     is_main_guard,
     requirement_name,
 )
+from alita_tui.toolsmith.depends import note_depends
 from alita_tui.toolsmith.reading import (
     FUNCTIONS,
     Notes,
@@ -29,7 +30,7 @@ from alita_tui.toolsmith.reading import (
     parse_code,
 )
 from alita_tui.toolsmith.scan import note_bandit, note_text, scannable
-from alita_tui.toolsmith.uses import note_uses
+from alita_tui.toolsmith.uses import note_test_uses, note_uses
 
 _QUIET_CALLS = re.compile(
     r"re\.compile|logging\.getLogger|(decimal\.)?Decimal|(fractions\.)?Fraction|(pathlib\.)?(Pure\w*)?Path"
@@ -68,17 +69,21 @@ def review(draft: ToolDraft) -> Review:
     if code is not None:
         _run_function(notes, code, draft.input_schema)
         _top_level(notes, code)
-        note_uses(notes, code, draft)
+        if (reach := note_uses(notes, code, draft)) is not None:
+            note_depends(notes, code, draft, reach)
     if tests is not None:
         _tests(notes, tests, draft.name)
+        note_test_uses(notes, tests)
     _requirements(notes, {"code": code, "tests": tests}, draft)
     _header(notes, draft)
     _schemas(notes, draft)
     note_text(notes, draft)
+    wants = draft.capabilities
     note_bandit(
         notes,
         draft.code if scannable(notes, code, "code") else "",
         draft.tests if scannable(notes, tests, "tests") else "",
+        connects=bool(wants.network or wants.model_calls) or wants.workspace != "none",
     )
     imports = {one.top for one in imports_of(code) if one.top} if code else set()
     return Review(

@@ -48,8 +48,11 @@ def scannable(notes: Notes, tree: ast.Module | None, what: str) -> bool:
     return tree is not None
 
 
-def note_bandit(notes: Notes, code: str, tests: str) -> None:
-    """Bandit's findings. It reads files only, so it is given copies in a private folder."""
+def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) -> None:
+    """Bandit's findings. It reads files only, so it is given copies in a private folder.
+
+    With `connects` the draft asks for a host or the broker: that it opens an URL is what the person decides on anyway.
+    """
     import logging
     import tempfile
     from pathlib import Path
@@ -81,6 +84,7 @@ def note_bandit(notes: Notes, code: str, tests: str) -> None:
         if Path(issue.fname).stem == "code":
             if (issue.lineno, _SAME.get(issue.test_id)) not in ours:
                 severity = severities.get(issue.severity, "info")
+                severity = "low" if connects and issue.test_id == "B310" else severity
                 notes.add(severity, issue.test_id, issue.text, issue.lineno)
         elif issue.test_id != "B101":  # asserts are what tests are made of
             # Tests only ever run confined, with nothing granted.

@@ -186,7 +186,7 @@ class Smith:
                 draft = normalise(draft_from(submitted(reply.requests)))
                 if draft.name != order.name:
                     raise ContractError((f"the tool has to be named {order.name}, not {draft.name}",))
-                if refused := self._shelf.banned(order.name, draft, draft.digest):
+                if refused := self._shelf.banned(order.name, draft):
                     raise ContractError((refused,))
                 proof = await self._prover.prove(build, attempt, draft, by=self._model)
             except ContractError as error:
@@ -218,6 +218,9 @@ class Smith:
         return await self._ask_person(build, attempt + 1, kept, proof.lock)
 
     async def _ask_person(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> BuildOutcome:
+        # Only now is the build's own digest known: over the wheels that it was tested with as well.
+        if refused := self._shelf.banned(build.name, draft, build_digest(draft, lock)):
+            return await self._fail(build.build_id, refused)
         request = e.ApprovalRequested(
             approval_id=self._new_id(),
             build_id=build.build_id,
@@ -280,6 +283,7 @@ class Smith:
             ban_id=request.approval_id,
             name=request.name if "name" in what else "",
             digest=request.digest if "digest" in what else "",
+            draft=draft.digest if "digest" in what else "",
             capabilities=tuple(item for item in draft.capabilities.items if item in what),
             reason=why,
             by=by,

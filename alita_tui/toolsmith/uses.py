@@ -1,100 +1,294 @@
-"""What a draft's code reaches for: network, processes, files, environment, code made at run time."""
+"""What a draft's code reaches for: network, processes, files, environment, the interpreter, code made at run time.
+
+`Reach` says what its names can be; the rules here say which of that a person has to know. What cannot be followed
+counts as able to reach anything.
+"""
 
 from __future__ import annotations
 
 import ast
-import builtins
 import re
+import sys
+from collections import defaultdict
+from typing import NamedTuple
 
 from alita_tui.spine.values import ToolDraft
-from alita_tui.toolsmith.reading import (
-    Notes,
-    Severity,
-    aliases_of,
-    dotted,
-    imports_of,
-)
+from alita_tui.toolsmith.reach import Reach
+from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity, dotted
+from alita_tui.toolsmith.things import Use
 
+ANYTHING = "so it can reach anything"
 _NETWORK = re.compile(
-    r"(socket|socketserver|ssl|urllib|http|ftplib|imaplib|nntplib|poplib|smtplib|telnetlib|xmlrpc|requests"
-    r"|httpx|aiohttp|urllib3|httplib2|websocket|websockets|paramiko|pycurl|grpc|zmq|boto3|selenium|playwright)"
-    r"(\..*)?|asyncio\.(open_\w*connection|start_\w*server)"
+    r"(socket|socketserver|ssl|urllib|http|ftplib|imaplib|nntplib|poplib|smtplib|smtpd|telnetlib|xmlrpc|wsgiref|asyncore"
+    r"|asynchat|requests|httpx|aiohttp|urllib3|httplib2|websocket|websockets|paramiko|pycurl|grpc|zmq|boto3|selenium"
+    r"|playwright)(\..*)?|asyncio\.(open_\w*connection|start_\w*server|streams?\..*)"
+    r"|logging\.handlers\.(Socket|Datagram|SysLog|SMTP|HTTP)Handler(\..*|\(\).*)?"
+    r"|(.*\.)?(create_(unix_)?connection|create_(unix_)?server|create_datagram_endpoint|sock_connect)"
 )
 _PROCESS = re.compile(
-    r"(subprocess|multiprocessing|ctypes|cffi|pty|_posixsubprocess|concurrent\.futures\.process)(\..*)?"
-    r"|os\.(system|popen|exec\w+|spawn\w+|posix_spawnp?|fork\w*|kill\w*)"
-    r"|asyncio\.create_subprocess_\w+|concurrent\.futures\.ProcessPoolExecutor"
+    r"(subprocess|multiprocessing|ctypes|cffi|pty|webbrowser|antigravity|concurrent\.futures\.process|pipes|tkinter"
+    r"|asyncio\.subprocess)(\..*)?"
+    r"|os\.(system|popen|exec\w+|spawn\w+|posix_spawnp?|fork\w*|kill\w*|startfile|abort|_exit|wait\w*)"
+    r"|(asyncio\.create_|.*\.)subprocess_\w+|(.*\.)?ProcessPoolExecutor"
 )
 _DYNAMIC = re.compile(
-    r"(importlib|pickle|_pickle|marshal|shelve|dill|cloudpickle|joblib|runpy|code|codeop|builtins)(\..*)?"
-    r"|eval|exec|compile|__import__|__builtins__|(.*\.)?(__subclasses__|__globals__|__builtins__)"
+    r"(importlib|pickle|marshal|shelve|dill|cloudpickle|joblib|runpy|code|codeop|pkgutil|pydoc|zipimport|imp"
+    r"|modulefinder|timeit|doctest|pdb|bdb|trace|cProfile|profile|copyreg|compileall|py_compile|site|ensurepip|venv"
+    r"|distutils|lib2to3|idlelib|rlcompleter|logging\.config|unittest|test)(\..*)?"
+    r"|builtins|builtins\.(eval|exec|compile|__import__|__builtins__|__loader__|__spec__|globals|breakpoint|vars\(\).*)"
+    r"|types\.(FunctionType|LambdaType|CodeType|ModuleType|MethodType|CellType|new_class|resolve_bases)(\(\))?"
+    r"|sys\.(modules|meta_path|path_hooks|path_importer_cache|path|_\w*module\w*|displayhook|excepthook)(\..*|\[\])?"
+    r"|codecs\.(register\w*)|string\.Formatter(\(\))?\.(get_field|vformat|get_value)"
+    r"|(.*\.)?(__subclasses__|__globals__|__builtins__|__closure__|__getattribute__|__reduce__|__reduce_ex__|__loader__"
+    r"|__spec__|__import__|__bases__|__base__|__mro__|__self__|load_module|exec_module|get_data|func_globals)"
+)
+_INTROSPECTS = re.compile(
+    r"(gc|dis|tracemalloc|faulthandler|linecache|opcode|symtable|fcntl|mmap|termios|tty|resource|pyclbr)(\..*)?"
+    r"|inspect\.(?!(signature|Signature|Parameter|cleandoc|isfunction|isclass|ismodule|isawaitable|isgenerator)\b).+"
+    r"|sys\.(_getframe\w*|_current_\w+|settrace|setprofile|gettrace|getprofile|monitoring|addaudithook|_debugmallocstats"
+    r"|call_tracing|_clear\w*|getrefcount|getobjects|set_asyncgen_hooks|exc_info|last_\w+|setswitchinterval)(\..*)?"
+    r"|threading\.(settrace|setprofile|_\w+|enumerate)(\..*)?|traceback\.(walk_\w+|extract_\w+|print_stack|format_stack)"
+    r"|os\.(dup2?|read|write|fdopen|close|closerange|pipe2?|openpty|sendfile|pread\w*|pwrite\w*|lseek|ttyname|ptrace"
+    r"|fstat|fpathconf|set_inheritable|memfd_create|eventfd\w*|splice|copy_file_range)"
+    r"|socket\.(fromfd|socketpair)"
+    r"|(.*\.)?(__code__|co_\w+|f_(back|globals|locals|code|builtins|lineno|trace)|tb_(frame|next)|gi_(frame|code)|cr_frame"
+    r"|cr_code|ag_frame|__traceback__|cell_contents|__defaults__|__kwdefaults__|func_code|fileno)"
 )
 _FILES = re.compile(
-    r"os\.(open|remove|unlink|rename|renames|replace|rmdir|removedirs|mkdir|makedirs|symlink|link|chmod|chown"
-    r"|truncate)|shutil\.(copy\w*|move|rmtree|chown|make_archive|unpack_archive)"
-    r"|.*\.(write_text|write_bytes|unlink|rmdir|touch|symlink_to|hardlink_to)"
+    r"os\.(open|remove|unlink|rename|renames|replace|rmdir|removedirs|mkdir|makedirs|symlink|link|l?chmod|l?chown"
+    r"|truncate|mkfifo|mknod|utime|setxattr)|shutil\.(copy\w*|move|rmtree|chown|make_archive|unpack_archive)"
+    r"|io\.FileIO|logging\.(FileHandler|handlers\.\w*(Rotating|Watched)\w*Handler)(\(\))?|dbm(\..*)?"
+    r"|.*\.(write_text|write_bytes|unlink|rmdir|touch|symlink_to|hardlink_to|extractall)"
 )
-_ENVIRONMENT = re.compile(r"os\.(environb?|getenvb?|putenv|unsetenv)")
+_ENVIRONMENT = re.compile(r"os\.(environb?|getenvb?|putenv|unsetenv)(\[\])?")
+_LATER = re.compile(
+    r"(atexit|signal)(\..*)?|threading\.(Thread|Timer)(\(\))?|weakref\.finalize(\(\))?|sched\..+"
+    r"|(.*\.)?(add_done_callback|call_later|call_at|__init_subclass__|__set_name__|__del__)"
+)
 _HARMLESS = re.compile(
-    r"urllib|http|(urllib\.(parse|error)|http\.(HTTPStatus|HTTPMethod|cookies)|importlib\.(metadata|resources))(\..*)?"
+    r"urllib|http|signal\.(Signals|SIG\w+)"
+    r"|(urllib\.(parse|error)|http\.(HTTPStatus|HTTPMethod|cookies)|importlib\.(metadata|resources))([.(].*)?"
 )
 """Parts of the modules above that only compute."""
-_BROKERED = re.compile(r"urllib\.request(\.(urlopen|Request))?")
+_BROKERED = re.compile(r"urllib\.request([.(].*)?")
 """How a tool reaches workspace and model; without a granted host nothing else can be reached with it."""
+_OPENS = (
+    "open",
+    "io.open",
+    "codecs.open",
+    "gzip.open",
+    "bz2.open",
+    "lzma.open",
+    "tarfile.open",
+    "zipfile.ZipFile",
+)
+_HOOKS = frozenset(
+    "__init_subclass__ __set_name__ __del__ __reduce__ __reduce_ex__ __getattribute__ __prepare__".split()
+)
+_OWN_FD = re.compile(r"os\.open\(\)|tempfile\.mkstemp\(\)|os\.pipe2?\(\)")
 
 
-def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
-    """What the code reaches for beyond computing, against what it declares."""
+class _Rule(NamedTuple):
+    name: str
+    severity: Severity
+    pattern: re.Pattern[str]
+    text: str
+
+
+def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
+    """What the code reaches for beyond computing, against what it declares; its names, as far as they were followed."""
+    reach = followed(notes, tree)
+    if reach is None:
+        return None
     granted = draft.capabilities
     brokered = granted.workspace != "none" or granted.model_calls > 0
-    rules: list[tuple[str, Severity, re.Pattern[str], str]] = [
-        ("ast/process", "high", _PROCESS, "starts processes or native code"),
-        ("ast/dynamic", "medium", _DYNAMIC, "runs or loads code that is not on this page"),
+    rules = [
+        _Rule("ast/introspection", "high", _INTROSPECTS, "looks into the interpreter or at what runs it"),
+        _Rule("ast/process", "high", _PROCESS, "starts processes or native code"),
+        _Rule("ast/dynamic", "high", _DYNAMIC, f"runs or loads code that is not on this page, {ANYTHING}"),
+        _Rule("ast/later", "medium", _LATER, "has code run at another time than it is called"),
     ]
     if not granted.network:
-        rules.append(("ast/network", "high", _NETWORK, "reaches for a network that is not declared"))
+        rules.append(_Rule("ast/network", "high", _NETWORK, "reaches for a network that is not declared"))
     if granted.workspace != "write":
-        rules.append(("ast/files", "medium", _FILES, "changes files"))
+        rules.append(_Rule("ast/files", "medium", _FILES, "changes files"))
+        _note_opens(notes, reach)
     if not granted.secrets and not brokered:
-        rules.append(("ast/environment", "medium", _ENVIRONMENT, "reads the environment"))
-    aliases = aliases_of(tree)
-    places = {(one.name, one.line) for one in imports_of(tree)}
-    imported = {name for name, _ in places}
-    tops = {name.split(".")[0] for name in imported}
-    named = sorted(places)
+        rules.append(_Rule("ast/environment", "medium", _ENVIRONMENT, "reads the environment"))
+    _apply(notes, rules, reach, brokered=brokered, granted=bool(granted.network))
+    for path, line in reach.anything:
+        notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
+    for path, line in reach.stores:
+        if _pythons_own(path):
+            notes.add(
+                "high", "ast/dynamic", f"{path}: changes a part of Python for all that runs with it", line
+            )
+    _note_inner(notes, reach)
+    _note_texts(notes, tree, reach)
+    _note_descriptors(notes, reach)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            root, dot, rest = dotted(node, aliases).partition(".")
-            # A local variable may be called `requests`; only what was imported counts as a module.
-            named.append(((root if root in tops else "") + dot + rest, node.lineno))
-        elif isinstance(node, ast.Name) and (hasattr(builtins, node.id) or node.id == "__builtins__"):
-            named.append((node.id, node.lineno))
-        elif isinstance(node, ast.Call) and granted.workspace != "write" and _writes(node, aliases):
-            notes.add("medium", "ast/files", "opens a file for writing", node.lineno)
-    for rule, severity, pattern, text in rules:
-        hits = [n for n in named if pattern.fullmatch(n[0]) and not _HARMLESS.fullmatch(n[0])]
-        if brokered:
-            hits = [n for n in hits if not _BROKERED.fullmatch(n[0])]
-        # Said once, where it is imported, not again at every use.
-        known = {name for name, _ in hits if name in imported}
-        prefixes = tuple(f"{name}." for name in known)
-        for name, line in hits:
-            if (name, line) in places or not (name in known or name.startswith(prefixes)):
-                notes.add(severity, rule, f"{name}: {text}", line)
+        if isinstance(node, FUNCTIONS) and node.name in _HOOKS:
+            notes.add(
+                "medium",
+                "ast/later",
+                f"{node.name}: is called by Python itself, not by this code",
+                node.lineno,
+            )
+        elif isinstance(node, ast.ClassDef) and any(
+            one.arg == "metaclass"
+            and dotted(one.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
+            for one in node.keywords
+        ):
+            notes.add(
+                "medium", "ast/later", f"{node.name}: a metaclass decides what its calls do", node.lineno
+            )
+    return reach
 
 
-def _writes(call: ast.Call, aliases: dict[str, str]) -> bool:
-    """True for an `open` whose mode writes, or is not written out."""
-    name = dotted(call.func, aliases)
-    if name.split(".")[-1] != "open" or name == "os.open":
-        return False
-    first = name in ("open", "io.open", "codecs.open", "gzip.open", "bz2.open", "lzma.open")
-    modes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
-    modes += [] if first else call.args[:1]
+def followed(notes: Notes, tree: ast.Module, where: str = "") -> Reach | None:
+    """The names of a module, followed; None where it is nested too deeply, which is noted."""
+    try:
+        return Reach(tree)
+    except RecursionError:
+        notes.add("high", "ast/dynamic", f"{where}nested too deeply to be followed, {ANYTHING}")
+        return None
+
+
+def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, granted: bool) -> None:
+    own = _own_descriptors(reach)
+    for rule in rules:
+        hits = sorted(
+            use
+            for use in reach.uses
+            if rule.pattern.fullmatch(use.path)
+            and not _HARMLESS.fullmatch(use.path)
+            and not (brokered and _BROKERED.fullmatch(use.path))
+            and not (own and re.fullmatch(r"os\.(write|read|fdopen|close|pipe2?|fstat|lseek)", use.path))
+            and not (use.path.endswith(".fileno") and granted)
+        )
+        # Said once, where it first stands, not again for every part of it.
+        first: dict[str, Use] = {}
+        for use in sorted(hits, key=lambda use: (use.line, use.path)):
+            parts = use.path.replace("()", "").split(".")
+            if not any(".".join(parts[: n + 1]) in first for n in range(len(parts))):
+                first[".".join(parts)] = use
+        lines: defaultdict[int, list[str]] = defaultdict(list)
+        for use in first.values():
+            lines[use.line].append(shown(use.path))
+        for line, names in lines.items():
+            listed = ", ".join(dict.fromkeys(names[:4])) + (" and more" if len(names) > 4 else "")
+            notes.add(rule.severity, rule.name, f"{listed}: {rule.text}", line)
+
+
+def shown(path: str) -> str:
+    """A path as the code would say it."""
+    return path.removeprefix("builtins.").removeprefix("?.").replace("()", "").replace("[]", "") or "builtins"
+
+
+def _pythons_own(path: str) -> bool:
+    """Whether an attribute belongs to a module or class of Python, not to something that a call made."""
+    inside = "()" not in path and not path.startswith("os.environ")
+    return inside and path.split(".")[0] in sys.stdlib_module_names
+
+
+def _own_descriptors(reach: Reach) -> bool:
+    """Whether every descriptor that is read or written was opened by the draft itself."""
+    touched = [call for path, call in reach.calls if re.fullmatch(r"os\.(write|read|fdopen|close)", path)]
+    opened = any(_OWN_FD.fullmatch(f"{path}()") for path, _ in reach.calls)
+    return opened and not any(call.args and isinstance(call.args[0], ast.Constant) for call in touched)
+
+
+def _note_inner(notes: Notes, reach: Reach) -> None:
+    """Modules that Python keeps for itself: what they can do is written nowhere."""
+    for path, line in reach.uses:
+        top = path.split(".")[0]
+        if top.startswith("_") and top != "__future__" and top in sys.stdlib_module_names:
+            notes.add("high", "ast/dynamic", f"{top}: an inner part of Python, {ANYTHING}", line)
+
+
+def _note_opens(notes: Notes, reach: Reach) -> None:
+    for path, call in reach.calls:
+        name = path.removeprefix("builtins.")
+        if name == "sqlite3.connect" and not _is_text(call.args[:1], ":memory:"):
+            notes.add("medium", "ast/files", "opens a database file", call.lineno)
+        elif name in _OPENS and _writes(call, mode_at=1):
+            notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
+        elif (
+            name.endswith(".open") and name not in ("os.open", "webbrowser.open") and _writes(call, mode_at=0)
+        ):
+            notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
+    known = {id(call) for _, call in reach.calls}
+    for call in (one for one in reach.all_calls if id(one) not in known):
+        if dotted(call.func).split(".")[-1] == "open" and _writes(call, mode_at=0):
+            notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
+
+
+def _is_text(nodes: list[ast.expr], text: str) -> bool:
+    return any(isinstance(one, ast.Constant) and one.value == text for one in nodes)
+
+
+def _writes(call: ast.Call, *, mode_at: int) -> bool:
+    """True for a mode that writes, or that is not written out."""
+    modes = [*call.args[mode_at : mode_at + 1], *(word.value for word in call.keywords if word.arg == "mode")]
     for mode in modes:
         if isinstance(mode, ast.Constant):
-            if isinstance(mode.value, str) and re.fullmatch(r"[rbtU]*[wax+][wax+btr]*", mode.value):
+            if isinstance(mode.value, str) and re.fullmatch(r"[rbtU]*[wax+][wax+btr:gz2|]*", mode.value):
                 return True
-        elif first:
+        elif mode_at:
             return True
     return any(word.arg is None for word in call.keywords)
+
+
+_PLACES = re.compile(r"/(proc|sys|dev)(/.*)?|.*/(proc|dev)/(self|fd|\d).*")
+
+
+def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, where: str = "") -> None:
+    """Paths of the kernel's own files, wherever they stand but in a docstring."""
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = set(reach.texts)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            found.add((node.value[:200], node.lineno))
+    for text, line in sorted(found):
+        if _PLACES.fullmatch(text):
+            said = f"{where}{text}: looks at the processes and descriptors of the machine"
+            notes.add("high", "ast/introspection", said, 0 if where else line)
+
+
+def _note_descriptors(notes: Notes, reach: Reach) -> None:
+    for path, call in reach.calls:
+        first = call.args[0] if call.args else None
+        number = isinstance(first, ast.Constant) and isinstance(first.value, int)
+        number = number or (isinstance(first, ast.Call) and dotted(first.func) == "int")
+        if (
+            path in ("builtins.open", "io.open", "io.FileIO", "socket.socket")
+            and number
+            and path != "socket.socket"
+        ):
+            notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
+        elif path == "socket.socket" and any(one.arg == "fileno" for one in call.keywords):
+            notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
+
+
+def note_test_uses(notes: Notes, tree: ast.Module) -> None:
+    """What tests may not do, or they prove nothing: look into what runs them, or change what the tool is given."""
+    reach = followed(notes, tree, "tests: ")
+    if reach is None:
+        return
+    for path, line in sorted(reach.uses):
+        if _INTROSPECTS.fullmatch(path) and not path.endswith(".fileno"):
+            text = f"tests, line {line}: {shown(path)}: looks into the interpreter or at what runs it"
+            notes.add("high", "ast/introspection", text)
+        elif re.fullmatch(r"unittest\.mock(\..*)?", path):
+            notes.add(
+                "medium", "tests", f"tests, line {line}: replaces what the tool is given ({shown(path)})"
+            )
+        elif _DYNAMIC.fullmatch(path) and not _HARMLESS.fullmatch(path) and not path.startswith("unittest"):
+            notes.add("medium", "ast/dynamic", f"tests, line {line}: {shown(path)}: runs or loads other code")
+    for path, line in reach.anything:
+        notes.add("medium", "ast/dynamic", f"tests, line {line}: {path}")
+    for path, line in reach.stores:
+        if "()" in path or path.startswith("os.environ"):
+            continue
+        notes.add("medium", "tests", f"tests, line {line}: gives {shown(path)} another value while it tests")
+    _note_texts(notes, tree, reach, "tests: ")

@@ -338,6 +338,7 @@ def _build(view: SessionView, envelope: Envelope, event: BuildEvent) -> SessionV
                     by=by,
                     lasting=event.lasting,
                     grants=event.grants,
+                    accepted=event.accepted,
                     banned=event.banned,
                     alias_of=event.alias_of,
                 ),

@@ -190,6 +190,8 @@ class BuildView(msgspec.Struct, frozen=True, gc=False):
     lasting: Lasting = "library"
     grants: Capabilities | None = None
     """What was granted of what the draft asks for; None for all of it."""
+    accepted: tuple[str, ...] = ()
+    """The names of the risks that were accepted with it."""
     banned: tuple[str, ...] = ()
     alias_of: Twin | None = None
     """The tool that its name became another name of."""

@@ -1,7 +1,7 @@
 """Rules by which a build may be approved without asking: over what it may do and what was seen of it. Pure.
 
 A rule says how much a build may ask for, never what it is called. What no rule can cover: secrets,
-requirements that no approved tool has, evidence that is missing, and any risk.
+requirements that no approved tool has, evidence that is missing, code whose reach is not known, and any risk.
 """
 
 from __future__ import annotations
@@ -12,11 +12,38 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine.values import GateName, Lasting, LockedPackage, Value, digest_of
+from alita_tui.spine.grants import faults
+from alita_tui.spine.values import Capabilities, GateName, Lasting, LockedPackage, Value, digest_of
 from alita_tui.view.model import GATES, Attempt, BuildView
 from alita_tui.view.risk import risks
 
 _REACH = ("none", "read", "write")
+_NEVER = frozenset(
+    "ast/dynamic ast/introspection ast/test-detection ast/state ast/later ast/main ast/pattern ast/clock ast/time-zone"
+    " ast/locale ast/process".split()
+)
+"""Findings that no rule passes over."""
+MOST_LINES, MOST_CALLS = 500, 20
+"""What a rule can cover at most: code that could still be read, model calls that could still be paid for."""
+
+
+def faulty(rule: Rule) -> tuple[str, ...]:
+    """What in a rule cannot be, with what to write instead; empty for a good one."""
+    found = []
+    for host in rule.network:
+        if any(sign in host for sign in "*?[]{}|^$") or faults(Capabilities(network=(host,))):
+            found.append(
+                f'network: {host!r} is no single host; write each one out, such as "api.example.org:443"'
+            )
+    if not rule.gates:
+        found.append(
+            "gates: an empty list asks for no evidence; leave gates out, and every check has to pass"
+        )
+    if not 1 <= rule.max_lines <= MOST_LINES:
+        found.append(f"max_lines: write a number from 1 to {MOST_LINES}, not {rule.max_lines}")
+    if not 0 <= rule.model_calls <= MOST_CALLS:
+        found.append(f"model_calls: write a number from 0 to {MOST_CALLS}, not {rule.model_calls}")
+    return tuple(found)
 
 
 class Rule(Value, frozen=True, forbid_unknown_fields=True):
@@ -32,7 +59,7 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
     requirements: Literal["none", "known"] = "none"
     """`known`: exactly the wheels of tools that a person approved."""
     gates: tuple[GateName, ...] = tuple(GATES)
-    """Gates that must have passed. One that could not run has not."""
+    """Kept so that older files open: every check has to have passed, whatever is listed. Not running is no pass."""
     new_tools_only: bool = False
     """Not for a version that would replace another."""
     max_lines: int = 200
@@ -55,7 +82,7 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
         parts.append(f"workspace {self.workspace}" if self.workspace != "none" else "no workspace")
         parts.append(f"{self.model_calls} model calls" if self.model_calls else "no model")
         parts.append("wheels of approved tools" if self.requirements == "known" else "no requirements")
-        parts.append(f"{len(self.gates)} gates passed, at most {self.max_lines} lines")
+        parts.append(f"every check passed, at most {self.max_lines} lines")
         parts += ["new tools only"] if self.new_tools_only else []
         parts += ["for the task only"] if self.lasting == "task" else []
         parts += [f"until {self.until}"] if self.until else []
@@ -104,6 +131,10 @@ def _evidence(rule: Rule, build: BuildView, attempt: Attempt) -> list[str]:
     # What it asks for is judged by the rule itself; everything else that speaks against it counts.
     withheld = frozenset(attempt.draft.capabilities.items)
     found = [risk.text for risk in risks(build, attempt, withheld)]
+    # Of these a person may think what they like; a rule cannot, however little the review makes of them.
+    found += [
+        f"{one.rule}: {one.text}" for one in attempt.findings if one.rule in _NEVER and one.severity == "low"
+    ]
     if attempt.author != "model":
         found.append("it was edited by a person, who decides on it")
     if rule.new_tools_only and build.parent is not None:
@@ -113,7 +144,7 @@ def _evidence(rule: Rule, build: BuildView, attempt: Attempt) -> list[str]:
     states = {one.gate: one.state for one in attempt.gates}
     found += [
         f"{GATES[gate]} has not passed ({states.get(gate, 'not run')})"
-        for gate in rule.gates
+        for gate in GATES
         if states.get(gate) != "passed"
     ]
     return found

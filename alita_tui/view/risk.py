@@ -1,17 +1,19 @@
-"""What speaks against a build, computed from what was observed. Pure."""
+"""What speaks against a build, computed from what was observed, each with a name by which it is accepted. Pure."""
 
 from __future__ import annotations
 
 import ast
 import re
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 import msgspec
 
 from alita_tui.spine.grants import phrases
+from alita_tui.spine.lookalikes import lookalikes, spelled
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.spine.text import hidden_characters
+from alita_tui.spine.text import counted, hidden_characters
+from alita_tui.spine.values import Capabilities, Finding
 from alita_tui.view.model import GATES, Attempt, BuildView
 
 # Distributions whose import name is not their own (PyPI; the usual cases).
@@ -26,18 +28,45 @@ _IMPORT_OF = {
     "scikit-image": "skimage",
     "scikit-learn": "sklearn",
 }
+_OF_RULE = {
+    "ast/introspection": "introspects", "ast/dynamic": "code-not-on-page", "ast/process": "processes",
+    "ast/network": "network-undeclared", "ast/files": "changes-files", "ast/environment": "environment",
+    "ast/test-detection": "detects-tests", "ast/main": "other-main", "ast/state": "keeps-state", "ast/clock": "clock",
+    "ast/random": "chance", "ast/time-zone": "time-zone", "ast/locale": "locale", "ast/pattern": "slow-pattern",
+    "ast/later": "runs-later", "ast/hidden": "hidden-characters", "ast/imports": "imports", "tests": "weak-tests",
+    "bandit": "not-scanned", "contract": "form", "schema": "schema",
+}  # fmt: skip
+"""What a finding of the static review is called as a risk; bandit's own ids are names as they are."""
+_OF_GATE = {
+    "requirements": "packages", "contract": "examples-fail", "capabilities": "reach", "literals": "literal-leak",
+    "mutation": "weak-tests", "hidden": "hidden-tests", "neighbours": "twin", "replay": "other-results",
+    "coverage": "never-run", "conditions": "conditions", "fuzz": "schema-inputs", "growth": "slow",
+}  # fmt: skip
+_ORDER = (
+    "other-bytes not-python hidden-characters lookalikes foreign-names tests-fail tests-not-run no-tests introspects"
+    " code-not-on-page detects-tests processes network-undeclared reach never-run keeps-state slow-pattern other-main"
+    " hidden-tests conditions schema-inputs slow weak-tests literal-leak examples-fail other-results packages"
+    " runs-later environment changes-files clock chance time-zone locale undeclared-import not-reviewed review-failed"
+    " not-pinned twin not-checked"
+).split()
+"""The most telling first; what a build asks for stands in a place of its own and comes last."""
+_ASKED = ("network", "secrets", "workspace", "model")
 
 
 class Risk(msgspec.Struct, frozen=True):
     """One thing to know before deciding."""
 
+    name: str
+    """Short and stable: what a person types to accept it. Alike risks share one."""
     text: str
     serious: bool = True
-    """Approving takes typing the tool's name."""
+    """Weighs heavily; every risk has to be accepted by name, this one is loud as well."""
+    line: int = 0
+    """Of the code, where there is one."""
 
 
 def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
-    """Everything that speaks against a build, what is serious first.
+    """Everything that speaks against a build, the most telling first.
 
     What is withheld of its capabilities, in words of `Capabilities.items`, is none.
     """
@@ -45,41 +74,76 @@ def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) ->
         *_bytes(build, attempt),
         *_tests(attempt),
         *_review(attempt),
-        *(Risk(f"asks for {one}") for one in phrases(attempt.draft.capabilities.without(withheld))),
-        *(Risk(f"imports {name}, which no requirement declares") for name in undeclared(attempt)),
+        *_asked(attempt.draft.capabilities.without(withheld)),
+        *(
+            Risk("undeclared-import", f"imports {name}, which no requirement declares")
+            for name in undeclared(attempt)
+        ),
         *_requirements(attempt),
         *_gates(attempt),
     ]
-    return tuple(sorted(found, key=lambda risk: not risk.serious))
+    return tuple(sorted(dict.fromkeys(found), key=_rank))
+
+
+def names_of(found: Iterable[Risk]) -> tuple[str, ...]:
+    """The names that accepting all of them takes, each once, in their order."""
+    return tuple(dict.fromkeys(one.name for one in found))
+
+
+def _rank(one: Risk) -> tuple[int, bool]:
+    """Where a risk stands: by its kind; what has no place by its weight; what is asked for last."""
+    if one.name in _ASKED:
+        return len(_ORDER) + 1, False
+    place = one.name if one.name in _ORDER else "network-undeclared" if one.serious else "not-pinned"
+    return _ORDER.index(place), not one.serious
+
+
+def _asked(wants: Capabilities) -> list[Risk]:
+    """What the draft asks for, one risk a kind of it."""
+    kinds = [
+        one.partition(":")[0] if one.partition(":")[0] in ("network", "workspace", "model") else "secrets"
+        for one in wants.items
+    ]
+    return [Risk(kind, f"asks for {said}") for kind, said in zip(kinds, phrases(wants), strict=True)]
 
 
 def _gates(attempt: Attempt) -> list[Risk]:
-    """Gates that failed, could not run, or of which nothing is on record: none of that is a pass."""
-    verbs = {"failed": "failed", "skipped": "could not run"}
-    found = [
-        Risk(f"{GATES[one.gate]} {verbs[one.state]}: {one.summary}")
-        for one in attempt.gates
-        if one.state in verbs
-    ]
+    """Checks that failed, could not run, or of which nothing is on record: none of that is a pass."""
+    found = []
+    for one in attempt.gates:
+        if one.state == "failed":
+            said = f"{GATES[one.gate]} failed: {one.summary}"
+            at = re.search(r": (\d+)", one.summary) if str(one.gate) == "coverage" else None
+            found.append(Risk(_OF_GATE.get(one.gate, one.gate), said, line=int(at[1]) if at else 0))
+        elif one.state == "skipped":
+            found.append(Risk("not-checked", f"{GATES[one.gate]} could not run: {one.summary}"))
     if attempt.unchecked:
-        found.append(Risk(f"not run, or not on record: {', '.join(GATES[one] for one in attempt.unchecked)}"))
+        listed = ", ".join(GATES[one] for one in attempt.unchecked)
+        found.append(Risk("not-checked", f"not run, or not on record: {listed}"))
     return found
-
-
-def serious(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> bool:
-    """Whether approving takes typing the tool's name."""
-    return any(risk.serious for risk in risks(build, attempt, withheld))
 
 
 def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
     found = []
-    hidden = sum(hidden_characters(text) for text in (attempt.draft.code, attempt.draft.tests))
-    if hidden:
-        found.append(Risk(f"{hidden} hidden characters in code or tests, shown as ⟨U+…⟩"))
-    found += _names("code", attempt.draft.code)
-    found += _names("tests", attempt.draft.tests)
+    texts = (("code", attempt.draft.code), ("tests", attempt.draft.tests))
+    if hidden := sum(hidden_characters(text) for _, text in texts):
+        found.append(
+            Risk(
+                "hidden-characters", f"{counted(hidden, 'hidden character')} in code or tests, shown as ⟨U+…⟩"
+            )
+        )
+    for what, text in texts:
+        found += (named := _names(what, text))
+        told = " ".join(one.text for one in named)
+        if alike := [
+            (line, shown) for line, word in lookalikes(text) if (shown := spelled(word)) not in told
+        ]:
+            listed = ", ".join(dict.fromkeys(f"{word} in line {line}" for line, word in alike[:4]))
+            more = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
+            said = f"words that pass for others in the {what}: {listed}{more}"
+            found.append(Risk("lookalikes", said, line=alike[0][0] if what == "code" else 0))
     if attempt.build_digest != build.digest:
-        found.append(Risk("these bytes are not the ones that approval is asked for"))
+        found.append(Risk("other-bytes", "these bytes are not the ones that approval is asked for"))
     return found
 
 
@@ -88,7 +152,7 @@ def _names(what: str, code: str) -> list[Risk]:
     try:
         tree = parse(code)
     except UNPARSABLE:
-        return [Risk(f"the {what} {'is' if what == 'code' else 'are'} no valid Python")]
+        return [Risk("not-python", f"the {what} {'is' if what == 'code' else 'are'} no valid Python")]
     if code.isascii():
         return []
     strange = {
@@ -97,51 +161,59 @@ def _names(what: str, code: str) -> list[Risk]:
         for field in ("id", "attr", "arg", "name", "asname", "module")
         if isinstance(text := getattr(node, field, None), str) and not text.isascii()
     }
-    spelled = [
-        "".join(char if char.isascii() else f"⟨U+{ord(char):04X}⟩" for char in name)
-        for name in sorted(strange)
-    ]
+    if not strange:
+        return []
     where = "" if what == "code" else " in the tests"
-    return [Risk(f"names with letters outside ASCII{where}: {', '.join(spelled)}")] if spelled else []
+    listed = ", ".join(spelled(name) for name in sorted(strange))
+    return [Risk("foreign-names", f"names with letters outside ASCII{where}: {listed}")]
 
 
 def _tests(attempt: Attempt) -> list[Risk]:
     if attempt.passed is None:
-        return [Risk("the self-tests have not run")]
+        return [Risk("tests-not-run", "the self-tests have not run")]
     if not attempt.passed:
-        return [Risk(f"the self-tests did not pass{': ' if attempt.problem else ''}{attempt.problem}")]
+        said = f"the self-tests did not pass{': ' if attempt.problem else ''}{attempt.problem}"
+        return [Risk("tests-fail", said)]
     cases = attempt.reports[-1].cases if attempt.reports else ()
-    found = [] if cases else [Risk("there is no self-test case")]
+    found = [] if cases else [Risk("no-tests", "there is no self-test case")]
     if attempt.granted_problem:
-        found.append(Risk(f"with what it asks for, the self-tests did not pass: {attempt.granted_problem}"))
+        said = f"with what it asks for, the self-tests did not pass: {attempt.granted_problem}"
+        found.append(Risk("tests-fail", said))
     return found
 
 
 def _review(attempt: Attempt) -> list[Risk]:
     if attempt.reviewed is None:
-        return [Risk("the static review has not run")]
+        return [Risk("not-reviewed", "the static review has not run")]
     found = [
-        Risk(
-            f"{one.severity} finding {one.rule}{f' in line {one.line}' if one.line else ''}: {one.text}",
-            serious=one.blocking or one.severity == "high",
-        )
+        _finding(one)
         for one in attempt.findings
         if one.blocking or one.severity in ("high", "medium")
-    ]
-    if not attempt.reviewed and not any(risk.serious for risk in found):
-        found.append(Risk("the static review did not pass"))
+    ]  # fmt: skip
+    if not attempt.reviewed and not found:
+        found.append(Risk("review-failed", "the static review did not pass"))
     return found
+
+
+def _finding(one: Finding) -> Risk:
+    name = _OF_RULE.get(one.rule) or re.sub(r"[^a-z0-9]+", "-", one.rule.lower()).strip("-")
+    return Risk(
+        name or "finding",
+        f"{f'line {one.line}: ' if one.line else ''}{one.text} ({one.severity}, {one.rule})",
+        serious=one.blocking or one.severity == "high",
+        line=one.line,
+    )
 
 
 def _requirements(attempt: Attempt) -> list[Risk]:
     found = []
     if attempt.lock_problem:
-        found.append(Risk(f"requirements refused: {attempt.lock_problem}"))
+        found.append(Risk("not-pinned", f"requirements refused: {attempt.lock_problem}"))
     elif attempt.draft.requirements and attempt.lock is None:
-        found.append(Risk("the requirements are not pinned to exact wheels"))
+        found.append(Risk("not-pinned", "the requirements are not pinned to exact wheels"))
     for package in attempt.lock.packages if attempt.lock else ():
         if not package.hashes:
-            found.append(Risk(f"{package.name} {package.version} has no hash"))
+            found.append(Risk("not-pinned", f"{package.name} {package.version} has no hash"))
     return found
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, get_args
 
+from alita_tui.config.guarding import faults, mend
 from alita_tui.config.paths import shipped
-from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Job, Progress
 from alita_tui.spine.values import (
@@ -50,7 +51,64 @@ async def diagnose(house: House) -> tuple[Check, ...]:
         for problem in house.loaded.problems
     ] or [Check(name="settings", state="ok", detail=str(house.paths.config_file))]
     models, sandbox = await asyncio.gather(_check_models(house), setup.diagnose(house.sandbox_settings()))
-    return (*settings, *models, *sandbox)
+    records = await asyncio.to_thread(_check_records, house)
+    return (*settings, *_check_access(house), *records, *models, *sandbox)
+
+
+def mend_records(house: House) -> tuple[str, ...]:
+    """Take from others what they may not have, and make in the library what the log has; what was done.
+
+    Raises StoreError.
+    """
+    done = [f"{one.what}: mended" for one in faults(house.paths) if mend(one)]
+    if not house.shelf.standing().problem:
+        told = [one.text for one in house.shelf.overridden()]
+        house.lineages("cli")  # makes them
+        done += [f"{one}: the library says so, too, now" for one in told]
+    return tuple(done)
+
+
+def _check_access(house: House) -> tuple[Check, ...]:
+    found = tuple(
+        Check(
+            name="access",
+            state="problem" if one.refused else "warning",
+            detail=one.what,
+            hint=one.command,
+            fixable=one.mode >= 0 or one.link,
+        )
+        for one in faults(house.paths)
+    )
+    return found or (Check(name="access", state="ok", detail="only you can write what is relied on"),)
+
+
+def _check_records(house: House) -> tuple[Check, ...]:
+    """Whether the audit log holds, and the library says the same."""
+    if not house.paths.data.exists():
+        return ()
+    try:
+        problem = house.shelf.standing().problem
+        differing = house.shelf.overridden()
+        doubts = house.shelf.doubts()
+    except StoreError as error:
+        return (Check(name="records", state="problem", detail=error.message, hint=error.hint),)
+    if problem:
+        hint = "`alita audit verify` says where; `alita audit repair` says what can be done."
+        return (Check(name="records", state="problem", detail=problem, hint=hint),)
+    found = [Check(name="records", state="warning", detail=one.text, fixable=True) for one in differing]
+    found += [
+        Check(
+            name="records",
+            state="warning",
+            detail=f"{name} v{version} does not run: {why}",
+            hint=f"To look at it and approve it anew: alita tools approve {name} --version {version}",
+        )
+        for (name, version), why in doubts.items()
+    ]
+    entries = len(house.audit.entries())
+    return tuple(found) or (
+        Check(name="records", state="ok", detail=f"the audit log holds, {entries} entries"),
+    )
 
 
 async def _check_models(house: House) -> tuple[Check, ...]:

@@ -6,25 +6,28 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from alita_tui.config.guarding import refusals
 from alita_tui.config.load import SHORTEST_KEY, Loaded, load
 from alita_tui.config.paths import Paths, locate, shipped
 from alita_tui.spine import events as e
-from alita_tui.spine.errors import ConfigError
+from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Asker, Limits
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import (
+    MOVED,
+    TAKEN_BACK,
     Json,
     LockedPackage,
     Move,
     ToolRecord,
 )
+from alita_tui.wiring.identity import me, new_id, now
 
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
@@ -50,31 +53,10 @@ if TYPE_CHECKING:
     from alita_tui.web.client import WebRoom
 
 
-MOVED: dict[str, str] = {
-    "archive": "archived",
-    "revoke": "revoked",
-    "quarantine": "quarantined",
-    "restore": "restored",
-    "pin": "pinned",
-    "unpin": "unpinned",
-    "rollback": "rolled back",
-    "alias": "given another name",
-    "unalias": "another name removed",
-}
-"""What the audit log calls a move."""
+__all__ = ["DEMO_SCRIPT", "House", "me", "new_id", "now"]
 
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
-
-
-def now() -> datetime:
-    """The clock of every session."""
-    return datetime.now(UTC)
-
-
-def new_id() -> str:
-    """A short id that is unique within a session."""
-    return os.urandom(5).hex()
 
 
 @dataclass
@@ -90,10 +72,15 @@ class House:
     def open(
         cls, home: Path | None = None, flags: Mapping[str, object] | None = None, *, strict: bool = True
     ) -> House:
-        """Find the folders, read the settings. Raises ConfigError."""
+        """Find the folders, read the settings. Raises ConfigError, also where others may write in them."""
         environ = dict(os.environ)
         paths = locate(home, environ)
-        return cls(paths, load(paths, environ, flags, strict=strict), environ, flags or {})
+        found = refusals(paths)
+        if found and strict:
+            raise found[0]
+        loaded = load(paths, environ, flags, strict=strict)
+        loaded = replace(loaded, problems=(*found, *loaded.problems))
+        return cls(paths, loaded, environ, flags or {})
 
     @cached_property
     def sessions(self) -> SessionShelf:
@@ -124,14 +111,14 @@ class House:
         """Parked builds and the verdicts left for them."""
         from alita_tui.store.desk import Desk
 
-        return Desk(self.paths.desk, self.sessions, now, redactor=self.redactor())
+        return Desk(self.paths.desk, self.sessions, now, redactor=self.redactor(), sealing=self.audit)
 
     @cached_property
     def audit(self) -> AuditLog:
         """The log of all verdicts."""
         from alita_tui.store.audit import AuditLog
 
-        return AuditLog(self.paths.audit, now)
+        return AuditLog(self.paths.audit, self.paths.audit_key_folder, now)
 
     @cached_property
     def shelf(self) -> Shelf:
@@ -139,26 +126,35 @@ class House:
         from alita_tui.registry.shelf import Shelf
         from alita_tui.store.approvals import AuditedApprovals
 
-        return Shelf(self._tools, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
+        return Shelf(self.tool_documents, self.paths.mcp_box, now, approvals=AuditedApprovals(self.audit))
 
     @cached_property
-    def _tools(self) -> DocumentTable:
+    def tool_documents(self) -> DocumentTable:
+        """The library's own documents."""
         self.paths.prepare()
         return self._documents(self.paths.registry, "tools")
 
     def lineages(self, via: str) -> Lineages:
-        """Versions of tools, and what is done with them by `console` or `cli`; every move is audited."""
+        """Versions of tools, and what is done with them by `console` or `cli`; every move is audited first.
+
+        What the log has and the library does not is mended.
+        """
         from alita_tui.registry.lineage import Lineages
 
         def tell(move: Move, record: ToolRecord) -> None:
             done = MOVED[move.kind]
+            before, after = (move.after, move.before) if move.undone else (move.before, move.after)
             self.audit.append(
-                who=move.by, verdict=f"taken back: {done}" if move.undone else done, digest=record.digest,
+                who=move.by, verdict=TAKEN_BACK + done if move.undone else done, digest=record.digest,
                 name=move.name, version=move.version, session_id="", approval_id=record.approval_id,
                 reason=move.reason, via=via, alias=(move.before or move.after) if "alias" in move.kind else "",
+                move=move.kind, before=before, after=after,
             )  # fmt: skip
 
-        return Lineages(self.shelf, self._tools, tell, now)
+        found = Lineages(self.shelf, self.tool_documents, tell, now)
+        with suppress(StoreError):  # what cannot be mended here holds all the same
+            found.repair()
+        return found
 
     @cached_property
     def starters(self) -> Starters:
@@ -169,10 +165,14 @@ class House:
 
     @property
     def policy(self) -> Policy:
-        """The rules that may approve, as their file has them now. Raises ConfigError."""
+        """The rules that may approve, as their file has them now. Raises ConfigError, StoreError.
+
+        A rule that was taken back stays so, whatever the file says of it since.
+        """
         from alita_tui.config.policy import load_policy
 
-        return load_policy(self.paths.policy)
+        found = load_policy(self.paths.policy)
+        return found.without(self.shelf.standing().revoked_rules) if found.rule else found
 
     def known_packages(self) -> tuple[LockedPackage, ...]:
         """The wheels of all tools that may run and that a person approved."""
@@ -200,7 +200,8 @@ class House:
 
         paths = self.paths
         databases = {one.name: one for one in (paths.registry, paths.memory, paths.labels)}
-        return Backups(paths.backups, databases, {paths.mcp_box.name: paths.mcp_box}, now)
+        folders, logs = {paths.mcp_box.name: paths.mcp_box}, {paths.audit.name: paths.audit}
+        return Backups(paths.backups, databases, folders, now, logs=logs)
 
     def _documents(self, path: Path, table: str) -> DocumentTable:
         """A table that is backed up before it is upgraded. Raises StoreError."""
@@ -342,6 +343,7 @@ class House:
         import msgspec
 
         from alita_tui.sandbox.policy import default_settings
+        from alita_tui.sandbox.room import Room
 
         chosen = self.loaded.settings.sandbox
         return msgspec.structs.replace(
@@ -355,6 +357,7 @@ class House:
             engines=chosen.engines,
             ssh_config=chosen.ssh_config,
             environments_mb=chosen.environments_mb,
+            room=Room(bytes=chosen.environment_mb << 20),
         )
 
     @property

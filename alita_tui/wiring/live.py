@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack, suppress
@@ -20,8 +19,9 @@ from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
 from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.text import counted
 from alita_tui.spine.values import MemoryItem, SandboxStatus
-from alita_tui.wiring.house import House, new_id, now
+from alita_tui.wiring.house import House, me, new_id, now
 from alita_tui.wiring.records import past_calls
 
 if TYPE_CHECKING:
@@ -89,10 +89,11 @@ class Live:
         broker = house.broker(self._brokered, asker)
         self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
         shelf = LendingShelf(house.shelf)
+        house.desk.told = self._warn
         gate = Gate(
             self.bus,
             house.desk,
-            me=getpass.getuser(),
+            me=me(),
             parks=parks,
             settled=self._settled,
             rule=self._ruled,
@@ -166,6 +167,7 @@ class Live:
             await self.bus.emit(opened)
         for problem in self._models.problems:
             await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
+        await self._tell_records()
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
         await self._check_sandbox(await self._sandbox.status())
         self._served.set()
@@ -258,17 +260,40 @@ class Live:
         """The verdict of a rule of the person's; none, and a notice, where their policy cannot be read."""
         try:
             return ruling(self._house, self.bus.history, request)
-        except ConfigError as error:
-            notice = e.NoticeRaised(
-                level="warning", text=f"No rule is asked. {error.message}", hint=error.hint
-            )
-            asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
+        except (ConfigError, StoreError) as error:
+            self._warn(f"No rule is asked. {error.message}", error.hint)
             return None
 
+    def _warn(self, text: str, hint: str = "") -> None:
+        """Put a warning on record; for threads beside the loop."""
+        notice = e.NoticeRaised(level="warning", text=text, hint=hint)
+        asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
+
     def _settle_again(self) -> None:
-        """What a crash kept from following a verdict."""
-        for approval_id in self._house.audit.catch_up(self.session_id, self.bus.history):
-            self._house.desk.taken(approval_id)
+        """What a crash kept from following a verdict, or a move."""
+        self._house.audit.catch_up(self.session_id, self.bus.history)
+        for envelope in self.bus.history:
+            if isinstance(envelope.event, e.ApprovalResolved):  # its note is not needed any more
+                self._house.desk.taken(envelope.event.approval_id)
+
+    async def _tell_records(self) -> None:
+        """Say what of the log or the library cannot be relied on, and mend what the log has and that has not."""
+        shelf = self._house.shelf
+        said = await asyncio.to_thread(shelf.standing)
+        if said.problem:
+            text = f"No tool runs: {said.problem}"
+            await self.bus.emit(
+                e.NoticeRaised(level="error", text=text, hint="Look into it: alita audit verify")
+            )
+            return
+        for one in await asyncio.to_thread(shelf.overridden):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=one.text))
+        await asyncio.to_thread(self._house.lineages, "console")
+        if doubts := await asyncio.to_thread(shelf.doubts):
+            names = ", ".join(sorted({name for name, _ in doubts})[:5]) + (", …" if len(doubts) > 5 else "")
+            text = f"{counted(len(doubts), 'version')} of tools cannot prove an approval and will not run: {names}"
+            hint = "`alita tools list` says why; `alita tools approve` shows one and approves it anew."
+            await self.bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
 
     def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
         from alita_tui.memory.lessons import episode, recipe

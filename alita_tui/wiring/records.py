@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from alita_tui.agent.rerun import Rerun
 
 
+FROM_ELSEWHERE = (
+    "It comes from elsewhere: it can show that its events keep the laws of a session, not that its verdicts were "
+    "given or that its tools are approved here."
+)
+
 _SESSIONS_LOOKED_AT = 30
 _CALLS_REPLAYED = 20
 
@@ -33,22 +38,29 @@ def path_of(house: House, which: str | None) -> Path:
 
 
 def recording(
-    house: House, which: str | None, damage: Callable[[str], object] = lambda _: None
+    house: House,
+    which: str | None,
+    damage: Callable[[str], object] = lambda _: None,
+    imported: Callable[[str], object] = lambda _: None,
 ) -> tuple[Envelope, ...]:
     """The durable envelopes of a session, its file or an export of it as JSON lines, read only.
 
-    `damage` hears in one line of what could not be read. Raises UsageError, StoreError.
+    `damage` hears in one line of what could not be read, `imported` that what was read comes from elsewhere and
+    what it cannot prove. Raises UsageError, StoreError.
     """
     from alita_tui.store.sessions import SessionFile
 
     if which is not None and which.endswith(".jsonl"):
         from alita_tui.replay.export_jsonl import read_jsonl
 
+        imported(FROM_ELSEWHERE)
         return tuple(read_jsonl(Path(which)))
     file = SessionFile.open(path_of(house, which), readonly=True)
     try:
         if file.restored.note:
             damage(f"{file.session_id}: {file.restored.note}")
+        if file.imported:
+            imported(FROM_ELSEWHERE)
         return file.envelopes()
     finally:
         file.close()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -21,7 +20,7 @@ from alita_tui.spine.values import (
     ToolRecord,
     build_digest,
 )
-from alita_tui.wiring.house import House, new_id, now
+from alita_tui.wiring.house import House, me, new_id, now
 from alita_tui.wiring.live import _asker
 
 if TYPE_CHECKING:
@@ -89,11 +88,21 @@ def approve_starter(house: House, draft: ToolDraft, lock: Lock) -> ToolRecord:
 
     Raises RegistryError, StoreError.
     """
-    digest, approval_id = build_digest(draft, lock), f"starter-{new_id()}"
+    return approve_anew(house, draft, lock, origin="starter")
+
+
+def approve_anew(
+    house: House, draft: ToolDraft, lock: Lock, *, origin: Literal["starter", "imported"]
+) -> ToolRecord:
+    """Enter a person's approval of what no session built, and put it on the shelf as a new version.
+
+    Raises RegistryError, StoreError.
+    """
+    digest, approval_id = build_digest(draft, lock), f"{origin}-{new_id()}"
     if refused := house.shelf.banned(draft.name, draft, digest):
         raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
     house.audit.append(
-        who=getpass.getuser(),
+        who=me(),
         verdict="approved",
         digest=digest,
         name=draft.name,
@@ -103,5 +112,5 @@ def approve_starter(house: House, draft: ToolDraft, lock: Lock) -> ToolRecord:
         via="cli",
     )
     return house.shelf.register(
-        draft, lock, approval_id=approval_id, digest=digest, sources=(), origin="starter"
+        draft, lock, approval_id=approval_id, digest=digest, sources=(), origin=origin
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import streams
 from lab import PASS, Lab, conversation, draft, failing, say
 
 from alita_tui.llm.scripted import Rule, ScriptReply
@@ -320,3 +321,16 @@ async def test_a_tool_that_keeps_failing_is_demoted_and_offered_for_repair(tmp_p
     assert begun[1].parent is not None, "a repair is a build of its own, which asks again"
     assert len(one.events(e.ApprovalRequested)) == 2
     assert {card.version: card.state for card in one.view.library} == {2: "provisional"}
+
+
+@pytest.mark.parametrize("wheels", ["the same", "newer"])
+async def test_banned_bytes_with_requirements_are_not_asked_about_again(tmp_path: Path, wheels: str) -> None:
+    """What is banned is draft and wheels, whose digest is another than the draft's own."""
+    wants = draft(requirements=("email-validator>=2",))
+    newer = msgspec.structs.replace(streams.LOCK, python="3.13")
+    one = lab(tmp_path, BUILD, BUILD, DONE, smith=(wants,) * 6)
+    one.sandbox.locks[:] = [streams.LOCK, *([streams.LOCK if wheels == "the same" else newer] * 5)]
+    await one.do(TASK, when=answers({"verdict": "banned", "banned": ["digest"], "reason": "never"}))
+    (asked,) = one.events(e.ApprovalRequested)
+    assert asked.digest != one.events(e.BuildDrafted)[0].draft.digest
+    assert "was banned by tester: never" in one.events(e.BuildFailed)[-1].reason

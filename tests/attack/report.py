@@ -1,4 +1,4 @@
-"""What an attack on the product came to."""
+"""What an attack on a part of the product came to."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Outcome:
-    """One section of `make attack`."""
+    """One section of attacks: how many were tried, how many were held off, and which were not."""
 
     section: str
     tried: int
     held: int
     missed: tuple[str, ...] = ()
-    """What did not hold, one line each."""

@@ -128,6 +128,7 @@ def furnish(home: Path) -> None:
 
     from alita_tui.registry.shelf import Shelf
     from alita_tui.spine.values import build_digest
+    from alita_tui.store.audit import AuditLog
     from alita_tui.store.documents import DocumentTable
     from alita_tui.store.sessions import SessionFile, SessionShelf
 
@@ -136,9 +137,14 @@ def furnish(home: Path) -> None:
     data = home / "data"
     table = DocumentTable(data / "registry.json", "tools")
     shelf = Shelf(table, data / "mcp_box")
+    audit = AuditLog(data / "audit.jsonl", home / "audit")
     for n in range(50):
         draft = msgspec.structs.replace(streams.DRAFT, name=f"tool_number_{n}", tests=streams.TESTS)
         digest = build_digest(draft, streams.LOCK)
+        audit.append(
+            who="ada", verdict="approved", digest=digest, name=draft.name, version=1, session_id="",
+            approval_id=f"p{n}", via="cli",
+        )  # fmt: skip
         shelf.register(draft, streams.LOCK, approval_id=f"p{n}", digest=digest, sources=())
     table.close()
     sessions = SessionShelf(data / "sessions")

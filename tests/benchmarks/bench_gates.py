@@ -1,4 +1,4 @@
-"""What the evidence gates let through and what they refuse, over the whole seeded corpus in real containers.
+"""What the approval gate lets through and what it refuses, over both corpora of drafts, in real containers.
 
 Run alone: python -m tests.benchmarks.bench_gates
 """
@@ -9,13 +9,13 @@ import asyncio
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "toolsmith"))
-from corpus import corpus  # the folders above are on the path only now
+sys.path.extend(str(Path(__file__).parents[1] / one) for one in (".", "agent", "cli", "console", "toolsmith"))
+from attack.commit import seed_of_commit  # the folders above are on the path only now
+from attack.drafts import chosen, judge
+from corpus import corpus
 from trials import judge_all, shares
 
 from alita_tui.sandbox.policy import default_settings
@@ -26,14 +26,19 @@ MakeRow = Callable[..., Row]
 
 
 def gates(results: dict[str, Row], row: MakeRow) -> None:
-    """Judge every draft of the corpus; say on standard error which were judged wrongly."""
+    """Judge every draft of both corpora and try verdicts by accident; what went wrong is on standard error."""
+    seeded(results, row)
+    attacked(results, row)
+    accidents(results, row)
+
+
+def seeded(results: dict[str, Row], row: MakeRow) -> None:
+    """The seeded corpus of templates, good and bad."""
     samples = list(corpus())
     with tempfile.TemporaryDirectory(prefix="alita-bench-gates-") as folder:
         settings = default_settings(Path(folder) / "data", Path(folder) / "cache")
         asyncio.run(repair(settings, lambda *_: None))
-        started = time.perf_counter()
         judged = asyncio.run(judge_all(samples, settings))
-        took = time.perf_counter() - started
     for sample, verdict in judged:
         if verdict.trusted != sample.good:
             print(f"gates: {sample.label}: {verdict.reason or 'trusted'}", file=sys.stderr)
@@ -41,7 +46,28 @@ def gates(results: dict[str, Row], row: MakeRow) -> None:
     results["gate.bad_trusted_percent"] = row(bad_trusted, "%")
     results["gate.good_refused_percent"] = row(good_refused, "%")
     results["gate.drafts"] = row(len(judged), "")
-    results["gate.seconds_per_draft"] = row(took / len(judged), "s")
+
+
+def attacked(results: dict[str, Row], row: MakeRow) -> None:
+    """The adversarial corpus and its honest tools, up to the screen; wall seconds a draft, two at a time."""
+    found = judge(chosen(1, 0))
+    for one in found.judged:
+        if not one.held:
+            print(f"gates: {one.how}: {one.sample.label}: {one.why[:200]}", file=sys.stderr)
+    results["gate.adversarial_missed_percent"] = row(found.percent(honest=False), "%")
+    results["gate.honest_marked_percent"] = row(found.percent(honest=True), "%")
+    results["gate.adversarial_drafts"] = row(len(found.judged), "")
+    results["gate.seconds_per_draft"] = row(found.seconds / len(found.judged), "s")
+
+
+def accidents(results: dict[str, Row], row: MakeRow) -> None:
+    """Verdicts that nobody meant, over all sequences of input that are tried."""
+    from attack.inputs import attack
+
+    missed = [line for one in attack(1, seed_of_commit()) for line in one.missed]
+    for line in missed:
+        print(f"gates: a verdict by accident: {line}", file=sys.stderr)
+    results["gate.accidental_verdicts"] = row(len(missed), "")
 
 
 if __name__ == "__main__":

@@ -10,19 +10,30 @@ from typing import Any
 import msgspec
 import pytest
 import streams
-from approval_cases import NEW, NEW_DIGEST, add_risky
+from approval_cases import NEW, NEW_DIGEST, add_risky, risky
 from typer.testing import CliRunner, Result
 
 from alita_tui.cli.app import app
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import reveal
 from alita_tui.spine.values import GateResult, Twin
 from alita_tui.store.sessions import SessionFile
+from alita_tui.view.risk import names_of, risks
 from alita_tui.wiring.house import House
 
 SESSION = "20261120-093000-aaaa"
 WITH_HOST = {"network": ["api.ecb.example:443"]}
+
+
+RISKS = names_of(risks(risky().builds[-1], risky().builds[-1].attempts[-1]))
+"""What has to be accepted of the build that waits."""
+
+
+def accept(*but: str) -> tuple[str, ...]:
+    """The words that accept every risk but these."""
+    return tuple(word for one in RISKS if one not in but for word in ("--accept", one))
 
 
 class Shell:
@@ -70,15 +81,43 @@ def test_a_build_is_shown_with_what_it_asks_for(shell: Shell) -> None:
     assert json.loads(shell.run("list", "--json").stdout)[0]["approval_id"] == "p2"
 
 
+def test_the_list_holds_nothing_to_approve_by(shell: Shell) -> None:
+    for words in (("list",), ("list", "--json")):
+        said = shell.run(*words).stdout
+        assert "p2" in said and NEW_DIGEST[:8] not in said
+    refused = shell.run("approve", "p2", "--digest", "0" * 12, *accept())
+    assert NEW_DIGEST[:8] not in str(refused.exception) + str(getattr(refused.exception, "hint", ""))
+
+
+def test_what_is_shown_first_are_the_risks_and_last_is_how_to_approve(shell: Shell) -> None:
+    shown = shell.run("show", "p2").stdout
+    view = risky().builds[-1]
+    for one in risks(view, view.attempts[-1]):
+        assert f"{one.name}  {reveal(one.text)}" in shown
+    places = [
+        shown.index(part)
+        for part in ("Risks, each", "Changes", "replaces v", "Goal:", "Diff from v", "Code", NEW_DIGEST)
+    ]
+    assert places == sorted(places)
+    assert "may do what v" in shown and "the network host api.ecb.example:443" in shown
+    assert shown.rstrip().split("\n")[-1].endswith("".join(f" --accept {one}" for one in RISKS))
+    told = json.loads(shell.run("show", "p2", "--json").stdout)
+    assert told["accept"] == list(RISKS) and {one["name"] for one in told["risks"]} == set(RISKS)
+
+
 @pytest.mark.parametrize(
     ("words", "verdict", "fields"),
     [
-        (("approve", "--digest", NEW_DIGEST[:12]), "approved", {}),
-        (("approve", "--digest", NEW_DIGEST, "--task-only"), "approved", {"lasting": "task"}),
+        (("approve", "--digest", NEW_DIGEST[:12], *accept()), "approved", {"accepted": list(RISKS)}),
         (
-            ("approve", "--digest", NEW_DIGEST, "--without", "secret:ECB_TOKEN"),
+            ("approve", "--digest", NEW_DIGEST, "--task-only", *accept()),
             "approved",
-            {"grants": WITH_HOST},
+            {"lasting": "task", "accepted": list(RISKS)},
+        ),
+        (
+            ("approve", "--digest", NEW_DIGEST, "--without", "secret:ECB_TOKEN", *accept("secrets")),
+            "approved",
+            {"grants": WITH_HOST, "accepted": [one for one in RISKS if one != "secrets"]},
         ),
         (
             ("reject", "--reason", "no", "--tag", "unsafe"),
@@ -132,10 +171,20 @@ def test_an_edit_is_taken_from_a_file_or_the_editor(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("approve", "p2", "--digest", NEW_DIGEST[:11]), "too short"),
-        (("approve", "p2", "--digest", "0" * 64), "waits as"),
+        (("approve", "p2", "--digest", NEW_DIGEST[:11], *accept()), "too short"),
+        (("approve", "p2", "--digest", "0" * 64, *accept()), "other bytes"),
+        (("approve", "p2", "--digest", NEW_DIGEST), f"not accepted yet: {', '.join(RISKS)}"),
+        (("approve", "p2", "--digest", NEW_DIGEST, *accept("network")), "not accepted yet: network"),
+        (
+            ("approve", "p2", "--digest", NEW_DIGEST, *accept(), "--accept", "everything"),
+            "no risk 'everything'",
+        ),
+        (
+            ("approve", "p2", "--digest", NEW_DIGEST, "--without", "secret:ECB_TOKEN", *accept()),
+            "no risk 'secrets'",
+        ),
         (("approve", "p2", "--digest", NEW_DIGEST, "--without", "secret:OTHER"), "secret:OTHER"),
-        (("test", "p2", "--digest", "0" * 64), "waits as"),
+        (("test", "p2", "--digest", "0" * 64), "other bytes"),
         (("ban", "p2", "--reason", "x", "--what", "model:9"), "model:9"),
         (("edit", "p2", "--code", "/nowhere/code.py"), "cannot be read"),
         (("reject", "nobody", "--reason", "x"), "nobody"),

@@ -12,6 +12,7 @@ import pytest
 from goldens import FOLDER, golden
 
 from alita_tui.replay.export import export
+from alita_tui.wiring.records import FROM_ELSEWHERE
 
 
 class Shell:
@@ -60,7 +61,7 @@ def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
     (verified,) = shell.json("verify", made)["sessions"]
     assert verified == {
         "session_id": made, "events": len(golden("golden-dice-openai")),
-        "breaches": [], "file": [], "tools": [], "verdicts": [],
+        "breaches": [], "file": [], "tools": [], "verdicts": [], "proves": [FROM_ELSEWHERE],
     }  # fmt: skip
 
 

@@ -82,6 +82,10 @@ def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: To
     assert "No tool has another name" in shell.run("aliases").stdout
     digest = shell.house.shelf.get(TOOL).digest
     twin = Twin(name=TOOL, version=1, digest=digest)
+    shell.house.audit.append(
+        who="ada", verdict="aliased", digest="d" * 64, name="sift_mails", version=1, session_id="s",
+        approval_id="p7", alias=twin.label,
+    )  # fmt: skip
     shell.house.shelf.alias("sift_mails", "Sift mails.", twin, approval_id="p7", by="ada")
     listed = shell.run("aliases").stdout
     assert "sift_mails" in listed and f"{TOOL} v1" in listed

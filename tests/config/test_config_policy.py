@@ -57,13 +57,29 @@ def test_rules_are_read_as_they_are_written(path: Path) -> None:
         ("[[rule]]\nmax_lines = 3\n", "name"),
         ('[[rule]]\nname = ""\n', "name of its own"),
         ('[[rule]]\nname = "x"\n[[rule]]\nname = "x"\n', "name of its own"),
-        ("enable = true\n", "enable"),
+        ("enable = true\n", "the file has no 'enable'"),
+        ('[[rule]]\nname = "x"\nmax_line = 3\n', "a rule has no 'max_line'"),
+        ('[[rule]]\nname = "x"\nnetwork = ["*"]\n', "no single host; write each one out"),
+        ('[[rule]]\nname = "x"\nnetwork = ["*.example.org:443"]\n', "no single host"),
+        ('[[rule]]\nname = "x"\nnetwork = ["api.example.org"]\n', "no single host"),
+        ('[[rule]]\nname = "x"\ngates = []\n', "leave gates out"),
+        ('[[rule]]\nname = "x"\nmax_lines = 100000\n', "from 1 to 500"),
+        ('[[rule]]\nname = "x"\nmax_lines = 0\n', "from 1 to 500"),
+        ('[[rule]]\nname = "x"\nmodel_calls = 1000\n', "from 0 to 20"),
+        ('[[rule]]\nname = "x"\nmodel_calls = -1\n', "from 0 to 20"),
     ],
 )
 def test_what_is_not_understood_is_no_rule(path: Path, text: str, said: str) -> None:
     path.write_text(text)
     with pytest.raises(ConfigError, match=said):
         load_policy(path)
+
+
+def test_an_unknown_key_is_answered_with_what_was_meant(path: Path) -> None:
+    path.write_text('[[rule]]\nname = "x"\nmax_line = 3\n')
+    with pytest.raises(ConfigError) as caught:
+        load_policy(path)
+    assert "Did you mean max_lines?" in caught.value.hint and "lasting" in caught.value.hint
 
 
 def test_a_revoked_rule_stays_in_the_file_and_holds_no_more(path: Path) -> None:

@@ -95,6 +95,17 @@ class Host(Themed):
         assert isinstance(self.screen, ApprovalScreen)
         return self.screen
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the risks that the build on screen has to be accepted with."""
+        assert self.review._review is not None
+        return self.review._review.names
+
+    @property
+    def typed(self) -> list[str]:
+        """The keys that type them."""
+        return ["space" if char == " " else char for char in " ".join(self.names)]
+
     def said(self) -> str:
         return str(self.review.query_one("#said", Plain).content)
 

@@ -16,7 +16,10 @@ from alita_tui.console.widgets.evidence import Evidence
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.verdict import Button, VerdictBar
 from alita_tui.spine import events as e
+from alita_tui.spine.values import Finding
 from alita_tui.view.fold import fold_all
+from alita_tui.view.risk import names_of, risks
+from alita_tui.view.rows import Rows
 
 WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
 LONG = msgspec.structs.replace(streams.DRAFT, code=LONG_CODE)
@@ -55,7 +58,7 @@ async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int
     async with app.run_test(size=size) as pilot:
         await settled(pilot)
         focused = app.focused
-        assert isinstance(focused, CodeView), "what is read has the focus, no verdict has"
+        assert isinstance(focused, CodeView | Evidence), "what is read has the focus, no verdict has"
         await pilot.press("enter", "space", "enter", "tab", "enter", "space", "tab", "enter", "space")
         assert isinstance(app.screen, ApprovalScreen)
         await pilot.press("escape")
@@ -167,6 +170,8 @@ async def test_jumping_over_the_middle_is_not_reading_it(animated: bool) -> None
     app.animation_level = "full" if animated else "none"
     async with app.run_test(size=SMALL) as pilot:
         await settled(pilot)
+        app.review.panes.show_tab("Code")
+        await settled(pilot)
         await pilot.press("end")
         await pilot.wait_for_animation()
         await settled(pilot)
@@ -175,26 +180,48 @@ async def test_jumping_over_the_middle_is_not_reading_it(animated: bool) -> None
         assert code.unread > 20
 
 
-async def test_a_risky_build_takes_its_name_letter_by_letter() -> None:
+async def test_a_risky_build_takes_the_names_of_its_risks_letter_by_letter() -> None:
     app = Host(risky())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("a")
-        assert "type fetch_rates" in app.said()
-        app.post_message(events.Paste("fetch_rates"))
+        assert len(app.names) > 5 and all(one in app.said() for one in app.names)
+        app.post_message(events.Paste(" ".join(app.names)))
         await settled(pilot)
-        await pilot.press(*"fetch_rate", "enter", "enter")
+        await pilot.press(*app.typed[:-1], "enter", "enter")
+        assert app.names[0] not in app.said() and app.names[-1] in app.said(), "what is left to type"
         assert app.decided == []
         assert app.review.query_one(VerdictBar).mode == "name"
-        await pilot.press("s")
+        await pilot.press(app.typed[-1])
         await settled(pilot)
-        assert "Name typed" in app.said()
-        assert app.decided == [], "typing the name is no verdict yet"
+        assert "Risks accepted by name" in app.said()
+        assert app.decided == [], "typing the names is no verdict yet"
         await pilot.press("enter", "space")
         assert app.decided == []
         await pilot.press("a")
         await settled(pilot)
-        assert [(c.verdict, c.digest) for c in app.decided] == [("approved", NEW_DIGEST)]
+        (sent,) = app.decided
+        assert (sent.verdict, sent.digest) == ("approved", NEW_DIGEST)
+        view = risky().builds[-1]
+        assert sent.accepted == names_of(risks(view, view.attempts[-1]))
+
+
+async def test_a_finding_of_medium_weight_is_accepted_by_name_too() -> None:
+    view = calm()
+    finding = Finding(severity="medium", rule="ast/state", text="N: what one call leaves", line=3)
+    attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], findings=(finding,))
+    changed = msgspec.structs.replace(view.builds[-1], attempts=(attempt,))
+    app = Host(msgspec.structs.replace(view, builds=Rows().append(changed)))
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("a", "a")
+        await settled(pilot)
+        assert app.decided == [] and app.names == ("keeps-state",)
+        await pilot.press("backspace", *app.typed)
+        await settled(pilot)
+        await pilot.press("a")
+        await settled(pilot)
+        assert [one.accepted for one in app.decided] == [("keeps-state",)]
 
 
 async def test_typing_on_after_the_name_does_not_approve() -> None:
@@ -203,7 +230,7 @@ async def test_typing_on_after_the_name_does_not_approve() -> None:
         await settled(pilot)
         await pilot.press("a")
         app.pace = HASTILY
-        await pilot.press(*"fetch_rates", "a", "a")
+        await pilot.press(*app.typed, "a", "a")
         await settled(pilot)
         assert app.decided == []
 
@@ -383,7 +410,7 @@ async def test_narrow_shows_one_part_at_a_time_and_the_verdict_always() -> None:
             )
             await pilot.press("right_square_bracket")
             await settled(pilot)
-        assert seen == ["code", "SELF-TESTS", "SANDBOX", "RISK", "WHY"]
+        assert seen == ["AT", "WHY", "code", "SELF-TESTS", "SANDBOX"]
         await pilot.resize_terminal(140, 40)
         await settled(pilot)
         assert evidence.display
@@ -403,7 +430,7 @@ async def test_evidence_says_what_was_observed() -> None:
         for said in (
             "hidden characters in code or tests",
             "test_no_network failed in 3 of 3 runs",
-            "high finding B602 in line 22",
+            "line 22: subprocess call with shell=True identified. (high, B602)",
             "asks for the network host api.ecb.example:443",
             "asks for the secret ECB_TOKEN",
             "imports requests, which no requirement declares",
@@ -442,12 +469,12 @@ async def test_the_diff_goes_through_parent_and_attempt_and_back() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         labels = []
-        for _ in range(3):
-            await pilot.press("d")
+        for _ in range(4):
             base = app.review.query_one(CodeView).base
             labels.append(base.label if base else "")
-        assert labels == ["v1", "attempt 1", ""]
-        await pilot.press("d")
+            await pilot.press("d")
+        assert labels == ["v1", "attempt 1", "", "v1"], "a new version opens on what is new in it"
+        await pilot.press("d", "d")
         text = app.sheet_text("#code")
         assert OLD.code.split("\n")[0] in text
         assert "import subprocess" in text

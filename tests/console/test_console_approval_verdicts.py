@@ -48,7 +48,7 @@ async def test_the_name_holds_for_either_way_of_approving() -> None:
         await settled(pilot)
         await pilot.press("o")
         assert app.review.bar.mode == "name"
-        await pilot.press(*NEW.name)
+        await pilot.press(*app.typed)
         await settled(pilot)
         await pilot.press("o")
         await settled(pilot)
@@ -61,7 +61,7 @@ async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
         await settled(pilot)
         app.at += 10
         app.review.tick()
-        assert "2 serious" in app.said()
+        assert "2 risks" in app.said()
         await pilot.press("c")
         assert app.review.query_one(Ticks).ticked == WANTS.items
         await pilot.press("a", "enter", "space")
@@ -72,25 +72,26 @@ async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
         app.at += 10
         app.review.tick()
         assert "not granted: network:api.example:443" in app.said()
-        assert "1 serious" in app.said()
+        assert "1 risk:" in app.said()
         await pilot.press("c", "right", "space", "escape")
         await settled(pilot)
         app.at += 10
         app.review.tick()
-        assert "serious" not in app.said(), "nothing granted and all green is one key"
+        assert "risk" not in app.said(), "nothing granted and all green is one key"
         assert "no capability: it computes" in app.sheet_text("#evidence")
         await pilot.press("a")
         await settled(pilot)
         assert [(c.verdict, c.grants) for c in app.decided] == [("approved", Capabilities())]
 
 
-async def test_a_grant_changed_after_the_name_takes_the_name_again() -> None:
+async def test_a_grant_changed_after_the_names_takes_the_names_again() -> None:
     app = Host(asking())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
-        await pilot.press("a", *streams.DRAFT.name)
+        await pilot.press("a")
+        await pilot.press(*app.typed)
         await settled(pilot)
-        assert "Name typed" in app.said()
+        assert "Risks accepted by name" in app.said()
         await pilot.press("c", "space", "escape")
         await settled(pilot)
         await pilot.press("a")
@@ -224,7 +225,7 @@ async def test_the_diff_turns_side_by_side_and_back() -> None:
     app = Host(risky())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
-        await pilot.press("d", "v")
+        await pilot.press("v")
         await settled(pilot)
         assert app.sheet_text("#code").startswith(" v1 │ this draft")
         await pilot.press("v")

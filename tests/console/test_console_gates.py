@@ -12,7 +12,7 @@ from alita_tui.console.widgets.evidence import gates, risk
 from alita_tui.spine.values import GateName, GateResult, GateRow
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import GATES, Attempt, BuildView
-from alita_tui.view.risk import risks, serious
+from alita_tui.view.risk import names_of, risks
 from alita_tui.view.rows import Rows
 from alita_tui.view.seen import evidence
 
@@ -60,7 +60,7 @@ def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
     (told,) = risks(build, attempt)
     assert told.serious and all(title in told.text for title in GATES.values())
     shown = text(risk(build, attempt))
-    assert "approving takes typing the tool's name" in shown and "Tests passed" not in shown
+    assert "approving takes 1 risk accepted by name" in shown and "Tests passed" not in shown
     assert [line for line in evidence(build) if line.endswith("not run")] == [
         f"{title.lower()}: not run" for title in GATES.values()
     ]
@@ -70,12 +70,13 @@ def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
 def test_one_gate_that_is_missing_is_enough(gone: GateName) -> None:
     build, attempt = seen(*(one for one in every() if one.gate != gone))
     assert attempt.unchecked == (gone,)
-    assert serious(build, attempt) and GATES[gone] in risks(build, attempt)[0].text
+    (told,) = risks(build, attempt)
+    assert told.name == "not-checked" and GATES[gone] in told.text
     assert text(gates(attempt)).count("not run, or not on record") == 1
 
 
 def test_only_where_every_gate_is_there_and_passed_is_a_build_green() -> None:
-    assert risks(*seen(*every())) == () and not serious(*seen(*every()))
+    assert risks(*seen(*every())) == ()
     assert "Tests passed" in text(risk(*seen(*every())))
     for odd in (WEAK, SKIPPED, REACHES):
         build, attempt = seen(*every(odd))
@@ -95,8 +96,9 @@ async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tupl
         await pilot.press("a")
         await pilot.pause()
         assert app.decided == [] and app.review.bar.mode == "name"
-        await pilot.press(*streams.DRAFT.name)
+        await pilot.press(*app.typed)
         await pilot.pause()
         await pilot.press("a")
         await pilot.pause()
         assert [one.verdict for one in app.decided] == ["approved"]
+        assert app.decided[0].accepted == names_of(risks(changed, attempt))

@@ -92,7 +92,7 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     home = house(folder)
     expect("library", [card.name for card in home.shelf.cards()], ["double_it"])
     expect("versions", len(home.shelf.versions("double_it")), 1)
-    audit = AuditLog(home.paths.audit)
+    audit = AuditLog(home.paths.audit, home.paths.audit_key_folder)
     expect("audit", [(one.approval_id, one.verdict) for one in audit.entries()],
            [(one.approval_id, one.verdict) for one in verdicts])  # fmt: skip
     expect("audit chain", audit.verify(), [])

@@ -21,9 +21,16 @@ def kinds(events: list[dict[str, object]]) -> list[object]:
 
 
 def parked(shell) -> dict[str, str]:
+    """The one build that waits, as `show` tells of it: the list has no digest to approve by."""
     found = json.loads(shell("builds", "list", "--json").stdout)
-    assert len(found) == 1
-    return found[0]
+    assert len(found) == 1 and "digest" not in found[0]
+    shown = json.loads(shell("builds", "show", found[0]["approval_id"], "--json").stdout)
+    return {**shown["build"], "accept": shown["accept"]}
+
+
+def accepting(build: dict[str, str]) -> list[str]:
+    """The words that accept each of its risks by name."""
+    return [word for name in build["accept"] for word in ("--accept", name)]
 
 
 def test_the_whole_walk(shell) -> None:
@@ -42,14 +49,18 @@ def test_the_whole_walk(shell) -> None:
     assert "def run(addresses" in shown.stdout
     assert "email-validator" in shown.stdout
 
-    wrong = shell("builds", "approve", build["approval_id"], "--digest", "0" * 12)
+    wrong = shell("builds", "approve", build["approval_id"], "--digest", "0" * 12, *accepting(build))
     assert wrong.returncode == 2
-    short = shell("builds", "approve", build["approval_id"], "--digest", build["digest"][:11])
+    short = shell(
+        "builds", "approve", build["approval_id"], "--digest", build["digest"][:11], *accepting(build)
+    )
     assert short.returncode == 2
     assert shell("resume").returncode == 4, "it still waits"
-    good = shell("builds", "approve", build["approval_id"], "--digest", build["digest"][:12])
+    good = shell(
+        "builds", "approve", build["approval_id"], "--digest", build["digest"][:12], *accepting(build)
+    )
     assert good.returncode == 0, good.stderr
-    again = shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
+    again = shell("builds", "approve", build["approval_id"], "--digest", build["digest"], *accepting(build))
     assert again.returncode == 2, "it is decided already"
 
     resumed = shell("resume")
@@ -96,7 +107,7 @@ def test_the_recording_says_so_when_the_library_lacks_the_tool(shell) -> None:
 def test_a_removed_approval_is_reported(shell) -> None:
     shell("demo", "--json", DICE)
     build = parked(shell)
-    shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
+    shell("builds", "approve", build["approval_id"], "--digest", build["digest"], *accepting(build))
     assert shell("resume").returncode == 0
     (path,) = (shell.home / "data" / "sessions").glob("*.json")
     file = json.loads(path.read_text())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from servers.openai_server import OpenAIServer
+from test_e2e_headless import accepting, parked
 
 from alita_tui.llm.scripted import Rule, Script, ScriptReply, ScriptRequest
 
@@ -101,8 +102,10 @@ def of(shell, kind: str) -> list[dict[str, Any]]:
 
 
 def decide(shell, *verdict: str) -> None:
-    (waiting,) = json.loads(shell("builds", "list", "--json").stdout)
-    arguments = ("--digest", waiting["digest"]) if verdict[0] == "approve" else verdict[1:]
+    waiting = parked(shell)
+    arguments = (
+        ("--digest", waiting["digest"], *accepting(waiting)) if verdict[0] == "approve" else verdict[1:]
+    )
     done = shell("builds", verdict[0], waiting["approval_id"], *arguments)
     assert done.returncode == 0, done.stderr
 

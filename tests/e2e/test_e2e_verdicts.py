@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from test_e2e_headless import DICE, parked
+from test_e2e_headless import DICE, accepting, parked
 
 pytestmark = pytest.mark.podman
 
@@ -13,7 +13,15 @@ pytestmark = pytest.mark.podman
 def test_a_tool_that_was_approved_for_its_task_is_gone_with_it(shell) -> None:
     assert shell("demo", "--json", DICE).returncode == 4
     build = parked(shell)
-    done = shell("builds", "approve", build["approval_id"], "--digest", build["digest"], "--task-only")
+    done = shell(
+        "builds",
+        "approve",
+        build["approval_id"],
+        "--digest",
+        build["digest"],
+        "--task-only",
+        *accepting(build),
+    )
     assert done.returncode == 0, done.stderr
     resumed = shell("resume")
     assert resumed.returncode == 0, resumed.stderr

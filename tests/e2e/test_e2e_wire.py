@@ -7,6 +7,7 @@ import json
 import pytest
 from servers.anthropic_server import AnthropicServer
 from servers.openai_server import OpenAIServer
+from test_e2e_headless import accepting, parked
 
 from alita_tui.config.paths import shipped
 from alita_tui.llm.scripted import load_script
@@ -28,8 +29,8 @@ def test_the_walk_through_over_the_wire(shell, keep, provider: str) -> None:
             key_name: "sk-not-a-real-key",
         }
         assert shell("run", BUILD).returncode == 4
-        build = json.loads(shell("builds", "list", "--json").stdout)[0]
-        shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
+        build = parked(shell)
+        shell("builds", "approve", build["approval_id"], "--digest", build["digest"], *accepting(build))
         done = shell("resume")
         assert done.returncode == 0, done.stderr
         first = shell.events()
@@ -67,8 +68,8 @@ def test_a_tool_without_requirements_likewise(shell, keep, provider: str) -> Non
             key_name: "sk-not-a-real-key",
         }
         assert shell("run", DICE).returncode == 4
-        build = json.loads(shell("builds", "list", "--json").stdout)[0]
-        shell("builds", "approve", build["approval_id"], "--digest", build["digest"])
+        build = parked(shell)
+        shell("builds", "approve", build["approval_id"], "--digest", build["digest"], *accepting(build))
         assert shell("resume").returncode == 0
         keep(shell.home, f"golden-dice-{provider}")
     rolled = shell("tools", "run", "roll_dice", "--input", '{"count": 3, "seed": 1}')

@@ -13,8 +13,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from servers.package_index import Offer, PackageIndex
 
 from alita_tui.sandbox.environment import Target, ensure, lock
+from alita_tui.sandbox.room import Room
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 
 WHERE = Target(
@@ -36,17 +38,21 @@ class Index:
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.server_port}/simple"
 
-    def offer(self, name: str, version: str) -> None:
-        """One wheel with one module."""
+    def offer(self, name: str, version: str, *, megabytes: int = 0, files: int = 0) -> None:
+        """One wheel with one module, and with zeros that pack to nearly nothing."""
         place = self.folder / "simple" / name
         place.mkdir(parents=True, exist_ok=True)
         info = f"{name}-{version}.dist-info"
-        with zipfile.ZipFile(place / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        made = place / f"{name}-{version}-py3-none-any.whl"
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as wheel:
             wheel.writestr(f"{name}.py", f"VERSION = {version!r}\n")
+            for number in range(megabytes):
+                wheel.writestr(f"{name}_data/{number}.bin", bytes(1 << 20))
+            for number in range(files):
+                wheel.writestr(f"{name}_data/{number}.txt", b"")
             wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
             wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
             wheel.writestr(f"{info}/RECORD", "")
-        made = place / f"{name}-{version}-py3-none-any.whl"
         digest = sha256(made.read_bytes()).hexdigest()
         (place / "index.html").write_text(f'<a href="{made.name}#sha256={digest}">{made.name}</a>')
 
@@ -106,3 +112,44 @@ async def test_only_the_bytes_that_were_locked_are_installed(
     with pytest.raises(RequirementsError, match=r"(?i)hash mismatch"):
         await ensure(locked, tmp_path / "one", WHERE, nothing)
     assert list((tmp_path / "one").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("bomb", "said"),
+    [({"megabytes": 400}, "than 32 MB"), ({"files": 30_000}, "more than 2,000 files")],
+    ids=["bytes", "files"],
+)
+async def test_a_small_wheel_cannot_fill_the_disk(
+    index: Index, tmp_path: Path, bomb: dict[str, int], said: str
+) -> None:
+    index.offer("bomb", "1.0", **bomb)
+    wheel = next((tmp_path / "index" / "simple" / "bomb").glob("*.whl"))
+    assert wheel.stat().st_size < 5_000_000
+    locked = await lock(["bomb"], WHERE, nothing)
+    most = Room(bytes=32 << 20, files=2_000)
+    with pytest.raises(RequirementsError, match=said) as refused:
+        await ensure(locked, tmp_path / "environments", WHERE, nothing, most=most)
+    assert "sandbox.environment_mb" in refused.value.hint
+    assert list((tmp_path / "environments").iterdir()) == []
+    left = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert left < 32 << 20, "what was unpacked is not kept"
+
+
+async def test_wheels_that_are_too_large_are_refused_before_they_are_downloaded(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = PackageIndex(Offer("large-one"))
+    try:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://{server.host}/simple")
+        with pytest.raises(RequirementsError, match=r"large-one: 0 MB to download; 0 MB are allowed"):
+            await lock(["large-one"], WHERE, nothing, most=Room(bytes=10))
+        assert not any(path.endswith(".whl") for path in server.asked)
+    finally:
+        server.close()
+
+
+async def test_ordinary_requirements_have_room(index: Index, tmp_path: Path) -> None:
+    index.offer("usual", "1.0", megabytes=20, files=500)
+    locked = await lock(["usual"], WHERE, nothing)
+    folder = await ensure(locked, tmp_path / "environments", WHERE, nothing, most=Room(bytes=32 << 20))
+    assert (folder / "usual.py").exists()

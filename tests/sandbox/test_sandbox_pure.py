@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from packaging.requirements import Requirement
 
 from alita_tui.sandbox.channel import frame, parse, take
 from alita_tui.sandbox.environment import parse_lock, plain, target
-from alita_tui.sandbox.host import _forget_an_earlier_boot
+from alita_tui.sandbox.host import forget_an_earlier_boot
 from alita_tui.sandbox.policy import Place, spec
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports import Limits
@@ -129,16 +130,25 @@ def test_options_paths_and_addresses_are_no_requirements(one: str) -> None:
         plain(one)
 
 
-def test_what_an_earlier_boot_left_is_forgotten(tmp_path: Path) -> None:
-    pause = tmp_path / "run" / "libpod" / "tmp" / "pause.pid"
+@pytest.mark.parametrize("beside", [False, True])
+def test_what_an_earlier_boot_left_is_forgotten(tmp_path: Path, beside: bool) -> None:
+    runtime = tmp_path / "run"
+    marker = (tmp_path if beside else runtime) / ".boot"
+
+    def forget() -> None:
+        forget_an_earlier_boot(
+            runtime, marker, lambda path: shutil.rmtree(path) if path.is_dir() else path.unlink()
+        )
+
+    pause = runtime / "libpod" / "tmp" / "pause.pid"
     pause.parent.mkdir(parents=True)
     pause.write_text(str(os.getpid()))
-    _forget_an_earlier_boot(tmp_path / "run")
+    forget()
     assert not pause.exists(), "that number is another program's"
-    (tmp_path / "run" / "alive").touch()
-    _forget_an_earlier_boot(tmp_path / "run")
-    assert (tmp_path / "run" / "alive").exists(), "it is the same boot"
-    (tmp_path / "run" / ".boot").write_text("an earlier one\n")
-    _forget_an_earlier_boot(tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-    _forget_an_earlier_boot(tmp_path / "run")
+    (runtime / "alive").touch()
+    forget()
+    assert (runtime / "alive").exists(), "it is the same boot"
+    marker.write_text("an earlier one\n")
+    forget()
+    assert not runtime.exists()
+    forget()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -195,3 +196,23 @@ def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) ->
         app, ["--home", str(shell.home), "tools", "run", "api_query", "--input", asked]
     )
     assert json.loads(allowed.stdout)["json"]["path"] == "/mine", allowed.output
+
+
+def test_a_tool_of_another_home_runs_once_it_is_approved_anew(shell: Shell, tmp_path: Path) -> None:
+    """Its files and its place in the library prove nothing here; its tests run in the sandbox before."""
+    assert shell("starters", "approve", "calculator", "--digest", shell.digest("calculator")).exit_code == 0
+    other = Shell(tmp_path / "other")
+    (other.home / "data").mkdir(parents=True, mode=0o700)
+    for name in ("registry.json", "registry.json.journal"):
+        if (shell.home / "data" / name).exists():
+            shutil.copy(shell.home / "data" / name, other.home / "data" / name)
+    shutil.copytree(shell.home / "data" / "mcp_box", other.home / "data" / "mcp_box")
+    refused = other("run", "calculator", "--input", '{"expression": "6 * 7"}').exception
+    assert isinstance(refused, RegistryError) and "has no approval" in refused.message
+    assert "not approved" in other("starters").stdout
+    approved = other("approve", "calculator", "--digest", shell.digest("calculator"))
+    assert approved.exit_code == 0 and "runs in the sandbox" in approved.stdout, approved.output
+    ran = other("run", "calculator", "--input", '{"expression": "6 * 7"}')
+    assert ran.exit_code == 0 and json.loads(ran.stdout)["value"] == 42
+    audit = CliRunner().invoke(app, ["--home", str(other.home), "audit", "verify"])
+    assert audit.exit_code == 0, audit.output

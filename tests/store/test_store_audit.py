@@ -1,5 +1,7 @@
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -9,6 +11,7 @@ import streams
 from alita_tui.spine import events as e
 from alita_tui.spine.errors import StoreError
 from alita_tui.store.audit import GENESIS, AuditLog
+from alita_tui.store.seal import sign
 from alita_tui.store.testimony import contradictions
 
 
@@ -17,8 +20,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "audit.jsonl"
 
 
+def opened(path: Path) -> AuditLog:
+    return AuditLog(path, path.parent.parent / "keys")
+
+
 def add(path: Path, number: int = 1, **more):
-    return AuditLog(path).append(
+    return opened(path).append(
         who="ada", verdict="approved", digest="d" * 64, name=f"tool_{number}", version=1, session_id="s",
         approval_id=f"p{number}", **{"seen_ms": 1234.5, "scrolled_to_end": True, **more},
     )  # fmt: skip
@@ -27,10 +34,10 @@ def add(path: Path, number: int = 1, **more):
 def test_entries_chain_and_tell_who_when_and_how_long(path):
     first, second = add(path), add(path, 2, reason='needs "care"\n\x1b', via="cli")
     assert (first.previous, second.previous, second.sequence) == (GENESIS, first.hash, 2)
-    assert AuditLog(path).entries() == (first, second) and AuditLog(path).verify() == []
+    assert opened(path).entries() == (first, second) and opened(path).verify() == []
     raw = json.loads(path.read_text().splitlines()[1])
     assert (raw["who"], raw["seen_ms"], raw["scrolled_to_end"], raw["via"]) == ("ada", 1234.5, True, "cli")
-    assert AuditLog(path.with_name("none.jsonl")).verify() == []
+    assert AuditLog(path.with_name("none.jsonl"), path.parent / "none").verify() == []
 
 
 def lines(path: Path) -> list[bytes]:
@@ -41,7 +48,10 @@ def test_a_changed_entry_is_found(path):
     for number in range(1, 6):
         add(path, number)
     path.write_bytes(path.read_bytes().replace(b"tool_3", b"tool_X"))
-    assert AuditLog(path).verify() == ["line 3: entry 3 was changed after it was written"]
+    assert opened(path).verify() == [
+        "line 3: entry 3 (tool_X v1, approved) was changed after it was written",
+        "the log is not the one that its head counts up to entry 5",
+    ]
 
 
 @pytest.mark.parametrize("change", ["remove", "swap", "insert", "rehash"])
@@ -56,38 +66,157 @@ def test_removed_swapped_inserted_and_rehashed_entries_are_found(path, change):
     elif change == "insert":
         found.insert(2, found[1])
     else:
-        forged = msgspec.structs.replace(AuditLog(path).entries()[2], verdict="rejected")
+        forged = msgspec.structs.replace(opened(path).entries()[2], verdict="rejected")
         found[2] = msgspec.json.encode(msgspec.structs.replace(forged, hash=forged.own_hash)) + b"\n"
     path.write_bytes(b"".join(found))
-    assert AuditLog(path).verify()
+    assert opened(path).verify()
 
 
-def test_a_torn_tail_is_told_stays_and_the_chain_goes_on(path):
+def test_a_torn_tail_stays_and_the_chain_goes_on(path):
     add(path)
-    second = add(path, 2)
     whole = path.read_bytes()
-    path.write_bytes(whole[:-30])
-    assert AuditLog(path).verify() == ["line 2 was cut off while it was written"]
+    path.write_bytes(whole + b'{"sequence":2,"at":"2026-11-2')
+    assert opened(path).verify() == [], "nobody was told that it was written"
+    second = add(path, 2)
+    assert second.sequence == 2 and path.read_bytes().startswith(whole + b'{"sequence":2,"at":"2026-11-2\n')
+    assert opened(path).verify() == [], "the entry that was cut off was followed by a whole one"
     third = add(path, 3)
-    assert third.sequence == 2 and path.read_bytes().startswith(whole[:-30])
-    assert AuditLog(path).verify() == [], "the entry that was cut off was followed by a whole one"
-    path.write_bytes(b"{garbage of another kind}\n" + path.read_bytes())
-    assert AuditLog(path).verify() == ["line 1 cannot be read"]
-    path.write_bytes(whole[:-1])
-    assert AuditLog(path).verify() == [], "only the line end is missing"
-    assert add(path, 3).previous == second.hash and AuditLog(path).verify() == []
+    path.write_bytes(path.read_bytes()[:-1])
+    assert opened(path).verify() == ["the log is not the one that its head counts up to entry 3"], (
+        "even where it is only the line's end that is missing"
+    )
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert add(path, 4).previous == third.hash and opened(path).verify() == []
+
+
+@pytest.mark.parametrize(
+    "tail", [b'{"sequence":2,garbled', b"\x00" * 40, b"{garbage}", b'{"sequence":7,"at":"2026']
+)
+def test_what_is_no_beginning_of_an_entry_is_damage(path, tail):
+    add(path)
+    path.write_bytes(path.read_bytes() + tail)
+    assert opened(path).verify() == ["line 2: what follows entry 1 cannot be read; it is damaged"]
+    with pytest.raises(StoreError, match="not to be relied on"):
+        add(path, 2)
+    assert "what is not was cut off" in opened(path).repair()
+    assert opened(path).verify() == [] and [one.verdict for one in opened(path).entries()] == [
+        "approved", "log repaired",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lost", ["entry", "log", "both heads", "key", "older log", "older log and its head"])
+def test_a_log_that_lost_something_is_refused_and_begun_anew(path, lost):
+    add(path)
+    keys, near = path.parent.parent / "keys", path.with_suffix(".head")
+    old = path.read_bytes(), near.read_bytes()
+    add(path, 2)
+    match lost:
+        case "entry" | "older log":
+            path.write_bytes(old[0])
+        case "log":
+            path.unlink()
+        case "both heads":
+            near.unlink()
+            (keys / "head").unlink()
+        case "key":
+            (keys / "key").unlink()
+            (keys / "head").unlink()
+        case _:
+            path.write_bytes(old[0])
+            near.write_bytes(old[1])
+    assert opened(path).verify()
+    with pytest.raises(StoreError, match="not to be relied on"):
+        add(path, 3)
+    assert "every tool has to be approved anew" in opened(path).repair()
+    assert opened(path).verify() == [] and add(path, 3).sequence == 2
+    assert opened(path).entries()[0].verdict == "log begun anew"
+
+
+def test_a_copy_that_is_whole_is_taken_back(path):
+    add(path)
+    add(path, 2)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:200])
+    assert "brought back" in opened(path).repair([whole[:-5], whole])
+    assert opened(path).verify() == [] and path.read_bytes().startswith(whole)
+
+
+def test_a_log_that_an_older_alita_wrote_is_adopted_as_it_is(path):
+    golden = (Path(__file__).with_name("golden_audit") / "1.jsonl").read_bytes()
+    path.parent.mkdir()
+    path.write_bytes(golden)
+    assert opened(path).verify() == [] and len(opened(path).entries()) == 8
+    opened(path).settle()
+    assert path.read_bytes().startswith(golden) and opened(path).verify() == []
+    adopted = opened(path).entries()[-1]
+    assert (adopted.sequence, adopted.verdict) == (9, "log adopted")
+    assert adopted.digest == sha256(golden).hexdigest() and "8 entries of an older alita" in adopted.reason
+    assert add(path).sequence == 10
+    path.write_bytes(path.read_bytes().replace(b'"reason":"not needed"', b'"reason":"well meant"'))
+    assert "entry 6 (dice v1, revoked) was changed" in opened(path).verify()[0]
+
+
+def test_an_unsigned_entry_behind_a_signed_log_is_refused(path):
+    golden = (Path(__file__).with_name("golden_audit") / "1.jsonl").read_bytes()
+    add(path)
+    keys = path.parent.parent / "keys"
+    (keys / "key").unlink()
+    (keys / "head").unlink()
+    path.with_suffix(".head").unlink()
+    path.write_bytes(golden + path.read_bytes())
+    assert any("not this home's" in one for one in opened(path).verify())
+    last = opened(path.with_name("x")).entries()
+    assert last == ()
+
+
+def test_the_log_is_ahead_of_its_heads_after_a_crash_and_never_behind(path):
+    add(path)
+    keys, near = path.parent.parent / "keys", path.with_suffix(".head")
+    old = near.read_bytes(), (keys / "head").read_bytes()
+    add(path, 2)
+    near.write_bytes(old[0])
+    (keys / "head").write_bytes(old[1])
+    assert opened(path).verify() == []
+    opened(path).settle()
+    assert b'"sequence":2' in near.read_bytes() and b'"sequence":2' in (keys / "head").read_bytes()
+    near.unlink()
+    opened(path).settle()
+    assert near.exists() and opened(path).verify() == []
 
 
 def test_the_last_entry_is_found_behind_megabytes_and_long_lines(path):
     for number in range(1, 30):
         add(path, number, reason="r" * (90_000 if number % 7 == 0 else 10))
-    assert add(path, 30).sequence == 30 and AuditLog(path).verify() == []
+    assert add(path, 30).sequence == 30 and opened(path).verify() == []
 
 
 def test_many_writers_make_one_chain(path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: add(path, number), range(40)))
-    assert AuditLog(path).verify() == [] and len(AuditLog(path).entries()) == 40
+    assert opened(path).verify() == [] and len(opened(path).entries()) == 40
+
+
+def test_a_log_of_ten_thousand_entries_is_judged_once_and_again_when_a_byte_changes(path):
+    """What is unchanged byte for byte is not judged again; the first look of a process trusts the signed head."""
+    log = opened(path)
+    entry = add(path, evidence=tuple(f"finding {n}: what could be seen of the build" for n in range(10)))
+    private, many = log._seal.private(), []
+    for _ in range(9_999):
+        entry = msgspec.structs.replace(entry, sequence=entry.sequence + 1, previous=entry.hash)
+        entry = msgspec.structs.replace(entry, hash=entry.own_hash)
+        entry = msgspec.structs.replace(entry, signature=sign(private, "audit entry", entry.hash))
+        many.append(entry.line + b"\n")
+    with path.open("ab") as file:
+        file.write(b"".join(many))
+    log.settle()
+    first = log.reading()
+    assert log.reading() is first and len(first.chain.entries) == 10_000
+    raw = path.read_bytes()
+    stat = path.stat()
+    at = raw.index(b'"sequence":5000,')
+    path.write_bytes(raw[:at] + raw[at:].replace(b'"verdict":"approved"', b'"verdict":"rejected"', 1))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert "entry 5000 (tool_1 v1, rejected) was changed" in log.reading().problems[0]
 
 
 def test_what_cannot_be_written_is_an_error(tmp_path):
@@ -108,7 +237,7 @@ def approved_in(*, last: e.SessionEvent | None = None):
 
 
 def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
-    log, history = AuditLog(path), approved_in()
+    log, history = opened(path), approved_in()
     given = [one.event for one in history if isinstance(one.event, e.ApprovalResolved)]
     assert log.catch_up("s", history) == tuple(one.approval_id for one in given) != ()
     assert [(one.approval_id, one.verdict, one.digest, one.who) for one in log.entries()] == [
@@ -120,12 +249,12 @@ def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
 
 @pytest.mark.parametrize("last", [e.SessionClosed(), e.SessionResumed(restored=9)])
 def test_verdicts_of_earlier_runs_are_left_alone(path, last):
-    assert AuditLog(path).catch_up("s", approved_in(last=last)) == ()
+    assert opened(path).catch_up("s", approved_in(last=last)) == ()
     assert not path.exists()
 
 
 def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path):
-    log, history = AuditLog(path), approved_in()
+    log, history = opened(path), approved_in()
     log.catch_up("s", history)
     assert contradictions(log.entries(), "s", history) == []
     given = next(one.event for one in history if isinstance(one.event, e.ApprovalResolved))
@@ -139,5 +268,5 @@ def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path)
     ]
     cut = [one for one in history if one.event is not given]
     assert contradictions(log.entries(), "s", cut) == [
-        f"entry 1: the session has no verdict on {given.approval_id}"
+        f"entry 1 ({log.entries()[0].name} v1, approved): the session has no verdict on {given.approval_id}"
     ]

@@ -1,3 +1,4 @@
+import json
 import multiprocessing
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from alita_tui.spine import events as e
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.ports import Verdict
+from alita_tui.store.audit import AuditLog
 from alita_tui.store.desk import Desk
 from alita_tui.store.sessions import SessionFile, SessionShelf
 
@@ -135,3 +138,42 @@ async def test_of_two_processes_one_decides(shelf, desk, tmp_path):
     (loser,) = set(said) - {winner}
     assert f"by {winner}" in said[loser] and desk.verdict("p1-one").by == winner
     assert [path.suffix for path in (tmp_path / "desk").iterdir()] == [".json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, ""),
+        ({"by": "somebody-else"}, ""),  # the process says who it is; it is the signature that is checked
+        ({"at": "2999-01-01T00:00:00+00:00"}, "in the future"),
+        ({"at": "yesterday"}, "does not say when"),
+        ({"command": {"seen_ms": 100_000.0}}, "looked at on screen"),
+        ({"command": {"scrolled_to_end": True}}, "looked at on screen"),
+        ({"command": {"via": "console", "seen_ms": -1.0}}, "for so long"),
+        ({"command": {"via": "console", "seen_ms": 1e12}}, "for so long"),
+        ({"signature": ""}, "no process of this home signed it"),
+        ({"signature": "another home's"}, "no process of this home signed it"),
+    ],
+)
+async def test_a_note_counts_only_if_it_is_signed_and_can_be_true(shelf, tmp_path, change, why):
+    """What a signed note may say is bounded as well; what is set aside is told and stays no verdict."""
+    (await session(shelf, "20261120-100000-aaaa", "-one")).close()
+    log = AuditLog(tmp_path / "data" / "audit.jsonl", tmp_path / "keys")
+    desk, told = Desk(tmp_path / "desk", shelf, sealing=log), []
+    desk.told = told.append
+    desk.leave("p1-one", say(seen_ms=9000.0), "ada")
+    path = tmp_path / "desk" / "p1-one.json"
+    note = json.loads(path.read_text())
+    assert note["command"].get("seen_ms", 0.0) == 0.0, "nothing was on screen"
+    note |= {**change, "command": {**note["command"], **change.get("command", {})}, "signature": ""}
+    sealing = (
+        AuditLog(tmp_path / "b" / "audit.jsonl", tmp_path / "b" / "keys") if "signature" in change else log
+    )
+    bare = msgspec.convert(note, Verdict)
+    text = msgspec.json.encode(bare, order="sorted").decode()
+    signature = change.get("signature", "x") and sealing.signed("desk note", text)
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(bare, signature=signature)))
+    found = desk.verdict("p1-one")
+    assert (found is not None) is (why == "")
+    assert [why in one and "It still waits" in one for one in told] == ([True] if why else [])
+    assert path.exists() is (why == "") and desk.verdict("p1-one") == found

@@ -50,6 +50,33 @@ def test_the_narrowest_rule_covers_a_pure_build_with_all_evidence() -> None:
 
 
 @pytest.mark.parametrize(
+    "rule",
+    [
+        "ast/dynamic",
+        "ast/introspection",
+        "ast/test-detection",
+        "ast/state",
+        "ast/clock",
+        "ast/pattern",
+        "ast/main",
+    ],
+)
+def test_no_rule_passes_over_what_the_review_calls_slight(rule: str) -> None:
+    (reason,) = ask(Rule(name="pure"), findings=(Finding(severity="low", rule=rule, text="x", line=3),))
+    assert rule in reason
+    assert ask(Rule(name="pure"), findings=(Finding(severity="low", rule="ast/long-line", text="x"),)) == ()
+
+
+@pytest.mark.parametrize("gone", GATES)
+def test_a_rule_that_asks_for_little_evidence_gets_all_of_it_anyway(gone: GateName) -> None:
+    rule = Rule(name="lax", gates=("contract",))
+    assert ask(rule) == ()
+    assert ask(rule, gates=passed(*(one for one in GATES if one != gone)))
+    skipped = GateResult(gate=gone, state="skipped", summary="nobody was there")
+    assert ask(rule, gates=(*passed(*(one for one in GATES if one != gone)), skipped))
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         (asking(network=("api.example:443",)), "asks for the host"),
@@ -65,10 +92,10 @@ def test_the_narrowest_rule_covers_a_pure_build_with_all_evidence() -> None:
         ({"passed": False}, "did not pass"),
         ({"reports": ()}, "no self-test case"),
         ({"reviewed": None}, "static review has not run"),
-        ({"findings": (Finding(severity="medium", rule="B310", text="x"),)}, "medium finding"),
+        ({"findings": (Finding(severity="medium", rule="B310", text="x"),)}, "(medium, B310)"),
         ({"imports": ("requests",)}, "imports requests"),
         ({"author": "person"}, "edited by a person"),
-        ({"draft": msgspec.structs.replace(PURE, code=PURE.code + "# \u202e\n")}, "hidden characters"),
+        ({"draft": msgspec.structs.replace(PURE, code=PURE.code + "# \u202e\n")}, "hidden character"),
         ({"draft": msgspec.structs.replace(PURE, code=PURE.code + "x = 1\n" * 300)}, "lines"),
     ],
 )  # fmt: skip

@@ -129,7 +129,7 @@ class DecidingScreen(GuardedScreen):
                 said = "These are not the bytes that approval is asked for; they cannot be approved."
                 self.notify(said, severity="error", markup=False)
             case "name":
-                self.bar.ask_name(review.build.approval_id, review.build.name)
+                self.bar.ask_name(review.build.approval_id, review.names)
             case "unread":
                 self.repaint()  # what the next press does has to be read first
             case "approved":

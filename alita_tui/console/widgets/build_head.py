@@ -16,7 +16,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.model import BuildView
 
-Tab = Literal["Why", "Code", "Tests", "Sandbox", "Risk"]
+Tab = Literal["Risk", "Why", "Code", "Tests", "Sandbox"]
 TABS: tuple[Tab, ...] = get_args(Tab)
 
 

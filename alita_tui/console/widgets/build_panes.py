@@ -18,11 +18,11 @@ from alita_tui.view.model import Attempt, BuildView
 BESIDE = 130
 """Columns from which evidence and code stand side by side."""
 _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
+    "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
     "Why": ("why", "contract"),
     "Code": (),
     "Tests": ("tests",),
     "Sandbox": ("sandbox",),
-    "Risk": ("risk", "capabilities", "requirements", "review", "grant"),
 }
 
 
@@ -52,7 +52,7 @@ class BuildPanes(Container):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._shown: tuple[BuildView, Attempt, SandboxStatus | None] | None = None
-        self._tab: Tab = "Code"
+        self._tab: Tab = "Risk"
 
     def compose(self) -> ComposeResult:
         """Tabs, evidence, code."""
@@ -79,6 +79,8 @@ class BuildPanes(Container):
         self.evidence.whole_log = False
         self.evidence.withheld = frozenset()
         self.code.load(attempt.draft.code, bases)
+        if build.parent is not None:
+            self.code.cycle()  # a new version is judged by what is new in it
         self._name_code()
         self._draw_evidence()
         self.show_tab(self._tab)
@@ -156,6 +158,16 @@ class BuildPanes(Container):
     def _tab_chosen(self, message: PartTabs.Chosen) -> None:
         message.stop()
         self.show_tab(message.tab)
+
+    @on(Evidence.LineAsked)
+    def _line_asked(self, message: Evidence.LineAsked) -> None:
+        message.stop()
+        self.show_tab("Code")
+        self.call_after_refresh(self._go_to, message.line)  # once the code is laid out
+
+    def _go_to(self, line: int) -> None:
+        self.code.go_to_line(line)
+        self._name_code()
 
     def _draw_evidence(self) -> None:
         if self._shown:

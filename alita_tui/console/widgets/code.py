@@ -200,6 +200,13 @@ class CodeView(Sheet):
         self._show()
         return True
 
+    def go_to_line(self, line: int) -> None:
+        """Show a line of the code, in the diff if it is there."""
+        if not self.scroll_to_source(line) and self._mode:
+            self._mode = 0
+            self._show()
+            self.scroll_to_source(line)
+
     def toggle_split(self) -> None:
         """The diff side by side, or below each other."""
         self.split = not self.split

@@ -9,7 +9,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Literal
 
 import msgspec
+from textual import events
+from textual.message import Message
 
+from alita_tui.console.widgets.glance import glance, needed, risk_row
 from alita_tui.console.widgets.inked import Line
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.testlog import tests
@@ -18,12 +21,13 @@ from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
 from alita_tui.view.habits import Habits
 from alita_tui.view.model import GATES, Attempt, BuildView
-from alita_tui.view.risk import declared_by, risks, serious
+from alita_tui.view.risk import declared_by, risks
 
 Part = Literal[
-    "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
+    "glance", "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
 ]
 PARTS: tuple[Part, ...] = (
+    "glance",
     "risk",
     "why",
     "capabilities",
@@ -39,11 +43,7 @@ PARTS: tuple[Part, ...] = (
 def risk(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
     """What speaks against it, and what approving takes."""
     found = risks(build, attempt, withheld)
-    note = "approving takes typing the tool's name" if any(one.serious for one in found) else ""
-    rows = heading("Risk", note)
-    for one in found:
-        mark = ("  ▲ ", "bad") if one.serious else ("  △ ", "warn")
-        rows.append(Row(((reveal(flat(one.text)), "bad" if one.serious else "warn"),), (mark,)))
+    rows = [*heading("Risk", needed(found)), *(risk_row(one) for one in found)]
     if not found:
         said = "Tests passed, nothing asked for, no finding above low."
         rows.append(Row(((said, "good"),), (("  ● ", "good"),)))
@@ -54,7 +54,7 @@ def gates(attempt: Attempt) -> list[Row]:
     """What each gate found out, in a line, with what speaks against the draft; then those that did not look."""
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "muted")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
-    rows = [BLANK, *heading("Gates")]
+    rows = [BLANK, *heading("Checks")]
     for one in attempt.gates:
         said = ((f"{GATES[one.gate]}  ", "strong"), (verbs[one.state] + reveal(flat(one.summary)), ""))
         rows.append(Row(said, (marks[one.state],)))
@@ -104,7 +104,7 @@ def capabilities(attempt: Attempt) -> list[Row]:
     wanted = phrases(attempt.draft.capabilities)
     rows += [fact("" if n else "asks for", ((reveal(flat(one)), "bad"),)) for n, one in enumerate(wanted)]
     if not wanted:
-        rows.append(fact("asks for", (("nothing: no network, files, secrets or model", "good"),)))
+        rows.append(fact("asks for", (("nothing declared: no network, files, secrets or model", "good"),)))
     if not attempt.imports:
         rows.append(fact("imports", "nothing" if attempt.reviewed is not None else "not reviewed yet"))
     plain = [name for name in attempt.imports if declared_by(name, attempt) == "standard library"]
@@ -233,6 +233,13 @@ def _json(value: object) -> str:
 class Evidence(Sheet):
     """Some parts of the evidence, one below the other."""
 
+    class LineAsked(Message):
+        """A row about a line of the code was clicked."""
+
+        def __init__(self, line: int) -> None:
+            super().__init__()
+            self.line = line
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.whole_log = False
@@ -242,7 +249,7 @@ class Evidence(Sheet):
         self.withheld: frozenset[str] = frozenset()
         """What is not to be granted, in words of `Capabilities.items`."""
         self.serious = False
-        """Whether approving this build takes typing its name."""
+        """Whether approving this build takes accepting risks by name."""
         self._starts: dict[Part, int] = {}
 
     def present(
@@ -250,6 +257,7 @@ class Evidence(Sheet):
     ) -> None:
         """Show some parts, from their beginning."""
         make: dict[Part, Callable[[], list[Row]]] = {
+            "glance": lambda: glance(build, attempt, self.withheld),
             "risk": lambda: risk(build, attempt, self.withheld),
             "why": lambda: why(build, attempt),
             "contract": lambda: contract(attempt),
@@ -260,7 +268,7 @@ class Evidence(Sheet):
             "sandbox": lambda: sandbox(attempt, status),
             "grant": lambda: [*grant(build, attempt, self.withheld), *you(self.habits)],
         }
-        self.serious = serious(build, attempt, self.withheld)
+        self.serious = bool(risks(build, attempt, self.withheld))
         rows: list[Row] = []
         starts: dict[Part, int] = {}
         for part in parts:
@@ -269,6 +277,12 @@ class Evidence(Sheet):
             rows += make[part]()
         self._starts = starts
         self.show(rows)
+
+    def on_click(self, event: events.Click) -> None:
+        """See `LineAsked`."""
+        if row := self.row_at(event.y + round(self.scroll_y)):
+            if row.link:
+                self.post_message(self.LineAsked(row.link))
 
     def go_to(self, part: Part) -> None:
         """Bring a part to the top."""

@@ -40,6 +40,10 @@ class Row(msgspec.Struct, frozen=True):
     """Wrap at the edge, keeping every blank, instead of between words."""
     beside: Row | None = None
     """What stands to its right, in the other half of the width."""
+    clip: bool = False
+    """One line on screen and no more; the whole is told elsewhere."""
+    link: int = 0
+    """The line of the code that it is about; 0 for none."""
 
     @property
     def text(self) -> str:
@@ -77,7 +81,11 @@ def fold_row(row: Row, width: int) -> list[Line]:
         return _fold_pair(row, row.beside, width)
     room = max(width - width_of(row.gutter), 8)
     turn = row.turn or (((" " * width_of(row.gutter), ""),) if row.gutter else ())
-    pieces = _slices(row.body, _breaks(text_of(row.body), room, hard=row.hard))
+    ends = _breaks(text_of(row.body), room, hard=row.hard)
+    if row.clip and len(ends) > 1:
+        ends = _breaks(text_of(row.body), room - 1, hard=True)[:1]
+        return [(*row.gutter, *next(iter(_slices(row.body, ends))), ("…", "muted"))]
+    pieces = _slices(row.body, ends)
     return [((row.gutter if n == 0 else turn) + piece) for n, piece in enumerate(pieces)]
 
 
@@ -159,6 +167,8 @@ class Sheet(Entry, ScrollView, can_focus=True):
         """Index of the row that each screen line belongs to."""
         self._wide = 0
         self._styles: dict[str, Style] = {}
+        self._wanted = 0
+        """The line of the source to go to once there is room for it."""
         self._displayed: set[int] = set()
         self._telling = False
 
@@ -183,6 +193,28 @@ class Sheet(Entry, ScrollView, can_focus=True):
         """Whether a line of the source was on screen to its end."""
         return source in self._displayed
 
+    def row_at(self, line: int) -> Row | None:
+        """The row that a screen line of the sheet belongs to."""
+        return self._rows[self._owner[line]] if 0 <= line < len(self._owner) else None
+
+    def scroll_to_source(self, source: int, tries: int = 5) -> bool:
+        """Bring a line of the source to the upper part of the screen, or do so once the sheet is laid out.
+
+        False where it is not among what is shown.
+        """
+        if not self._owner:
+            self._wanted = source
+            return any(row.source == source for row in self._rows)
+        for index, row in enumerate(self._rows):
+            if row.source == source and index in self._owner:
+                goal = min(max(0, self._owner.index(index) - 3), len(self._lines) - self.size.height)
+                if goal > self.max_scroll_y and tries:  # it is not yet known how far one can scroll
+                    self.call_after_refresh(self.scroll_to_source, source, tries - 1)
+                else:
+                    self.scroll_to(y=goal, animate=False, immediate=True, force=True)
+                return True
+        return False
+
     def scroll_to_row(self, index: int) -> None:
         """Bring a row to the top."""
         if index in self._owner:
@@ -196,10 +228,10 @@ class Sheet(Entry, ScrollView, can_focus=True):
 
     def _lay(self) -> None:
         width = self.scrollable_content_region.width
-        if not width:
-            return
         self._wide = width
         self._lines, self._owner = [], []
+        if not width:  # hidden: it is laid out once it is shown
+            return
         for index, row in enumerate(self._rows):
             folded = fold_row(row, width)
             self._lines += folded
@@ -213,6 +245,9 @@ class Sheet(Entry, ScrollView, can_focus=True):
         top = round(self.scroll_y)
         row = self._owner[top] if top < len(self._owner) else None
         self._lay()
+        if self._owner and self._wanted:
+            wanted, self._wanted = self._wanted, 0
+            self.call_after_refresh(self.scroll_to_source, wanted)
         if row is not None and top:
             self.scroll_to_row(row)
         self.refresh()

@@ -20,7 +20,6 @@ from alita_tui.console.review import Review
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.ticks import Ticks
 from alita_tui.console.widgets.verdict_fields import NameInput, ReasonInput
-from alita_tui.spine.text import one_line
 
 Choice = Literal[
     "approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop",
@@ -88,7 +87,7 @@ class VerdictBar(Vertical):
         height: auto;
         background: $panel;
         padding: 0 1;
-        #said { height: auto; max-height: 3; }
+        #said { height: auto; max-height: 5; }
         .choices { height: 1; }
         Input { height: 1; border: none; padding: 0 1; background: $alita-cursor; display: none; }
         Input:focus { border: none; background-tint: transparent; }
@@ -121,7 +120,7 @@ class VerdictBar(Vertical):
             self.ticked = ticked
 
     class Named(Message):
-        """The tool's name was typed."""
+        """The names of all risks were typed."""
 
         def __init__(self, about: str) -> None:
             super().__init__()
@@ -139,7 +138,7 @@ class VerdictBar(Vertical):
         super().__init__(id=id)
         self.mode: Literal["idle", "reject", "ban", "name", "grants"] = "idle"
         self._about = ""
-        self._wanted = ""
+        self._wanted: tuple[str, ...] = ()
         self._said = ("", "")
 
     def compose(self) -> ComposeResult:
@@ -179,8 +178,9 @@ class VerdictBar(Vertical):
         """What can be done about a build now; `approve` is the key for it, `waits` why it would not count."""
         match self.mode:
             case "name":
-                name = one_line(self._wanted)
-                self.say(f"{review.serious} serious: type {name} to go on. Esc goes back.", "warn")
+                given = set(self.query_one(NameInput).value.split())
+                left = [one for one in self._wanted if one not in given]
+                self.say(f"To accept the risks type their names: {' '.join(left)}  (Esc goes back)", "warn")
             case "reject" | "ban" | "grants":
                 self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
@@ -217,12 +217,12 @@ class VerdictBar(Vertical):
         ticks.offer(capabilities, [one for one in capabilities if one not in withheld])
         ticks.focus()
 
-    def ask_name(self, about: str, name: str) -> None:
-        """Open the field for the tool's name."""
+    def ask_name(self, about: str, names: tuple[str, ...]) -> None:
+        """Open the field for the names of the risks."""
         self._open("name", about)
-        self._wanted = name
+        self._wanted = names
         field = self.query_one(NameInput)
-        field.placeholder = one_line(name)
+        field.placeholder = "the names, separated by blanks"
         field.focus()
 
     def _open(self, mode: Literal["reject", "ban", "name", "grants"], about: str) -> None:
@@ -243,7 +243,7 @@ class VerdictBar(Vertical):
     @on(Input.Changed, "#name")
     def _name_typed(self, event: Input.Changed) -> None:
         event.stop()
-        if self.mode == "name" and event.value == self._wanted:
+        if self.mode == "name" and set(event.value.split()) == set(self._wanted):
             self.post_message(self.Named(self._about))
 
     @on(Input.Submitted, "#name")

@@ -1,4 +1,4 @@
-"""What a verdict may need in words: a reason, the name of a risky tool."""
+"""What a verdict may need in words: a reason, the names of the risks that are accepted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_tui.console.widgets.entry import Entry
 
 
 class NameInput(Entry, Input):
-    """Takes a name letter by letter: pasting one is no proof that it was read."""
+    """Takes names letter by letter: pasting them is no proof that they were read."""
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

@@ -15,6 +15,7 @@ from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, 
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
 from alita_tui.toolsmith.reading import Notes
 from alita_tui.toolsmith.uses import note_uses
+from alita_tui.view.changes import NEW_REACH
 
 Tone = Literal["good", "warn", "bad"]
 _KINDS = ("network", "writes", "reads", "processes", "environment", "code")
@@ -24,6 +25,7 @@ _RULES = {
     "ast/process": "processes",
     "ast/environment": "environment",
     "ast/dynamic": "code",
+    "ast/introspection": "code",
 }
 _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
 _PLACE = re.compile(r"[^:]+:\d+")
@@ -74,14 +76,21 @@ class Declared:
             end = " · asked for, not used" if spare else " · scratch files of its own" if own else ""
             rows.append(GateRow(label=kind, text=mark + text + end, tone=tone))
             undeclared += [kind] if strange else []
+        if case.parent is not None and (more := await asyncio.to_thread(_newly, case.parent, used)):
+            rows.append(GateRow(label=NEW_REACH, text=more, tone="warn"))
         if undeclared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
-        said = (
-            "what it reaches for is declared"
-            if any(declared.values())
-            else "it reaches for nothing outside itself"
-        )
-        return passed(self.name, said, rows)
+        # Said is what was looked at: a claim of more would be one that nobody has seen.
+        says = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
+        watched = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
+        return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {watched}", rows)
+
+
+def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:
+    """What the code reaches for and the version before did not, in one line."""
+    old = uses(parent, Capabilities())
+    more = [one for kind in _KINDS for one in used[kind] if one not in old[kind]]
+    return _listed(more) if more else ""
 
 
 def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
@@ -97,7 +106,7 @@ def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     note_uses(notes, tree, msgspec.structs.replace(draft, capabilities=granted))
     for one in notes.sorted():
         if one.rule in _RULES:
-            found[_RULES[one.rule]].append(one.text.split(":")[0])
+            found[_RULES[one.rule]].append(one.text.split(":")[0].split(", so it can")[0])
     if found["network"]:
         texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
         for text in texts:

@@ -1,0 +1,140 @@
+"""Who may write what alita relies on: settings, rules, keys and records belong to one person.
+
+Refused is what others can write, keys that others can read, and links in the place of records. A folder
+or file that is writable by a group is accepted where nobody else is in that group, as where each user
+has a group of their own (umask 002). Settings and `.env` may be links, as dotfile managers make them, to
+what only their owner can write; rules, keys and records may not.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from alita_tui.config.paths import Paths
+from alita_tui.spine.errors import ConfigError, StoreError
+from alita_tui.spine.values import Value
+
+
+class Fault(Value, frozen=True):
+    """Something that is open to others."""
+
+    path: str
+    what: str
+    """What is wrong, in a sentence that names the path."""
+    command: str
+    """What mends it."""
+    mode: int = -1
+    """The mode that it ought to have; -1 where another one does not help."""
+    link: bool = False
+    """It is a link that has to be what it points to."""
+    refused: bool = True
+    """Nothing begins before it is mended; else `alita doctor` says it."""
+
+
+def faults(paths: Paths) -> tuple[Fault, ...]:
+    """Everything that is open to others, or no plain file where it has to be one."""
+    return tuple(_faults(paths))
+
+
+def refusals(paths: Paths) -> tuple[ConfigError, ...]:
+    """Those before which nothing begins, as errors that say what mends them."""
+    return tuple(
+        ConfigError(f"{one.what}.", hint=f"Mend it with: {one.command}  (or all: alita doctor --fix)")
+        for one in faults(paths)
+        if one.refused
+    )
+
+
+def _faults(paths: Paths) -> Iterator[Fault]:
+    folders = (paths.config, paths.data, paths.audit_key_folder, paths.mcp_box, paths.desk, paths.sessions)
+    for folder in dict.fromkeys(folders):
+        yield from _open(folder, what="folder", linked=folder not in (paths.audit_key_folder, paths.desk))
+    yield from _open(paths.config_file, what="settings file", linked=True)
+    yield from _open(paths.env_file, what="file with keys", linked=True, private=True)
+    yield from _open(paths.policy, what="policy")
+    yield from _open(paths.audit_key_folder / "key", what="key of the audit log", private=True)
+    yield from _open(paths.audit_key_folder / "head", what="head of the audit log")
+    yield from _open(paths.audit, what="audit log")
+    yield from _open(paths.audit.with_suffix(".head"), what="head of the audit log")
+    yield from _open(paths.registry, what="library")
+    yield from _open(paths.registry.with_name(paths.registry.name + ".journal"), what="library's journal")
+
+
+def _open(path: Path, *, what: str, linked: bool = False, private: bool = False) -> Iterator[Fault]:
+    try:
+        own = path.lstat()
+        found = path.stat()
+    except OSError:
+        return
+    place = shlex.quote(str(path))
+    if stat.S_ISLNK(own.st_mode) and not linked:
+        yield Fault(
+            path=str(path),
+            what=f"The {what} {path} is a link to another place",
+            command=f'cp --remove-destination "$(readlink -f {place})" {place}',
+            link=True,
+        )
+        return
+    if found.st_uid not in (os.geteuid(), 0):
+        yield Fault(
+            path=str(path),
+            what=f"The {what} {path} belongs to another user",
+            command=f'sudo chown "$(id -un)" {place}',
+        )
+        return
+    mode = stat.S_IMODE(found.st_mode)
+    wrong = mode & stat.S_IWOTH
+    if mode & stat.S_IWGRP and not (found.st_gid == os.getegid() and _alone(found.st_gid)):
+        wrong |= stat.S_IWGRP
+    if private:
+        wrong |= mode & 0o077
+    if wrong:
+        does = "read" if private and not wrong & 0o022 else "write to"
+        yield Fault(
+            path=str(path),
+            what=f"Other users can {does} the {what} {path}",
+            command=f"chmod {'go=' if private else 'go-w'} {place}",
+            mode=mode & ~(0o077 if private else 0o022),
+            refused=bool(wrong & 0o022) or not linked,
+        )
+
+
+@cache
+def _alone(gid: int) -> bool:
+    """Whether a group has no member but this user, as a user's own group has."""
+    import grp
+    import pwd
+
+    try:
+        me, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    others = {one.pw_name for one in pwd.getpwall() if one.pw_gid == gid} | set(group.gr_mem)
+    return others <= {me.pw_name}
+
+
+def mend(fault: Fault) -> bool:
+    """Put one right; False where that takes another user. Raises StoreError."""
+    path = Path(fault.path)
+    try:
+        if fault.link:
+            raw = path.read_bytes() if path.is_file() else None
+            if raw is None:
+                return False
+            draft = path.with_name(path.name + ".tmp")
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write(raw)
+            draft.replace(path)
+            return True
+        if fault.mode < 0:
+            return False
+        path.chmod(fault.mode)
+        return True
+    except OSError as error:
+        raise StoreError(f"{path} could not be mended: {error.strerror}.", hint=fault.command) from error

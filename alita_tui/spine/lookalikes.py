@@ -1,0 +1,70 @@
+"""Words that pass for others: letters of one script that are drawn like those of another (UTS #39). Pure.
+
+Ordinary text in any script is none of this. Told is a word of Latin letters with a Cyrillic, Greek or Armenian one that
+looks Latin among them; a word of nothing but such letters where its line has no other word of that script; and letters
+that only look like ASCII, as mathematical and full-width ones do, within a word of ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_LIKE_LATIN = frozenset(
+    "аеорсухіјѕԁһԛԝӏѵүАВЕЗІЈКМНОРСТХҮЅԌԚԜӀ"  # Cyrillic
+    "οανρυιγΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ"  # Greek
+    "օսոյցհԱՕՏՍ"  # Armenian
+)
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def lookalikes(text: str) -> tuple[tuple[int, str], ...]:
+    """The line (from 1) and the text of each word that passes for another."""
+    if text.isascii():
+        return ()
+    found: list[tuple[int, str]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.isascii():
+            continue
+        words = _WORD.findall(line)
+        plain = {_script(char) for word in words for char in word if char not in _LIKE_LATIN}
+        found += [(number, word) for word in words if _passes(word, plain)]
+    return tuple(found)
+
+
+def spelled(word: str) -> str:
+    """A word with every letter outside ASCII written as ⟨U+XXXX⟩."""
+    return "".join(char if char.isascii() else f"⟨U+{ord(char):04X}⟩" for char in word)
+
+
+def _passes(word: str, plain: set[str]) -> bool:
+    foreign = [char for char in word if char in _LIKE_LATIN]
+    latin = any(_script(char) == "LATIN" for char in word)
+    if any(_dressed(char) for char in word) and (latin or len(word) > 1):
+        return True
+    if not foreign:
+        return False
+    if latin:
+        return not _is_symbol(word)
+    return len(foreign) == len(word) > 1 and not plain & {_script(char) for char in foreign}
+
+
+def _is_symbol(word: str) -> bool:
+    """A unit or a symbol such as `αx`, where one Greek letter stands before or after one of ours."""
+    return (
+        len(word) <= 2
+        and _script(word[0]) != _script(word[-1])
+        and "GREEK" in (_script(word[0]), _script(word[-1]))
+    )
+
+
+def _dressed(char: str) -> bool:
+    """An ASCII letter in other clothes: full-width, or of the mathematical alphabets."""
+    if not 0xFF21 <= ord(char) <= 0xFF5A and not 0x1D400 <= ord(char) <= 0x1D7FF:
+        return False
+    return unicodedata.normalize("NFKC", char).isascii()
+
+
+def _script(char: str) -> str:
+    """The script of a letter, as the first word of its Unicode name says."""
+    return unicodedata.name(char, "?").split(" ")[0]

@@ -1,0 +1,29 @@
+"""Names that no tool may have, because something else answers to them. Pure."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import sys
+from typing import Literal, get_args
+
+ActionName = Literal[
+    "plan", "find_tool", "search_web", "read_page", "look_back", "build_tool", "run_tool", "ask_user", "wait", "answer",
+]  # fmt: skip
+ACTION_NAMES: tuple[ActionName, ...] = get_args(ActionName)
+"""What the agent can choose to do; `agent.actions` has a type for each."""
+STARTER_NAMES = ("api_query", "calculator", "csv_table", "file_read", "file_write", "text_summarizer")
+"""The tools that come with alita."""
+
+
+def taken(name: str) -> str:
+    """What a name belongs to already, in words; empty where it is free."""
+    if name in ACTION_NAMES:
+        return "an action of the agent"
+    if name in STARTER_NAMES:
+        return "a tool that comes with alita"
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name) or hasattr(builtins, name):
+        return "a word of Python's own"
+    if name in sys.stdlib_module_names:
+        return "a module of Python's own"
+    return ""

@@ -1,0 +1,107 @@
+"""What the bytes of an audit log tell, and what is wrong with them, entry by entry. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from alita_tui.store.entry import ADOPTED, GENESIS, AuditEntry, read_entry, unfinished
+from alita_tui.store.seal import verifier
+
+
+@dataclass
+class Chain:
+    """A log as it was read."""
+
+    entries: list[AuditEntry] = field(default_factory=list)
+    """Every entry that can be read, the oldest first."""
+    problems: list[str] = field(default_factory=list)
+    """What is wrong, one line each; empty when it holds."""
+    size: int = 0
+    """Bytes up to the end of the last entry, its line's end included where it is there."""
+    torn: bool = False
+    """The file ends within an entry that a crash cut off: nobody was told that it was written."""
+    ended: bool = True
+    """The last line has its end."""
+    signed: bool = False
+    """There are signed entries."""
+    previous: str = GENESIS
+    sequence: int = 0
+
+
+def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) -> Chain:
+    """Read a log whose entries are signed with this key (hex; empty: there is none, and nothing is signed).
+
+    Of the first `trusted` bytes a signed head says that they are what was written: they are read, not
+    checked again. Entries without a signature may stand within the first `unsigned` bytes, or before an
+    entry that adopts them.
+    """
+    chain = Chain(ended=not raw or raw.endswith(b"\n"))
+    genuine = verifier(public, "audit entry") if public else lambda _text, _signature: False
+    adopted = raw.find(b'"verdict":"%b"' % ADOPTED.encode())  # that entry is checked in its turn
+    for number, begin, end, line in _lines(raw):
+        entry = read_entry(line)
+        if entry is None:
+            _unreadable(chain, number, line, last=end >= len(raw) and not chain.ended)
+            continue
+        if end > trusted:
+            wrong = _faults(chain, entry, line, memoryview(raw)[:begin], public, genuine)
+            if not entry.signed and public and end > max(unsigned, adopted):
+                wrong.append("is not signed")
+            chain.problems += (f"line {number}: {entry.label} {one}" for one in wrong)
+        chain.entries.append(entry)
+        chain.signed = chain.signed or entry.signed
+        chain.previous, chain.sequence, chain.size = entry.hash, entry.sequence, end
+    return chain
+
+
+def _lines(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """Number (from 1), begin, end with the line's end, and text of each line that is not empty."""
+    begin = number = 0
+    while begin < len(raw):
+        found = raw.find(b"\n", begin)
+        end = found + 1 if found >= 0 else len(raw)
+        number += 1
+        if line := raw[begin:end].rstrip(b"\n"):
+            yield number, begin, end, line
+        begin = end
+
+
+def _unreadable(chain: Chain, number: int, line: bytes, *, last: bool) -> None:
+    """A line that is no entry: the rest of a crash, if it begins the entry that comes next, else damage."""
+    cut = unfinished(line, chain.sequence + 1)
+    if cut and last:
+        chain.torn = True
+    elif not cut:  # a cut one was written again, or the entry below says that it was not
+        chain.problems.append(
+            f"line {number}: what follows entry {chain.sequence} cannot be read; it is damaged"
+        )
+
+
+def _faults(
+    chain: Chain,
+    entry: AuditEntry,
+    line: bytes,
+    before: memoryview,
+    public: str,
+    genuine: Callable[[str, str], bool],
+) -> list[str]:
+    wrong = []
+    if entry.own_hash != entry.hash or (entry.signed and line != entry.line):
+        wrong.append("was changed after it was written")
+    if entry.previous != chain.previous:
+        wrong.append("does not follow the one before it")
+    if entry.sequence != chain.sequence + 1:
+        wrong.append(f"follows entry {chain.sequence}")
+    if entry.signed:
+        if entry.key != public:
+            wrong.append("is signed with a key that is not this home's")
+        elif not genuine(entry.hash, entry.signature):
+            wrong.append("bears a signature that is not genuine")
+        if chain.entries and not chain.signed:
+            if entry.verdict != ADOPTED or entry.digest != sha256(before).hexdigest():
+                wrong.append("does not adopt the unsigned entries before it as they are")
+    elif chain.signed:
+        wrong.append("is not signed")
+    return wrong

@@ -1,0 +1,100 @@
+"""Whether an audit log and its two heads tell the same: what was read, and what is wrong with it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from alita_tui.store.chain import Chain, read_chain
+from alita_tui.store.heads import Head, Heads, read_head
+
+HeadsRaw = tuple[bytes | None, bytes | None]
+"""Both heads as they are in their files, the one beside the log first."""
+
+
+@dataclass
+class Reading:
+    """The log as it is, judged."""
+
+    raw: bytes
+    heads_raw: HeadsRaw
+    chain: Chain
+    problems: tuple[str, ...]
+    """What is wrong with it, one line each; then nothing of it is relied on."""
+    public: str
+    """The key (hex) that it is signed with; empty where nothing was signed yet."""
+    heads: tuple[Head, ...] = ()
+    """Those that are genuine and that it fits, the one beside the log first."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether what the log holds is not counted by both heads yet, or not adopted."""
+        counted = len(self.heads) == 2 and all(one.size == self.chain.size for one in self.heads)
+        return bool(self.chain.entries) and not (counted and self.chain.signed)
+
+    @property
+    def claimed(self) -> list[Head]:
+        """The heads that this home's key signed, whether the log fits them or not."""
+        read = map(read_head, self.heads_raw)
+        return [one for one in read if one is not None and one.key == self.public and one.genuine]
+
+    def counts(self, raw: bytes) -> bool:
+        """Whether a log holds, whole, all that both heads count."""
+        heads, far = self.claimed, read_head(self.heads_raw[1])
+        if far is None or far not in heads or not all(head.fits(raw) for head in heads):
+            return False
+        return not read_chain(raw[: max(head.size for head in heads)], self.public).problems
+
+
+def judged(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bool = False) -> Reading:
+    """Hold a log against its heads and its key.
+
+    `own` is the home's public key (hex), empty where it cannot be reached: then the head that is kept
+    apart says which it is. What a genuine head counts is not checked entry by entry, unless `fully`.
+    """
+    far = read_head(heads_raw[1])
+    public = own or (far.key if far is not None else "")
+    good: list[Head] = []
+    problems = list(_against_heads(raw, heads_raw, heads, public, good))
+    sure = max((head.size for head in good), default=0)
+    chain = read_chain(
+        raw,
+        public,
+        trusted=0 if fully or problems else sure,
+        unsigned=sure if public else len(raw),
+    )
+    told = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then what follows
+    return Reading(raw, heads_raw, chain, told, public, tuple(good))
+
+
+def _against_heads(
+    raw: bytes, heads_raw: HeadsRaw, heads: Heads, public: str, good: list[Head]
+) -> Iterator[str]:
+    """What the heads say against a log; those that say nothing are added to `good`."""
+    both: tuple[tuple[Path, bytes | None], ...] = ((heads.near, heads_raw[0]), (heads.far, heads_raw[1]))
+    for path, text in both:
+        if text is None and (path == heads.near or not public):
+            continue  # the far one counts; this one is written again
+        head = read_head(text)
+        if head is None or not head.genuine:
+            yield f"the head {path} is " + ("gone" if text is None else "not genuine")
+        elif not public:
+            yield f"the key of this log is gone from {heads.far.parent}"
+        elif head.key != public:
+            yield f"the head {path} is signed with a key that is not this home's"
+        elif not head.fits(raw):
+            yield _missing(head, raw)
+        else:
+            good.append(head)
+
+
+def _missing(head: Head, raw: bytes) -> str:
+    """What a head says against a log."""
+    chain = read_chain(raw, head.key)
+    if chain.sequence < head.sequence:
+        first = chain.sequence + 1
+        which = f"entry {first} is" if first == head.sequence else f"entries {first} to {head.sequence} are"
+        gone = f"{which} gone, or an older copy was put back"
+        return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {gone}"
+    return f"the log is not the one that its head counts up to entry {head.sequence}"

@@ -1,0 +1,233 @@
+"""What a result can depend on besides the arguments: earlier calls, the clock, chance, the place, being tested."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from alita_tui.spine.values import ToolDraft
+from alita_tui.toolsmith.contract import is_standard_main
+from alita_tui.toolsmith.patterns import runs_away
+from alita_tui.toolsmith.reach import Reach
+from alita_tui.toolsmith.reading import FUNCTIONS, Notes, dotted, own_nodes
+from alita_tui.toolsmith.things import Text
+from alita_tui.toolsmith.uses import shown
+
+_TESTED = re.compile(
+    r"sys\.(argv|orig_argv|flags|executable|prefix|base_prefix|exec_prefix|warnoptions)(\..*|\[\])?"
+    r"|builtins\.(__name__|__file__|__package__|__debug__)"
+    r"|os\.(getp?pid|getcwdb?|uname|getlogin|gete?[ug]id|getgroups|getpgrp|getsid|times|get_terminal_size|isatty|ctermid)"
+    r"|platform(\..*)?|getpass\.getuser|(.*\.)?(gethostname|getfqdn|getnode|isatty)|uuid\.uuid1|sysconfig(\..*)?"
+    r"|threading\.(current_thread|main_thread|get_ident|active_count)|(pwd|grp)(\..*)?"
+)
+_TELLING = re.compile(
+    r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE
+)
+_CLOCK = re.compile(
+    r"time\.(time|time_ns|clock_gettime\w*|gmtime|localtime|ctime|asctime)|datetime\.datetime\.(now|utcnow|today)"
+    r"|datetime\.date\.today|os\.(stat|path\.get[amc]time)"
+)
+_STOPWATCH = re.compile(r"time\.(monotonic|perf_counter|process_time|thread_time)(_ns)?")
+_CHANCE = re.compile(
+    r"random\.(?!(Random|seed)\b)[a-z]\w*|random\.SystemRandom.*|random\.Random\(\)|secrets\..+|uuid\.uuid[14]|os\.(urandom|getrandom)"
+    r"|builtins\.(hash|id)"
+)
+_ZONE = re.compile(
+    r"time\.(localtime|mktime|tzname|timezone|altzone|daylight|tzset|ctime|asctime)|datetime\.datetime\.fromtimestamp"
+    r"|datetime\.date\.fromtimestamp"
+)
+_LOCALE = re.compile(r"locale\..+")
+_ABOUT = {
+    "ast/clock": r"to-?day|now|current\w*|clock|date|dates|time|times|day|days|age|ages|years?|months?|weeks?|ago|until"
+    r"|since|deadline|expir\w+|elapsed|stamp\w*|timestamps?|calendar|schedule\w*|tomorrow|yesterday",
+    "ast/random": r"random\w*|chance|shuffl\w+|sampl\w+|dice|roll|draw|lottery|password\w*|passphrase\w*|tokens?"
+    r"|uuids?|generat\w+|pick|simulat\w+|monte|noise|nonce|salt|hash\w*",
+    "ast/time-zone": r"zones?|local|time-?zones?|utc|offset",
+    "ast/locale": r"locales?|language|country|format\w*",
+}  # fmt: skip
+"""Words of a purpose that say as much."""
+_SEARCHES = frozenset("compile match search fullmatch findall finditer sub subn split".split())
+_CHANGES = frozenset(
+    "append add update pop popitem setdefault extend insert remove discard clear appendleft extendleft sort reverse"
+    " send write popleft rotate".split()
+)
+
+
+def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -> None:
+    """Note it, low where the purpose says as much and medium where it does not."""
+    purpose = f"{draft.name.replace('_', ' ')} {draft.description}".lower()
+    main = _main_lines(notes, tree)
+    seeded = any(path == "random.seed" for path, _ in reach.uses)
+    for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
+        if line in main:
+            continue
+        if _TESTED.fullmatch(path):
+            text = "tells where it runs: code can know by it that it is being tested"
+            notes.add("medium", "ast/test-detection", f"{shown(path)}: {text}", line)
+        for rule, pattern, text in (
+            ("ast/clock", _CLOCK, "depends on the clock"),
+            ("ast/random", _CHANCE, "depends on chance"),
+            ("ast/time-zone", _ZONE, "depends on the time zone of the machine"),
+            ("ast/locale", _LOCALE, "depends on the language settings of the machine"),
+        ):
+            if pattern.fullmatch(path) and not _given(reach, rule, path, line):
+                calm = re.search(rf"\b({_ABOUT[rule]})\b", purpose) or (seeded and rule == "ast/random")
+                calm = calm or _shown_only(tree, line, path)
+                notes.add("low" if calm else "medium", rule, f"{shown(path)}: {text}", line)
+        if _STOPWATCH.fullmatch(path):
+            notes.add("low", "ast/clock", f"{shown(path)}: measures time", line)
+    _note_texts(notes, tree, main)
+    _note_state(notes, tree)
+    _note_patterns(notes, reach)
+
+
+def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
+    """The lines of the standard `__main__`; another one is noted."""
+    lines: set[int] = set()
+    for part in tree.body:
+        if is_standard_main(part):
+            lines.update(range(part.lineno, (part.end_lineno or part.lineno) + 1))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value == "__main__" and node.lineno not in lines:
+            text = "a __main__ other than the standard one: what it does, no test of run(...) sees"
+            notes.add("medium", "ast/main", text, node.lineno)
+    return lines
+
+
+def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
+    """Whether a call is handed what it would otherwise take from the machine: a time zone, a time."""
+    calls = [
+        call
+        for known, call in reach.calls
+        if known == path and call.lineno <= line <= (call.end_lineno or line)
+    ]
+    if rule == "ast/time-zone":
+        return (
+            bool(calls)
+            and all(len(call.args) > 1 or any(one.arg == "tz" for one in call.keywords) for call in calls)
+            and path.endswith("fromtimestamp")
+        )
+    timed = re.fullmatch(r"time\.(gmtime|localtime|ctime|asctime)", path) is not None
+    return rule == "ast/clock" and timed and bool(calls) and all(call.args for call in calls)
+
+
+def _shown_only(tree: ast.Module, line: int, path: str) -> bool:
+    """Whether `hash` or `id` stands where a class says what it is equal to."""
+    return path in ("builtins.hash", "builtins.id") and any(
+        isinstance(node, FUNCTIONS) and node.name in ("__hash__", "__repr__")
+        and node.lineno <= line <= (node.end_lineno or line)
+        for node in ast.walk(tree)
+    )  # fmt: skip
+
+
+def _note_texts(notes: Notes, tree: ast.Module, main: set[int]) -> None:
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            if node.lineno not in main and _TELLING.fullmatch(node.value[:200]):
+                text = f"{node.value[:60]!r}: names what tests run with or where they run"
+                notes.add("medium", "ast/test-detection", text, node.lineno)
+
+
+# --- state ----------------------------------------------------------------------------------
+
+
+def _note_state(notes: Notes, tree: ast.Module) -> None:
+    """Whatever a call can leave behind for the next one."""
+    shared = {name for node in own_nodes(tree) for name in _bound(node)}
+    called = {dotted(node.func) for node in own_nodes(tree) if isinstance(node, ast.Call)}
+    kinds = {node.name for node in tree.body if isinstance(node, (*_FUNCTIONS, ast.ClassDef))}
+    found: set[tuple[str, int]] = set()
+    for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
+        own = {name for node in ast.walk(function) for name in _bound(node)} | _parameters(function)
+        declared = {n for node in ast.walk(function) if isinstance(node, ast.Global) for n in node.names}
+        found |= {(name, function.lineno) for name in declared & _assigned(function)}
+        if function.name in called:  # its names live on in what it gave back while the module was loaded
+            enclosed = {
+                n for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for n in node.names
+            }
+            found |= {(name, function.lineno) for name in enclosed}
+        kept = ((shared - own) | declared) | _defaults(function)
+        for node in ast.walk(function):
+            if (name := _changed(node)) and (name in kept or (name in kinds and name not in own)):
+                found.add((name, getattr(node, "lineno", function.lineno)))
+    for name, line in sorted(found, key=lambda one: one[1]):
+        text = f"{name}: what one call leaves in it, the next one finds"
+        notes.add("medium", "ast/state", text, line)
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Names that a node binds itself, not what stands in it."""
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            yield from (
+                one.id
+                for one in ast.walk(target)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            )
+    elif isinstance(node, ast.With):
+        for item in node.items:
+            yield from (
+                one.id
+                for one in ast.walk(item)
+                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            )
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    args = function.args
+    listed = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
+    return {one.arg for one in listed}
+
+
+def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Parameters whose default is a value that can be changed."""
+    args = function.args
+    pairs = [*zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)]
+    pairs += [(one, given) for one, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given]
+    mutable = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp | ast.Call
+    return {one.arg for one, given in pairs if isinstance(given, mutable)}
+
+
+def _assigned(function: ast.AST) -> set[str]:
+    return {
+        one.id
+        for one in ast.walk(function)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del)
+    }
+
+
+def _changed(node: ast.AST) -> str:
+    """The name whose value a node changes in place: a container's contents, an attribute, an iterator's place."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
+        return _root(node.func.value)
+    if isinstance(node, ast.Call) and dotted(node.func) in ("next", "setattr") and node.args:
+        return _root(node.args[0])
+    if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        return _root(node.value)
+    return ""
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+# --- regular expressions --------------------------------------------------------------------
+
+
+def _note_patterns(notes: Notes, reach: Reach) -> None:
+    for path, call in reach.calls:
+        module, _, name = path.rpartition(".")
+        if module not in ("re", "regex") or name not in _SEARCHES or not call.args:
+            continue
+        for text in reach.values_at(call.args[0]):
+            if isinstance(text, Text) and runs_away(text.text, whole=name in ("fullmatch", "compile")):
+                said = f"the pattern {text.text[:60]!r} can take time without end on some texts"
+                notes.add("medium", "ast/pattern", said, call.lineno)

@@ -1,0 +1,325 @@
+"""What the names of a draft can stand for, followed through imports, assignments, attributes, containers and calls.
+
+A may-analysis over the syntax tree: flow does not count, what a name is ever given it may be. What cannot be followed
+is `UNKNOWN`; who needs to know more asks for `anything`, the places where the code can reach whatever it likes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from alita_tui.toolsmith.modules import attribute, canonical
+from alita_tui.toolsmith.naming import Naming
+from alita_tui.toolsmith.reading import FUNCTIONS
+from alita_tui.toolsmith.things import (
+    LONGEST,
+    NOTHING,
+    UNKNOWN,
+    Own,
+    Scope,
+    Text,
+    Thing,
+    Use,
+    Value,
+    Values,
+    fields_of,
+)
+
+_ROUNDS = 10
+"""Times that a module is gone through before what still changes counts as anything."""
+_DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+_HOLDERS = frozenset("get pop popitem setdefault values items copy __getitem__ append_left".split())
+_PASSING = frozenset(
+    "iter next list tuple set frozenset dict zip map filter reversed sorted enumerate min max staticmethod classmethod"
+    " property super".split()
+)
+"""Builtins that give back what they were given."""
+_CHOOSERS = frozenset(("builtins.getattr", "builtins.setattr", "builtins.__getattribute__"))
+
+
+class Reach(Naming):
+    """Follows one module; see `Naming`."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        """Raises RecursionError where the code is nested too deeply to be followed."""
+        super().__init__(tree)
+        top = Scope(None, tree)
+        for _ in range(_ROUNDS):
+            if not self._changed:
+                break
+            self._changed = False
+            for seen in (self.uses, self.anything, self.stores, self.texts, self.calls):
+                seen.clear()
+            self._block(tree.body, top)
+        if self._changed:
+            self.anything.add(Use("what its names stand for could not be followed", 0))
+        self.top = top
+
+    def values_at(self, argument: ast.expr) -> Values:
+        """What a positional argument of a call can be."""
+        return self._arguments.get(argument, UNKNOWN)
+
+    # --- statements ---------------------------------------------------------------------
+
+    def _block(self, body: Iterable[ast.AST], scope: Scope) -> None:
+        for node in body:
+            self._statement(node, scope)
+
+    def _statement(self, node: ast.AST, scope: Scope) -> None:  # noqa: C901  # one branch per kind reads best
+        match node:
+            case ast.Import(names=names):
+                for one in names:
+                    path = one.name if one.asname else one.name.split(".")[0]
+                    self._use(canonical(one.name), node.lineno)
+                    self._bind_name(one.asname or path, frozenset((Thing(canonical(path)),)), scope)
+            case ast.ImportFrom(module=module, names=names, level=0):
+                for one in names:
+                    if one.name == "*":
+                        self._use(canonical(module or ""), node.lineno)
+                        self._stars += [] if module in self._stars else [module or ""]
+                        continue
+                    path = attribute(canonical(module or ""), one.name)
+                    self._use(path, node.lineno)
+                    self._bind_name(one.asname or one.name, frozenset((Thing(path),)), scope)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                passed = self._each(node.decorator_list, scope)
+                self._bind_name(node.name, self._function(node, scope) | (passed - UNKNOWN), scope)
+            case ast.ClassDef():
+                self._each([*node.decorator_list, *node.bases, *(one.value for one in node.keywords)], scope)
+                inner = self._scopes.setdefault(node, Scope(scope, node))
+                self._block(node.body, inner)
+                self._bind_name(node.name, frozenset((Own(node),)), scope)
+            case ast.Return(value=value):
+                self._give(scope.node, self._value(value, scope))
+            case ast.Assign(targets=targets, value=value):
+                self._assign(targets, value, scope)
+            case ast.AnnAssign(target=target, value=value, annotation=annotation):
+                self._value(annotation, scope)
+                if value is not None:
+                    self._assign([target], value, scope)
+            case ast.AugAssign(target=target, value=value):
+                self._bind(target, self._value(value, scope) | UNKNOWN, scope)
+            case ast.For(target=target, iter=source) | ast.AsyncFor(target=target, iter=source):
+                self._bind(target, self._value(source, scope), scope)
+                self._block([*node.body, *node.orelse], scope)
+            case ast.With(items=items) | ast.AsyncWith(items=items):
+                for item in items:
+                    given = self._value(item.context_expr, scope)
+                    if item.optional_vars is not None:
+                        self._bind(item.optional_vars, given, scope)
+                self._block(node.body, scope)
+            case ast.Global(names=names):
+                scope.elsewhere.update(dict.fromkeys(names, scope.top))
+            case ast.Nonlocal(names=names):
+                scope.elsewhere.update(dict.fromkeys(names, scope.parent or scope.top))
+            case ast.ExceptHandler(name=name):
+                if name:
+                    self._bind_name(name, UNKNOWN, scope)
+                self._children(node, scope)
+            case ast.MatchAs(name=name) | ast.MatchStar(name=name):
+                if name:
+                    self._bind_name(name, UNKNOWN, scope)
+                self._children(node, scope)
+            case ast.expr():
+                self._value(node, scope)
+            case _:
+                self._children(node, scope)
+
+    def _children(self, node: ast.AST, scope: Scope) -> None:
+        self._block(ast.iter_child_nodes(node), scope)
+
+    def _function(self, node: _DEFINES, scope: Scope) -> Values:
+        outer = scope
+        while isinstance(outer.node, ast.ClassDef) and outer.parent:  # a class is no scope for its methods
+            outer = outer.parent
+        inner = self._scopes.setdefault(node, Scope(outer, node))
+        args = node.args
+        plain = [*args.posonlyargs, *args.args]
+        defaults = [None] * (len(plain) - len(args.defaults)) + list(args.defaults)
+        for one, default in zip([*plain, *args.kwonlyargs], [*defaults, *args.kw_defaults], strict=True):
+            given = self._value(default, scope) if default is not None else NOTHING
+            self._bind_name(one.arg, given | UNKNOWN, inner)
+        for one in filter(None, (args.vararg, args.kwarg)):
+            self._bind_name(one.arg, UNKNOWN, inner)
+        named = [*plain, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
+        self._each((one.annotation for one in named), scope)  # they are evaluated as well
+        self._each([getattr(node, "returns", None)], scope)
+        if isinstance(scope.node, ast.ClassDef) and plain:
+            self._bind_name(plain[0].arg, frozenset((Own(scope.node),)), inner)
+        if isinstance(node, ast.Lambda):
+            self._give(node, self._value(node.body, inner))
+        else:
+            self._block(node.body, inner)
+        return frozenset((Own(node),))
+
+    # --- binding ------------------------------------------------------------------------
+
+    def _assign(self, targets: list[ast.expr], value: ast.expr, scope: Scope) -> None:
+        for target in targets:
+            pairs = ast.Tuple | ast.List
+            if isinstance(target, pairs) and isinstance(value, pairs) and len(target.elts) == len(value.elts):
+                for one, given in zip(target.elts, value.elts, strict=True):
+                    self._bind(one, self._value(given, scope), scope)
+            else:
+                self._bind(target, self._value(value, scope), scope)
+
+    # --- expressions --------------------------------------------------------------------
+
+    def _each(self, nodes: Iterable[ast.expr | None], scope: Scope) -> Values:
+        found: set[Value] = set()
+        for node in nodes:
+            if node is not None:
+                found |= self._value(node, scope)
+        return frozenset(found)
+
+    def _value(self, node: ast.expr | None, scope: Scope) -> Values:  # noqa: C901  # one branch per kind reads best
+        match node:
+            case None:
+                return UNKNOWN
+            case ast.Constant(value=str() as text):
+                return frozenset((Text(text),))
+            case ast.Name(id=name, ctx=ast.Load()):
+                return self._name(name, node.lineno, scope)
+            case ast.Attribute(value=owner, attr=name):
+                return self._attribute(self._value(owner, scope), name, node.lineno)
+            case ast.Call():
+                return self._call(node, scope)
+            case ast.Subscript(value=owner, slice=key):
+                self._value(key, scope)
+                return self._value(owner, scope) | UNKNOWN
+            case ast.Lambda():
+                return self._function(node, scope)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._together((self._value(left, scope), self._value(right, scope)), node.lineno)
+            case ast.JoinedStr(values=parts):
+                return self._together([self._value(part, scope) for part in parts], node.lineno)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self._value(test, scope)
+                return self._each((body, orelse), scope)
+            case (
+                ast.BoolOp(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts)
+            ):
+                return self._each(parts, scope)
+            case ast.Dict(keys=keys, values=values):
+                self._each(keys, scope)
+                return self._each(values, scope)
+            case ast.NamedExpr(target=target, value=value):
+                given = self._value(value, scope)
+                self._bind(target, given, scope)
+                return given
+            case ast.Starred(value=value) | ast.Await(value=value):
+                return self._value(value, scope)
+            case ast.Yield(value=value) | ast.YieldFrom(value=value):
+                self._give(scope.node, self._value(value, scope))
+                return UNKNOWN
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                for one in node.generators:
+                    self._bind(one.target, self._value(one.iter, scope), scope)
+                    self._each(one.ifs, scope)
+                if isinstance(node, ast.DictComp):
+                    return self._each((node.key, node.value), scope)
+                return self._value(node.elt, scope)
+            case _:
+                self._children(node, scope)
+                return UNKNOWN
+
+    def _call(self, node: ast.Call, scope: Scope) -> Values:
+        held = self._value(node.func.value, scope) if isinstance(node.func, ast.Attribute) else UNKNOWN
+        if isinstance(node.func, ast.Attribute):
+            called = self._attribute(held, node.func.attr, node.func.lineno)
+        else:
+            called = self._value(node.func, scope)
+        given = [self._value(one, scope) for one in node.args]
+        self._arguments.update(zip(node.args, given, strict=True))
+        named = {one.arg: self._value(one.value, scope) for one in node.keywords}
+        everything = frozenset().union(*given, *named.values())
+        found: set[Value] = set()
+        for one in called:
+            if isinstance(one, Thing):
+                self.calls.append((one.path, node))
+                found |= self._call_thing(one.path, given, everything, node.lineno)
+            elif isinstance(one, Own):
+                self._pass(one.node, given, named)
+                found |= {one} if isinstance(one.node, ast.ClassDef) else self._returned[one.node]
+        for one in everything:
+            if isinstance(one, Thing) and one.path in _CHOOSERS:
+                self.anything.add(Use(f"{one.path.removeprefix('builtins.')} is handed on", node.lineno))
+        if isinstance(node.func, ast.Attribute):
+            found |= self._method(node, node.func, held, everything, scope)
+        return frozenset(found) or UNKNOWN
+
+    def _call_thing(self, path: str, given: list[Values], everything: Values, line: int) -> set[Value]:
+        texts = [{one.text for one in values if isinstance(one, Text)} for values in given]
+        match path:
+            case "builtins.getattr" | "builtins.setattr" if len(given) >= 2:
+                if None in given[1] or not texts[1]:
+                    self.anything.add(
+                        Use(f"{path.removeprefix('builtins.')} with a name that is not written out", line)
+                    )
+                if path == "builtins.setattr":
+                    self._store(given[0], texts[1], line)
+                    return {None}
+                return {value for text in texts[1] for value in self._attribute(given[0], text, line)}
+            case "operator.attrgetter" | "operator.methodcaller":
+                for values, listed in zip(
+                    given[: 1 if path.endswith("methodcaller") else None], texts, strict=False
+                ):
+                    if None in values or not listed:
+                        self.anything.add(Use(f"{path} with a name that is not written out", line))
+                    for part in (part for text in listed for part in text.split(".")):
+                        self._use(f"?.{part}", line)
+                return set()
+            case "builtins.vars" if any(isinstance(one, Thing) for one in everything):
+                self.anything.add(Use("vars of a module", line))
+            case "builtins.type" if len(given) == 3:
+                self.anything.add(Use("type with three arguments", line))
+            case "builtins.__import__" | "importlib.import_module":
+                return {Thing(canonical(text)) for text in (texts[0] if texts else ()) if text}
+            case "functools.partial" | "functools.partialmethod" | "functools.wraps" | "functools.reduce":
+                return set(everything)
+            case _ if path.removeprefix("builtins.") in _PASSING:
+                return set(everything)
+            case _ if path.count("()") < 3 and len(path) < LONGEST:
+                return {Thing(f"{path}()")}
+        return {None}
+
+    def _method(
+        self, node: ast.Call, func: ast.Attribute, held: Values, everything: Values, scope: Scope
+    ) -> set[Value]:
+        """What a method of a container or a text gives, and what it does with its arguments."""
+        match func.attr:
+            case "join" if len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple):
+                return set(
+                    self._together([self._value(one, scope) for one in node.args[0].elts], node.lineno)
+                )
+            case "append" | "add" | "insert" | "extend" | "update" | "setdefault" | "appendleft":
+                if isinstance(func.value, ast.Name):
+                    self._bind_name(func.value.id, everything - UNKNOWN, scope)
+            case "format" | "format_map":
+                for text in (one.text for one in held if isinstance(one, Text)):
+                    for part in fields_of(text):
+                        self._use(f"?.{part}", node.lineno)
+            case _:
+                pass
+        return set(held) if func.attr in _HOLDERS else set()
+
+    def _pass(self, function: ast.AST, given: list[Values], named: dict[str | None, Values]) -> None:
+        """Bind a call's arguments to the parameters of a function of the draft."""
+        inits = (
+            [one for one in function.body if isinstance(one, FUNCTIONS) and one.name == "__init__"]
+            if isinstance(function, ast.ClassDef)
+            else []
+        )
+        target = inits[0] if inits else function
+        if not isinstance(target, _DEFINES) or target not in self._scopes:
+            return
+        scope = self._scopes[target]
+        names = [one.arg for one in (*target.args.posonlyargs, *target.args.args)][1 if inits else 0 :]
+        for name, values in zip(names, given, strict=False):
+            self._bind_name(name, values, scope)
+            if len(names) == len(given) + 1:  # called as a method, which has its own first argument
+                self._bind_name(names[given.index(values) + 1], values, scope)
+        for word, values in named.items():
+            if word is not None:
+                self._bind_name(word, values, scope)

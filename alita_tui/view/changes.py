@@ -1,0 +1,41 @@
+"""What approving a build changes in the library, and what a new version may do that the one before could not. Pure."""
+
+from __future__ import annotations
+
+import difflib
+
+from alita_tui.spine.grants import phrases
+from alita_tui.spine.text import counted
+from alita_tui.view.model import Attempt, BuildView
+
+NEW_REACH = "new in this version"
+"""The label of the row in which the check of capabilities says what the code reaches for and the old code did not."""
+
+
+def changes(build: BuildView, attempt: Attempt) -> tuple[str, ...]:
+    """One sentence each; the first says what is added or replaced."""
+    if build.parent is None:
+        return (f"adds {build.name} v{build.version}; replaces nothing",)
+    before, after = build.parent.code.splitlines(), attempt.draft.code.splitlines()
+    codes = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    gone = sum(i2 - i1 for tag, i1, i2, _, _ in codes if tag != "equal")
+    new = sum(j2 - j1 for tag, _, _, j1, j2 in codes if tag != "equal")
+    old = f"v{build.version - 1}"
+    said = [f"replaces {old}: {counted(new, 'line')} new, {gone} gone"]
+    more = newly(build, attempt)
+    said.append(
+        f"may do what {old} could not: {'; '.join(more)}" if more else f"may do nothing that {old} could not"
+    )
+    return tuple(said)
+
+
+def newly(build: BuildView, attempt: Attempt) -> tuple[str, ...]:
+    """What it may do that the version before could not: capabilities, packages, reach."""
+    if build.parent is None:
+        return ()
+    old, wants = build.parent.capabilities, attempt.draft.capabilities
+    more = phrases(wants.without(old.items))
+    known = set(build.parent.requirements)
+    packages = [f"the package {one}" for one in attempt.draft.requirements if one not in known]
+    rows = [row.text for gate in attempt.gates for row in gate.rows if row.label == NEW_REACH]
+    return (*more, *packages, *rows)

@@ -1,0 +1,110 @@
+"""`make attack`: everything that the product is attacked with, as a table of what was tried and what held.
+
+python -m tests.attack [--share 0.1] [--seed 7] [SECTION …]; writes build/attack.json, exit code 1 when something did not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.extend(
+    str(Path(__file__).parents[1] / one) for one in (".", "agent", "cli", "console", "sandbox", "toolsmith")
+)
+import conftest  # noqa: F401 - the environment of tests, without a person's settings
+from attack.commit import seed_of_commit  # the folders above are on the path only now
+from attack.report import Outcome
+
+SECTIONS = {
+    "inputs": ("attack.inputs",),
+    "drafts": ("attack.drafts",),
+    "records": ("attack.records", "attack.flips"),
+    "programs": ("attack.programs",),
+    "servers": ("attack.servers", "attack.hostile_servers"),
+}
+"""Where the attacks of each section are."""
+
+
+def main() -> int:
+    """Attack, print, write."""
+    parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
+    parser.add_argument(
+        "sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)}; all of them"
+    )
+    parser.add_argument("--share", type=float, default=1.0, help="how much of each, from 0 to 1")
+    parser.add_argument("--seed", type=int, help="chooses what belongs to a share; of the commit by default")
+    given = parser.parse_args()
+    if unknown := set(given.sections) - SECTIONS.keys():
+        parser.error(f"there is no section {', '.join(sorted(unknown))}")
+    seed = seed_of_commit() if given.seed is None else given.seed
+    found: dict[str, list[Outcome]] = {}
+    seconds: dict[str, float] = {}
+    for section in given.sections or SECTIONS:
+        print(f"attack: {section} …", file=sys.stderr, flush=True)
+        started = time.monotonic()
+        modules = [importlib.import_module(name) for name in SECTIONS[section]]
+        found[section] = [outcome for one in modules for outcome in one.attack(given.share, seed)]
+        seconds[section] = round(time.monotonic() - started, 1)
+    broken = [line for section, outcomes in found.items() for line in _broken(section, outcomes)]
+    _print(found, seconds, broken)
+    _write(found, seconds, broken, given.share, seed)
+    return 1 if broken else 0
+
+
+def _broken(section: str, outcomes: list[Outcome]) -> list[str]:
+    """What goes beyond the bounds: everything that was missed, but for drafts a share of them."""
+    if section != "drafts":
+        return [line for one in outcomes for line in one.missed]
+    from attack.drafts import ALWAYS, MOST_PERCENT
+
+    lines = [
+        line for one in outcomes if one.section.removeprefix("drafts: ") in ALWAYS for line in one.missed
+    ]
+    honest = [one for one in outcomes if one.section == "drafts: honest"]
+    bad = [one for one in outcomes if one.section != "drafts: honest"]
+    for what, ours in (("adversarial drafts were missed", bad), ("honest drafts were marked", honest)):
+        tried, missed = sum(one.tried for one in ours), sum(one.tried - one.held for one in ours)
+        if missed * 100 > MOST_PERCENT * tried:
+            lines.append(f"{missed} of {tried} {what}, more than {MOST_PERCENT:g} %")
+    return lines
+
+
+def _print(found: dict[str, list[Outcome]], seconds: dict[str, float], broken: list[str]) -> None:
+    for outcomes in found.values():
+        for one in outcomes:
+            for line in one.missed:
+                print(f"not held: {line}")
+    print(f"\n{'SECTION':44} {'TRIED':>8} {'HELD':>8} {'':>7}")
+    for section, outcomes in found.items():
+        for one in outcomes:
+            share = f"{100 * one.held / one.tried:5.1f} %" if one.tried else ""
+            print(f"{one.section:44} {one.tried:>8} {one.held:>8} {share:>7}")
+        tried, held = sum(one.tried for one in outcomes), sum(one.held for one in outcomes)
+        print(f"{section + ' together':44} {tried:>8} {held:>8} {seconds[section]:>6.0f}s")
+    print("\nEverything held within its bounds." if not broken else "\nBeyond the bounds:")
+    for line in broken:
+        print(f"  {line}")
+
+
+def _write(
+    found: dict[str, list[Outcome]], seconds: dict[str, float], broken: list[str], share: float, seed: int
+) -> None:
+    folder = Path(__file__).parents[2] / "build"
+    folder.mkdir(exist_ok=True)
+    told = {
+        "share": share,
+        "seed": seed,
+        "seconds": seconds,
+        "sections": {name: [asdict(one) for one in outcomes] for name, outcomes in found.items()},
+        "beyond": broken,
+    }
+    (folder / "attack.json").write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

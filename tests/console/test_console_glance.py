@@ -1,0 +1,98 @@
+"""The first screenful of a review, as it is painted at 80x24: what is unusual, what it may touch, how sure we are."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from approval_cases import calm, risky
+from approval_host import Host
+from test_console_gates import every
+
+from alita_tui.console.widgets.code import CodeView
+from alita_tui.console.widgets.evidence import Evidence
+from alita_tui.spine.values import Finding, GateName, GateResult
+from alita_tui.view.model import SessionView
+from alita_tui.view.risk import risks
+from alita_tui.view.rows import Rows
+
+
+def painted(app: Host) -> str:
+    """What the screen shows, line by line."""
+    width, height = app.size
+    lines = app.screen._compositor.render_strips()
+    assert len(lines) == height
+    return "\n".join("".join(segment.text for segment in line)[:width] for line in lines)
+
+
+def changed(**fields: object) -> SessionView:
+    view = calm()
+    attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], **fields)
+    return msgspec.structs.replace(
+        view, builds=Rows().append(msgspec.structs.replace(view.builds[-1], attempts=(attempt,)))
+    )
+
+
+def found(rule: str, severity: str = "high", line: int = 7) -> Finding:
+    return Finding(severity=severity, rule=rule, text=f"what {rule} found", line=line)  # type: ignore[arg-type]
+
+
+async def test_a_calm_build_answers_everything_in_one_screenful() -> None:
+    app = Host(calm())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = painted(app)
+    for said in (
+        "one key approves",
+        "may touch",
+        "does",
+        "how sure",
+        "own tests 3 of 3",
+        "changes",
+        "replaces",
+    ):
+        assert said in screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_the_most_telling_risks_come_first_and_say_their_names(size: tuple[int, int]) -> None:
+    noise = tuple(found("B101", "medium", n) for n in range(9)) + (found("ast/clock", "medium"),)
+    telling = (found("ast/test-detection", "medium"), found("ast/introspection"), found("ast/dynamic"))
+    app = Host(changed(findings=(*noise, *telling)))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        screen = painted(app)
+    for name in ("introspects", "code-not-on-page", "detects-tests"):
+        assert name in screen
+
+
+@pytest.mark.parametrize("gate", ["mutation", "hidden", "capabilities", "literals"])
+async def test_a_failed_check_is_on_the_first_screenful(gate: GateName) -> None:
+    odd = GateResult(gate=gate, state="failed", summary="this one tells something")
+    app = Host(changed(gates=every(odd)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "this one tells something" in painted(app)
+
+
+async def test_a_new_version_says_what_it_may_do_that_the_old_could_not_and_opens_on_the_diff() -> None:
+    app = Host(risky())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = painted(app)
+        assert "replaces v1" in screen and "may do what v1 could not" in screen
+        assert "the package httpx>=0.28" in " ".join(screen.split())
+        code = app.review.query_one(CodeView)
+        assert code.base is not None and code.base.label == "v1"
+
+
+async def test_a_click_on_a_risk_goes_to_its_line() -> None:
+    view = changed(findings=(found("ast/introspection", line=20),))
+    assert [one.line for one in risks(view.builds[-1], view.builds[-1].attempts[-1])] == [20]
+    app = Host(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.click(Evidence, offset=(6, 1))
+        await pilot.pause()
+        code = app.review.query_one(CodeView)
+        assert code.display and app.decided == []
+        assert "20 │" in painted(app)

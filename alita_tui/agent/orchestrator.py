@@ -56,6 +56,7 @@ from alita_tui.spine.errors import (
     AlitaError,
     ApprovalPending,
     BudgetExceeded,
+    ModelError,
     RegistryError,
     SandboxUnavailable,
     StoreError,
@@ -375,7 +376,11 @@ class Orchestrator:
         except StoreError:
             raise
         except AlitaError as error:
-            finished = e.TaskFinished(task_id="", outcome="failed", reason=error.message, hint=error.hint)
+            wait = error.retry_after if isinstance(error, ModelError) else None
+            reason = error.message if wait is None else f"{error.message} It answers again in {wait:.0f} s."
+            finished = e.TaskFinished(
+                task_id="", outcome="failed", reason=reason, hint=error.hint, retry_in=wait
+            )
         except Exception as error:  # noqa: BLE001  # the record says so, and the session opens again
             notice = unexpected(error)
             await self._bus.emit(notice)
@@ -385,7 +390,8 @@ class Orchestrator:
     async def _finish(self, task_id: str, ended: e.TaskFinished) -> None:
         await self._bus.emit(
             e.TaskFinished(
-                task_id=task_id, outcome=ended.outcome, answer=ended.answer, reason=ended.reason, hint=ended.hint
+                task_id=task_id, outcome=ended.outcome, answer=ended.answer, reason=ended.reason, hint=ended.hint,
+                retry_in=ended.retry_in,
             ),
             span=task_id,
         )  # fmt: skip

@@ -1,39 +1,64 @@
-"""When a verdict counts. Pure: the times are those at which the input was made, not handled."""
+"""When a verdict counts: only quiet arms, without limit. Pure.
+
+Times are seconds of one monotonic clock. Nobody says when a key was made; what is known is a time after which it
+certainly was (`Heard.after`, see `Hearing`), and that decides.
+"""
 
 from __future__ import annotations
 
-QUIET = 0.425
-"""Seconds without any input after which the next one is meant for what is on screen."""
-LONGEST = 1.5
-"""Seconds after opening at which it is armed however busy the input was."""
+from dataclasses import dataclass
+from typing import Literal
+
+QUIET = 0.45
+"""Seconds without any input before a verdict: 425 ms are promised, the rest is for what a keyboard may vary."""
+ALONE = 0.05
+"""Seconds without any input after a verdict: 30 ms are promised."""
+ALONE_AGAIN = 0.16
+"""The same where the key was pressed lately already: it may be held, and its next repetition be due."""
+LATELY = 2.5
+"""Seconds for which a key counts as pressed lately; longer than keyboards wait before they repeat."""
+STALL = 0.25
+"""Seconds between two looks at the terminal's input after which what is found is no answer to what is shown."""
+
+Why = Literal["", "unseen", "hurried", "held", "stalled"]
+"""Why a key is no verdict: what it is about was not painted, input came before, it may be held down, or it waited."""
 
 
-class Arming:
-    """Disarmed from the moment a build appears until the person has had a chance to see it.
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One input, and what is known of when it was made."""
 
-    Typing, pasting, clicking or scrolling that was under way when the build appeared keeps it disarmed.
-    With `longest` None only quiet arms it, so that a held key never does.
-    """
-
-    def __init__(self, at: float, *, quiet: float = QUIET, longest: float | None = LONGEST) -> None:
-        self._opened = at
-        self._last = at
-        self._quiet = quiet
-        self._longest = longest
-
-    def armed(self, at: float) -> bool:
-        """Whether an input made at this time would count."""
-        return at >= self.due and at > self._opened
+    number: int
+    """Counts all inputs from 1."""
+    what: str
+    """The key's name, or what else it was, such as `paste`."""
+    at: float
+    """When it was read."""
+    after: float
+    """It was made after this time."""
+    since: float
+    """When the input before it was read, or something last moved on screen."""
+    last: str
+    """The last key, click or turn of the wheel before it, anywhere in the console."""
+    lately: bool = False
+    """The same key was pressed a moment ago, even if something else was pressed since."""
+    repeated: bool = False
+    """The terminal says that the key is held."""
+    stalled: bool = False
+    """It may have waited to be read for longer than `STALL`."""
 
     @property
-    def due(self) -> float:
-        """The time from which input counts, if none is made before."""
-        quiet = self._last + self._quiet
-        return quiet if self._longest is None else min(quiet, self._opened + self._longest)
+    def alone(self) -> float:
+        """Seconds of silence that have to follow."""
+        return ALONE_AGAIN if self.lately else ALONE
 
-    def touch(self, at: float) -> bool:
-        """Note an input made at this time; True when it counts. Once armed it stays so."""
-        if self.armed(at):
-            return True
-        self._last = max(self._last, at)
-        return False
+
+def against(heard: Heard, painted: float | None) -> Why:
+    """What speaks against an input as a verdict on what was painted at a time; None: it is not painted yet."""
+    if painted is None or heard.after <= painted:
+        return "unseen"
+    if heard.stalled:
+        return "stalled"
+    if heard.repeated or heard.last == heard.what:
+        return "held"
+    return "" if heard.after - max(heard.since, painted) >= QUIET else "hurried"

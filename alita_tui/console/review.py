@@ -1,13 +1,15 @@
 """The way to a verdict on one build: when input counts, and which steps an approval takes. Pure.
 
-All times are seconds of the monotonic clock that input events are stamped with.
+All times are seconds of the monotonic clock that input events are stamped with. When input counts is said in
+`arming.against`, and holds for every step alike.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from alita_tui.console.arming import Arming
+from alita_tui.console.arming import Heard, Why, against
+from alita_tui.console.hearing import Paint
 from alita_tui.spine.commands import ResolveApproval, Verdict
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, Twin
@@ -39,10 +41,9 @@ class Review:
         """The person was told how much is unread, and was asked again."""
         self.twice: Twice | None = None
         """What the person was told the next press of its key does."""
+        self.paint: Paint | None = None
+        """What is on screen of it; None until it was drawn, and whenever it has to be seen anew."""
         self._shown_at = at
-        self._arming = Arming(at)
-        self._again: Arming | None = None
-        self._input_at = float("-inf")
         self.serious = self._count()
         """How many risks there are; each is accepted by its name."""
 
@@ -71,31 +72,12 @@ class Review:
             self.withheld = items
             self.serious = self._count()
 
-    def touch(self, at: float) -> bool:
-        """Note input made at a time; True when a verdict made by it counts."""
-        self._input_at = at
-        return self.stir(at)
-
-    def stir(self, at: float) -> bool:
-        """Note that something moved, which is no verdict and makes none count."""
-        counts = self._arming.touch(at)
-        return (self._again is None or self._again.touch(at)) and counts
-
-    def armed(self, at: float) -> bool:
-        """Whether a verdict made at a time would count."""
-        return self._arming.armed(at) and (self._again is None or self._again.armed(at))
-
-    @property
-    def counts(self) -> bool:
-        """Whether the newest input counts."""
-        return self.armed(self._input_at)
-
-    def disarm(self, at: float) -> None:
-        """The person was elsewhere: in another window, or in an editor."""
-        self._arming = Arming(at)
+    def against(self, heard: Heard) -> Why:
+        """What speaks against an input as a verdict on this build; empty when it counts."""
+        return against(heard, self.paint.at if self.paint else None)
 
     def approve(self, unread: int, at: float) -> Outcome:
-        """What an approval leads to now; a further step starts to count once input was quiet."""
+        """What an approval leads to now."""
         self.twice = None
         if self.attempt.build_digest != self.build.digest:
             return "mismatch"
@@ -103,7 +85,6 @@ class Review:
             return "name"
         if unread and not self.unread_known:
             self.unread_known = True
-            self._again = Arming(at, longest=None)
             return "unread"
         return "approved"
 
@@ -113,18 +94,16 @@ class Review:
             return True
         self.back()
         self.twice = what
-        self._again = Arming(at, longest=None)
         return False
 
     def name_typed(self, at: float) -> None:
         """All risks are accepted by name; the approval itself is still a key."""
         self.named = True
-        self._again = Arming(at, longest=None)
 
     def back(self) -> bool:
         """Take the steps back; False when there were none."""
         began = self.named or self.unread_known or self.twice is not None
-        self.named, self.unread_known, self.twice, self._again = False, False, None, None
+        self.named, self.unread_known, self.twice = False, False, None
         return began
 
     def command(self, verdict: Verdict, at: float, *, read: bool, **said: Any) -> ResolveApproval:
@@ -145,8 +124,37 @@ class Review:
             scrolled_to_end=read,
         )
 
-    def line(self, unread: int, key: str, at: float) -> tuple[str, str]:
-        """What the verdict bar says, and its tone; `key` is the one that approves."""
+    def line(self, unread: int, key: str, waits: Why) -> tuple[str, str]:
+        """What the verdict bar says, and its tone; `key` is the one that approves, `waits` why it would not now."""
+        if step := self._step(unread, key):
+            text, tone = step
+            return (f"Press another key or scroll first. {text}" if waits == "held" else text), tone
+        if waits == "held":
+            return (
+                f"Press another key or scroll first, then {key}: a key that may be held counts once.",
+                "muted",
+            )
+        if waits:
+            return "Have a look first: keys count after a moment of quiet.", "muted"
+        parts = []
+        if twin := self.twin:
+            parts.append(
+                f"{one_line(twin.label)} gives the same answers: reuse, alias, or approve to keep both"
+            )
+        parts += [f"unread: {unread} lines" if unread else "● read to the end"]
+        if self.serious:
+            what = (
+                "1 risk: {} asks for its name"
+                if self.serious == 1
+                else f"{self.serious} risks: {{}} asks for their names"
+            )
+            parts.append(f"▲ {what.format(key)}")
+        if self.withheld:
+            parts.append(f"not granted: {', '.join(map(one_line, sorted(self.withheld)))}")
+        return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"
+
+    def _step(self, unread: int, key: str) -> tuple[str, str] | None:
+        """What the next press leads to where one was made already, and its tone."""
         if self.twice == "stopped":
             return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
         if self.twice in ("reused", "aliased") and (twin := self.twin):
@@ -166,21 +174,4 @@ class Review:
             return said, "bad"
         if self.named:
             return f"Risks accepted by name. {key} approves exactly these bytes; Esc goes back.", "warn"
-        if not self._arming.armed(at):
-            return "Have a look first: verdict keys count in a moment.", "muted"
-        parts = []
-        if twin := self.twin:
-            parts.append(
-                f"{one_line(twin.label)} gives the same answers: reuse, alias, or approve to keep both"
-            )
-        parts += [f"unread: {unread} lines" if unread else "● read to the end"]
-        if self.serious:
-            what = (
-                "1 risk: {} asks for its name"
-                if self.serious == 1
-                else f"{self.serious} risks: {{}} asks for their names"
-            )
-            parts.append(f"▲ {what.format(key)}")
-        if self.withheld:
-            parts.append(f"not granted: {', '.join(map(one_line, sorted(self.withheld)))}")
-        return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"
+        return None

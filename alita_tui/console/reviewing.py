@@ -18,6 +18,7 @@ from alita_tui.view.queries import pending
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
+    from alita_tui.console.reader import Settled
     from alita_tui.console.screens.approval import ApprovalScreen
 
 
@@ -63,6 +64,11 @@ class Reviewing(themes.Themed[Switch | None]):
     def _write(self, text: str) -> None:
         if self._driver is not None:
             self._driver.write(text)
+
+    def on_settled(self, message: Settled) -> None:
+        """An input was alone long enough for a verdict."""
+        if self._review is not None:
+            self._review.call_next(self._review.settled, message.number)
 
     def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
         """Hand a verdict to the engine."""

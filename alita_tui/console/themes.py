@@ -7,12 +7,16 @@ out follows from the palette. The file's stem is the theme's name.
 from __future__ import annotations
 
 import tomllib
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 from textual.app import App, ReturnType
 from textual.color import Color, ColorParseError
+from textual.driver import Driver
 from textual.theme import Theme
+
+from alita_tui.console.hearing import Hearing
 
 PALETTE = (
     "background",
@@ -202,7 +206,22 @@ def load(*folders: Path | None) -> Loaded:
 
 
 class Themed(App[ReturnType]):
-    """An app that knows the domain tokens under any theme, Textual's own included."""
+    """An app that knows the domain tokens under any theme, Textual's own included, and hears by `Hearing`."""
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's choice, with our own reader where that is a terminal."""
+        chosen = super().get_driver_class()
+        if chosen.__name__ != "LinuxDriver":
+            return chosen
+        from alita_tui.console.driver import TerminalDriver
+
+        return TerminalDriver
+
+    @cached_property
+    def hearing(self) -> Hearing:
+        """All input so far; without a terminal it is what its events say."""
+        found = getattr(self._driver, "hearing", None)
+        return found if isinstance(found, Hearing) else Hearing()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Tokens of a theme that has none of ours, taken from its semantic colours."""

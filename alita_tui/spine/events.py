@@ -185,6 +185,8 @@ class TaskFinished(Fact, frozen=True):
     """Why, where the outcome is not `answered`."""
     hint: str = ""
     """What the person can do about it."""
+    retry_in: float | None = None
+    """Seconds until the model's server answers again, where it says so."""
 
 
 class NoticeRaised(Fact, frozen=True):
@@ -282,6 +284,8 @@ class BudgetReserved(Fact, frozen=True):
     tokens: int
     build_id: str = ""
     """The build that it is for; empty for none."""
+    assumed_usd: float = 0.0
+    """What it is taken to cost, where no price is known and a cap in money holds."""
 
 
 class BudgetRaised(Fact, frozen=True):
@@ -301,6 +305,8 @@ class BudgetSpent(Fact, frozen=True):
     role: ModelRole | Literal[""] = ""
     model: str = ""
     tokens: int = 0
+    assumed_usd: float = 0.0
+    """What it is taken to have cost, where no price is known and a cap in money holds. Part of the totals."""
     estimated: bool = False
     """True where the provider told no counts: the call broke off, or the process ended meanwhile."""
     saved_usd: float = 0.0

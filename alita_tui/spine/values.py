@@ -533,6 +533,8 @@ class ToolRequest(Value, frozen=True):
     arguments: Json
     problem: str = ""
     """Why the arguments could not be parsed; empty when they could."""
+    carried: dict[str, str] = {}
+    """What the provider gave with it and wants back: signatures and reasoning, and `by`, the model they are of."""
 
 
 class Check(Value, frozen=True):

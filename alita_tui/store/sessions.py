@@ -6,6 +6,7 @@ import asyncio
 import difflib
 import re
 import secrets
+import time
 import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,9 @@ from alita_tui.store.summaries import SessionSummary, summarise
 from alita_tui.store.trash import Trash
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+_DRAFT_SECONDS = 60.0
+"""Age from which a draft that nobody has open was left: just before it gets its name nobody has it open, either."""
 
 _GAP_LIMIT = 10_000
 """Missing records that are filled in; a wider gap is damage of another kind and stays one."""
@@ -304,7 +308,8 @@ class SessionShelf:
         with suppress(OSError):
             for draft in (*self.folder.glob(".*.json"), *self.folder.glob(".*.json.journal")):
                 base = draft.with_name(draft.name.removesuffix(".journal"))
-                if _ID.fullmatch(base.stem[1:]) and not is_open(base):
+                old = time.time() - draft.stat().st_mtime > _DRAFT_SECONDS
+                if old and _ID.fullmatch(base.stem[1:]) and not is_open(base):
                     for left in _drafts_of(base):
                         left.unlink(missing_ok=True)
             for draft in self.folder.glob("*.json.tmp"):

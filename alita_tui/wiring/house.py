@@ -110,19 +110,23 @@ class House:
         """All session files."""
         from alita_tui.store.sessions import SessionShelf
 
+        self._prepare()
+        return SessionShelf(self.paths.sessions, now)
+
+    def _prepare(self) -> None:
+        """Make the folders; on a read-only disk what is there can be looked at all the same. Raises StoreError."""
         try:
             self.paths.prepare()
-        except StoreError:  # what is there can be looked at on a read-only disk, too
+        except StoreError:
             if not self.paths.sessions.is_dir():
                 raise
-        return SessionShelf(self.paths.sessions, now)
 
     @cached_property
     def labels(self) -> Labels:
         """What the person added to sessions."""
         from alita_tui.store.labels import Labels
 
-        self.paths.prepare()
+        self._prepare()
         documents = self._documents(self.paths.labels, "labels")
         return Labels(documents, now, redact=lambda text: self.redactor().text(text))
 

@@ -342,7 +342,8 @@ def _asker(house: House, bus: Bus, models: Roster, questions: Questions) -> Mode
     from alita_tui.agent.purse import Purse
 
     book = None if models.recorded else house.spend_book(bus.session_id)
-    purse = Purse(bus, _caps(house.loaded.settings.budget), questions, new_id, book=book)
+    chosen = house.loaded.settings.budget
+    purse = Purse(bus, _caps(chosen), questions, new_id, book=book, unknown_usd=chosen.unknown_usd)
     replies = None if models.recorded else house.replies(bus.redacted)
     return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=house.cached_roles)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 from approval_cases import NOW
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
+from alita_tui.console.arming import Heard
+from alita_tui.console.hearing import Hearing
 from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.themes import Themed, load
 from alita_tui.console.widgets.plain import Plain
@@ -18,27 +20,44 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.view.model import SessionView
 
 THEMES = Path(__file__).parents[2] / "themes"
-LONG_AGO, NOT_YET = -1000.0, 1000.0
-"""Shifts of the review's clock: what opens seems long on screen, or not yet there."""
+CALMLY, HASTILY = 1.0, 0.05
+"""Seconds between two inputs: one by one, each meant; or typed on."""
+
+
+class Paced(Hearing):
+    """Hears one input after the other, as far apart as the host says."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__()
+        self._host = host
+
+    def note(
+        self, what: str, at: float, *, deed: bool = True, repeated: bool = False, pieced: bool = False
+    ) -> Heard:
+        if self._host.pace is not None:
+            self._host.at += self._host.pace
+            at = self._host.at
+        return super().note(what, at, deed=deed, repeated=repeated, pieced=pieced)
 
 
 class Host(Themed):
     """Opens a review over a trace."""
 
     def __init__(
-        self, view: SessionView, *, shift: float = LONG_AGO, theme: str = "alita-dark", now: datetime = NOW
+        self, view: SessionView, *, pace: float = CALMLY, theme: str = "alita-dark", now: datetime = NOW
     ) -> None:
         super().__init__()
         self.animation_level = "none"
         self.view = view
-        self.shift = shift
+        self.pace: float | None = pace
+        """Seconds between two inputs, as the review's clock has it; None: each says itself when it was made."""
+        self.at = 1000.0
+        """The review's clock, which nothing else moves."""
         self.now = now
         self.wanted_theme = theme
         self.decided: list[ResolveApproval] = []
         self.deferred: list[str] = []
         self.edits: list[ApprovalScreen.EditRequested] = []
-        self.stopped: float | None = None
-        """A time at which the review's clock stands still."""
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="trace"):
@@ -56,7 +75,11 @@ class Host(Themed):
         return screen
 
     def clock(self) -> float:
-        return time.monotonic() + self.shift if self.stopped is None else self.stopped
+        return self.at
+
+    @cached_property
+    def hearing(self) -> Hearing:
+        return Paced(self)
 
     def on_deciding_screen_deferred(self, message: ApprovalScreen.Deferred) -> None:
         self.deferred.append(message.command.approval_id)

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import time
-
 import msgspec
 import pytest
 import streams
 from approval_cases import LONG_CODE, NEW_DIGEST, OLD, add_risky, calm, queue, risky, waiting_for
-from approval_host import LONG_AGO, NOT_YET, Host
+from approval_host import CALMLY, HASTILY, Host
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
@@ -33,9 +31,9 @@ async def settled(pilot: Pilot[object]) -> None:
 
 
 async def looked_at(app: Host, pilot: Pilot[object]) -> None:
-    """The review has been open for long, and its clock shows now."""
+    """The review has been open for long."""
     await settled(pilot)
-    app.shift = 0.0
+    app.at += 2000
     app.review.tick()
 
 
@@ -71,8 +69,7 @@ async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int
 
 
 async def test_leaving_before_it_could_be_seen_only_closes_it() -> None:
-    app = Host(calm())
-    app.stopped = time.monotonic() + NOT_YET
+    app = Host(calm(), pace=HASTILY)
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("escape")
@@ -94,12 +91,11 @@ async def test_what_is_put_off_is_not_put_off_again() -> None:
 
 
 async def test_no_verdict_counts_before_it_is_armed() -> None:
-    app = Host(calm())
-    app.stopped = time.monotonic() + NOT_YET  # the clock stands, however long the machine takes
+    app = Host(calm(), pace=HASTILY)
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         assert not app.review.armed
-        assert "in a moment" in app.said()
+        assert "after a moment" in app.said()
         await pilot.press("a", "r", "x", "enter", "e", "a")
         for choice in ("approve", "reject", "edit"):
             await pilot.click(f"#choice-{choice}")
@@ -132,17 +128,21 @@ async def test_unread_code_takes_a_second_key_after_quiet() -> None:
         unread = app.review.query_one(CodeView).unread
         assert unread > 20
         assert f"unread: {unread} lines" in app.said()
-        app.shift = NOT_YET
         await pilot.press("a")
         assert "again approves them unread" in app.said()
-        await pilot.press("a", "a", "a")
+        await pilot.press("a")
+        app.at += 10
+        app.review.tick()
+        assert app.said().startswith("Press another key or scroll first.")
+        app.pace = HASTILY
+        await pilot.press("a", "a", "left", "a")
         assert app.decided == [], "a held key is one key"
         await pilot.press("escape")
         assert isinstance(app.screen, ApprovalScreen), "Esc takes the step back first"
-        app.shift = LONG_AGO
+        app.pace = CALMLY
         await pilot.press("a")
         assert app.decided == []
-        await pilot.press("a")
+        await pilot.press("left", "a")
         await settled(pilot)
         assert [(c.verdict, c.scrolled_to_end) for c in app.decided] == [("approved", False)]
 
@@ -229,7 +229,7 @@ async def test_typing_on_after_the_name_does_not_approve() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("a")
-        app.shift = NOT_YET
+        app.pace = HASTILY
         await pilot.press(*app.typed, "a", "a")
         await settled(pilot)
         assert app.decided == []
@@ -260,11 +260,19 @@ async def test_an_enter_out_of_the_same_burst_does_not_reject() -> None:
     app = Host(calm())
     async with app.run_test(size=MIDDLE) as pilot:
         await settled(pilot)
-        app.shift = NOT_YET
-        await pilot.press("r", "n", "o", "enter")
+        await pilot.press("r")
+        app.pace = HASTILY
+        await pilot.press("n", "o", "enter")
         await settled(pilot)
         assert app.decided == []
         assert app.review.query_one(VerdictBar).mode == "reject"
+        app.pace = CALMLY
+        await pilot.press("enter", "enter")
+        await settled(pilot)
+        assert app.decided == [], "a held Enter is one Enter"
+        await pilot.press("t", "enter")
+        await settled(pilot)
+        assert [c.reason for c in app.decided] == ["not"]
 
 
 async def test_an_edit_is_a_verdict_only_when_bytes_changed() -> None:
@@ -296,10 +304,12 @@ async def test_builds_are_decided_one_at_a_time_and_each_is_armed_anew() -> None
         await pilot.press("n")
         assert "BUILD 2 of 2 · fetch_rates v2 (replaces v1)" in str(head.content)
         await pilot.press("p")
-        app.shift = NOT_YET
-        await pilot.press("a", "a", "a")
+        await pilot.press("a", "a")
+        app.pace = HASTILY
+        await pilot.press("a", "a")
         await settled(pilot)
         assert [c.approval_id for c in app.decided] == ["p1"], "keys meant for one build decide no other"
+        assert app.review.bar.mode == "idle"
         assert "BUILD 1 of 1 · fetch_rates" in str(head.content)
         assert app.review.query_one(VerdictBar).mode == "idle"
 
@@ -325,7 +335,7 @@ async def test_a_build_that_was_decided_elsewhere_takes_no_verdict() -> None:
 
 
 async def test_a_build_that_arrives_does_not_push_the_other_away() -> None:
-    app = Host(calm(), shift=LONG_AGO)
+    app = Host(calm())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         app.review.advance(queue())
@@ -367,7 +377,7 @@ async def test_the_click_that_brings_the_terminal_back_is_no_verdict() -> None:
         await looked_at(app, pilot)
         assert app.review.armed
         app.app_focus = False
-        app.shift = NOT_YET
+        app.pace = HASTILY
         app.post_message(events.AppFocus())
         await settled(pilot)
         await pilot.click("#choice-approve")
@@ -487,7 +497,7 @@ async def test_a_bare_draft_is_shown_and_is_risky() -> None:
 
 
 async def test_keys_follow_the_keymap_and_stay_guarded() -> None:
-    app = Host(calm(), shift=NOT_YET)
+    app = Host(calm(), pace=HASTILY)
     async with app.run_test(size=WIDE) as pilot:
         app.set_keymap({"approval.approve": "f10"})
         await pilot.press("escape")
@@ -498,7 +508,7 @@ async def test_keys_follow_the_keymap_and_stay_guarded() -> None:
         await settled(pilot)
         assert app.decided == []
         await pilot.press("escape")
-        app.shift = LONG_AGO
+        app.pace = CALMLY
         app.open()
         await settled(pilot)
         await pilot.press("a")

@@ -42,7 +42,7 @@ def keys(*pressed: str) -> Callable[[Pilot[Any]], Any]:
         await pilot.press(*pressed)
         await pilot.pause()
         if isinstance(pilot.app, ReviewHost):
-            pilot.app.stopped = pilot.app.clock() + 2000
+            pilot.app.at += 2000
             pilot.app.review.tick()
             await pilot.pause()
 

@@ -11,7 +11,7 @@ from approval_host import Host
 from textual import events
 from textual.pilot import Pilot
 
-from alita_tui.console.arming import LONGEST, QUIET
+from alita_tui.console.arming import QUIET
 from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.widgets.verdict import VERDICTS, VerdictBar
 
@@ -71,8 +71,8 @@ async def handled(pilot: Pilot[object], turn: int) -> None:
 
 async def anew(app: Host, pilot: Pilot[object], turn: int) -> ApprovalScreen:
     """The review as if a build had just come on screen."""
-    assert app.stopped is not None
-    app.stopped += 100
+    assert app.pace is None
+    app.at += 100
     app.review.action_next()
     await handled(pilot, turn)
     assert not app.review.armed
@@ -82,20 +82,20 @@ async def anew(app: Host, pilot: Pilot[object], turn: int) -> ApprovalScreen:
 async def test_nothing_made_before_it_is_armed_decides() -> None:
     rng = random.Random(20261120)
     app = Host(doubled(queue()))
-    app.stopped = 1000.0
+    app.pace = None
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         for turn in range(120):
             screen = await anew(app, pilot, turn)
-            assert app.stopped is not None
-            opened = app.stopped
+            assert app.pace is None
+            opened = app.at
             stream = Stream(app, rng, opened)
             script: list[str] = []
             while True:
                 stream.at += rng.uniform(0, QUIET * 0.95)
-                if stream.at >= opened + LONGEST:
+                if stream.at >= opened + 1.5:
                     break
-                app.stopped = stream.at
+                app.at = stream.at
                 act = rng.choice([*["key"] * 6, "paste", "click", "click", "wheel"])
                 act = "focus" if rng.random() < 0.03 else act
                 script.append(act)
@@ -109,7 +109,7 @@ async def test_nothing_made_before_it_is_armed_decides() -> None:
                 if rng.random() < 0.05:
                     await handled(pilot, 1)
             # What was made early may be handled late: by now it would be armed.
-            app.stopped = opened + 50
+            app.at = opened + 50
             await handled(pilot, turn)
             assert app.decided == [], script
             assert app.edits == [], script
@@ -122,17 +122,17 @@ async def test_nothing_made_before_it_is_armed_decides() -> None:
 async def test_enter_space_and_escape_never_decide() -> None:
     rng = random.Random(17)
     app = Host(doubled(queue()))
-    app.stopped = 1000.0
+    app.pace = None
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         for turn in range(50):
             screen = await anew(app, pilot, turn)
-            assert app.stopped is not None
-            stream = Stream(app, rng, app.stopped)
+            assert app.pace is None
+            stream = Stream(app, rng, app.at)
             script: list[str] = []
             for _press in range(rng.randrange(3, 12)):
                 stream.at += rng.choice([0.05, 0.5, 2.0, 10.0])
-                app.stopped = stream.at
+                app.at = stream.at
                 act = rng.choice([*["key"] * 8, "paste", "wheel", "arrive"])
                 script.append(act)
                 if act == "key":
@@ -154,11 +154,11 @@ async def test_enter_space_and_escape_never_decide() -> None:
 async def test_a_key_made_in_time_decides_however_late_it_is_handled() -> None:
     """The other side of the guarantee: the streams above could have decided."""
     app = Host(calm())
-    app.stopped = 1000.0
+    app.pace = None
     async with app.run_test(size=(200, 60)) as pilot:
         await pilot.pause()
         stream = Stream(app, random.Random(0), 1000.0 + QUIET + 0.01)
-        app.stopped = 1060.0
+        app.at = 1060.0
         stream.key("a")
         await pilot.pause()
         await pilot.pause()

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import streams
 from approval_cases import NEW, NEW_DIGEST, OLD, TWIN, calm, doubled, queue, risky, waiting_for
-from approval_host import LONG_AGO, NOT_YET, Host
+from approval_host import CALMLY, HASTILY, Host
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -59,10 +59,9 @@ async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
     app = Host(asking())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
-        app.shift = 0.0
+        app.at += 10
         app.review.tick()
         assert "2 risks" in app.said()
-        app.shift = LONG_AGO
         await pilot.press("c")
         assert app.review.query_one(Ticks).ticked == WANTS.items
         await pilot.press("a", "enter", "space")
@@ -70,18 +69,16 @@ async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
         assert app.decided == [], "a key for the list is no verdict"
         await pilot.press("escape")
         await settled(pilot)
-        app.shift = 0.0
+        app.at += 10
         app.review.tick()
         assert "not granted: network:api.example:443" in app.said()
         assert "1 risk:" in app.said()
-        app.shift = LONG_AGO
         await pilot.press("c", "right", "space", "escape")
         await settled(pilot)
-        app.shift = 0.0
+        app.at += 10
         app.review.tick()
         assert "risk" not in app.said(), "nothing granted and all green is one key"
         assert "no capability: it computes" in app.sheet_text("#evidence")
-        app.shift = LONG_AGO
         await pilot.press("a")
         await settled(pilot)
         assert [(c.verdict, c.grants) for c in app.decided] == [("approved", Capabilities())]
@@ -108,20 +105,19 @@ async def test_what_is_weighty_takes_its_key_twice_with_a_pause(key: str, verdic
     app = Host(asking())
     async with app.run_test(size=MIDDLE) as pilot:
         await settled(pilot)
-        app.shift = NOT_YET
         await pilot.press(key)
         assert "again" in app.said()
-        await pilot.press(key, key, key)
+        await pilot.press(key)
+        app.pace = HASTILY
+        await pilot.press(key, key)
         assert app.decided == [], "a held key is one key"
         await pilot.press("escape")
-        app.shift = LONG_AGO
+        app.pace = CALMLY
         await pilot.press(key)
         assert app.decided == [], "Esc took the step back"
         other = "x" if key == "t" else "t"
-        app.shift = LONG_AGO - 1000
         await pilot.press(other)
         assert app.decided == [], "a press of the one announces nothing of the other"
-        app.shift = LONG_AGO - 2000
         await pilot.press(key)
         assert app.decided == []
         await pilot.press("enter", "space")
@@ -139,7 +135,7 @@ async def test_testing_again_takes_what_would_be_granted() -> None:
         await settled(pilot)
         await pilot.press("t")
         assert "with secret:TOKEN" in app.said()
-        await pilot.press("t")
+        await pilot.press("left", "t")
         await settled(pilot)
         assert [c.grants for c in app.decided] == [Capabilities(secrets=("TOKEN",))]
 
@@ -174,7 +170,6 @@ async def test_the_fields_of_one_build_are_gone_with_it() -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("n")
-        app.shift = LONG_AGO - 1000
         await pilot.press("c", "space", "escape", "p", "n")
         await settled(pilot)
         assert app.review._review is not None
@@ -290,16 +285,16 @@ async def test_reuse_and_alias_take_their_key_twice_with_a_pause(key: str, verdi
     app = Host(doubled())
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
-        app.shift = NOT_YET
         await pilot.press(key)
         assert said in app.said()
+        await pilot.press(key)
+        app.pace = HASTILY
         await pilot.press(key, key)
         assert app.decided == [], "a held key is one key"
-        app.shift = LONG_AGO
+        app.pace = CALMLY
         await pilot.press("escape", key)
         assert app.decided == [], "Esc took the step back"
-        app.shift = LONG_AGO - 1000
-        await pilot.press(key)
+        await pilot.press("left", key)
         await settled(pilot)
         (sent,) = app.decided
         assert (sent.verdict, sent.digest) == (verdict, streams.DIGEST)

@@ -13,7 +13,7 @@ from test_toolsmith_gates_sandbox import RIGHT, case
 from trial import LIMITS, Reviewer
 
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.toolsmith.gates.case import Workbench
+from alita_tui.toolsmith.gates.case import CouldNotRun, Workbench
 from alita_tui.toolsmith.gates.coverage import Coverage
 from alita_tui.toolsmith.gates.hidden import Hidden
 from alita_tui.toolsmith.gates.places import Missed, instrumented, missed, ranges
@@ -67,6 +67,18 @@ PAYLOADS = {
     "under another main": (
         "def run(x):\n    return x\n\n\nif __name__ == '__main__':\n    print('more')\n",
         Missed((6,), (), ()),
+    ),
+    "one name behind an or": (
+        "def run(x):\n    if x < 0 or x == 4711:\n        x = 0\n    return x\n",
+        Missed((3,), ((2, "4711 was never met"),), ()),
+    ),
+    "one name in a comprehension": (
+        "def run(x):\n    return sum(one for one in [x, 0] if one != 4711)\n",
+        Missed((), ((2, "4711 was never met"),), ()),
+    ),
+    "one name that is left out": (
+        "def run(x):\n    if str(x) != 'j.miller':\n        x += 0\n    return x\n",
+        Missed((), ((2, "its condition was never false"),), ()),
     ),
     "in a case": (
         "def run(x):\n    match x:\n        case 500:\n            return 0\n        case _:\n            return x\n",
@@ -176,3 +188,19 @@ async def test_without_hidden_tests_it_is_said_so(podman: PodmanSandbox) -> None
     bench = Workbench(podman, LIMITS)
     found = await Coverage(bench, Hidden(bench, Reviewer({"odd_one": ()}))).check(case())
     assert found.state == "passed" and "there are no hidden ones" in found.summary
+
+
+def test_an_operand_that_is_met_is_no_find(passed: set[int]) -> None:
+    run, places = run_of("def run(x):\n    return [one for one in x if one == 'all' or one != 'none']\n")
+    assert run(["all", "none", "some"]) == ["all", "some"]
+    assert missed(places, passed) == Missed((), (), ())
+
+
+@pytest.mark.podman
+@pytest.mark.parametrize(
+    "line", ["sys._getframe(0).f_lineno", "len(gc.get_objects())", "sys.settrace(None)", "open('/proc/self/maps').read()"]
+)  # fmt: skip
+async def test_code_that_looks_into_what_runs_it_is_not_measured(coverage: Coverage, line: str) -> None:
+    code = f"import gc\nimport sys\n\n\ndef run(x: int) -> int:\n    kept = {line}\n    return 2 * x + 1\n"
+    with pytest.raises(CouldNotRun, match="not measurable"):
+        await coverage.check(case(code))

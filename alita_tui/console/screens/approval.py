@@ -1,7 +1,7 @@
 """The review of a build, beside the trace. What is approved is what was on screen, by its digest.
 
 Nothing that was typed, pasted, clicked or scrolled before the person could see the build decides on it:
-input is judged by when it was made (see `Review`), and early verdict keys never reach the bindings.
+input is judged by when it was made (see `arming`), and verdict keys reach no binding before they count.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 
 from alita_tui.console.actions import bindings
-from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.arming import Why
+from alita_tui.console.live_keys import actions_of, shown_keys
 from alita_tui.console.review import Review, settled
 from alita_tui.console.screens.deciding import DecidingScreen
 from alita_tui.console.widgets.build_head import BuildHead
@@ -88,8 +89,19 @@ class ApprovalScreen(DecidingScreen):
 
     @property
     def armed(self) -> bool:
-        """Whether a verdict key pressed now would count."""
-        return bool(self._review and self._place and self._review.armed(self._clock()))
+        """Whether a verdict key pressed now would count, unless it is the one that was pressed last."""
+        return bool(self._review and self._place and not self._hurries)
+
+    @property
+    def _hurries(self) -> Why:
+        """Why a key made now would not count."""
+        return self.hearing.waits(self._review.paint if self._review else None, self._clock())
+
+    @property
+    def waiting_for(self) -> Why:
+        """Why the key that was pressed last would not count now."""
+        held = bool(actions_of(self, self.hearing.deed) & self.GUARDED)
+        return self._hurries or ("held" if held else "")
 
     @property
     def _place(self) -> int:
@@ -130,7 +142,7 @@ class ApprovalScreen(DecidingScreen):
             self.bar.say("No build waits.", "muted")
         elif self._place:
             unread = self.panes.code.unread
-            self.bar.say_about(self._review, unread, keys.get("approve", ""), self._clock())
+            self.bar.say_about(self._review, unread, keys.get("approve", ""), self.waiting_for)
         else:
             self.bar.say(*settled(self._view, self._review.build))
 
@@ -143,6 +155,7 @@ class ApprovalScreen(DecidingScreen):
     def _present(self, build: BuildView | None) -> None:
         attempt = build.presented if build else None
         self._review = Review(build, attempt, self._clock()) if build and attempt else None
+        self.repaint()
         self.bar.idle()
         if build and attempt:
             self.panes.present(build, attempt, self._view.sandbox, bases_of(build, attempt))
@@ -159,6 +172,7 @@ class ApprovalScreen(DecidingScreen):
         self.set_class(width < NARROW, "-narrow")
         whole = width < NARROW or self.has_class("-full")
         self.panes.fit(width if whole else width * 6 // 10, single=width < NARROW)
+        self.repaint()
 
     def go_on(self) -> None:
         """See `DecidingScreen.go_on`."""

@@ -9,6 +9,7 @@ from textual import on
 from textual.message import Message
 from textual.widget import Widget
 
+from alita_tui.console.arming import Why
 from alita_tui.console.review import Review, Twice
 from alita_tui.console.screens.guarded import GuardedScreen
 from alita_tui.console.widgets.build_panes import BuildPanes
@@ -82,21 +83,34 @@ class DecidingScreen(GuardedScreen):
         """The verdict bar."""
         return self.query_one(VerdictBar)
 
-    async def pressed(self, widget: Widget, at: float) -> None:
+    async def pressed(self, widget: Widget) -> None:
         """See `GuardedScreen.pressed`."""
-        counts = self._review is not None and self._review.armed(at)
-        if isinstance(widget, Button) and (counts or widget.choice not in VERDICTS):
+        if isinstance(widget, Button):
             await self.run_action(widget.choice)
 
+    def weighs(self, widget: Widget) -> bool:
+        """See `GuardedScreen.weighs`."""
+        return isinstance(widget, Button) and widget.choice in VERDICTS
+
+    def refused(self, why: Why) -> None:
+        """See `GuardedScreen.refused`."""
+        if why == "stalled":
+            self.notify("The console had stopped for a moment, so that key was not taken.", markup=False)
+        elif self.bar.mode in ("reject", "ban"):
+            said = "Enter counts after a moment of quiet. Press another key first, wait, then Enter."
+            self.notify(said, markup=False, timeout=3)
+        self.tick()
+
     def _may(self) -> Review | None:
-        """The build that the newest input may decide on."""
+        """The build that the input that is acted on may decide on."""
         review = self._review
-        return review if review and self.waits and review.counts and self.bar.mode == "idle" else None
+        return review if review and self.waits and self._counting and self.bar.mode == "idle" else None
 
     def _defer(self) -> None:
         """Let the agent go on without the build, once it could be seen."""
         review = self._review
-        if review and self.waits and review.counts and not review.build.put_off:
+        seen = review is not None and self._newest is not None and not review.against(self._newest)
+        if review and seen and self.waits and not review.build.put_off:
             self.app.post_message(self.Deferred(PutOff(approval_id=review.build.approval_id)))
 
     def action_approve(self) -> None:
@@ -117,7 +131,7 @@ class DecidingScreen(GuardedScreen):
             case "name":
                 self.bar.ask_name(review.build.approval_id, review.names)
             case "unread":
-                pass
+                self.repaint()  # what the next press does has to be read first
             case "approved":
                 self._decide("approved", lasting=lasting)
         self.tick()
@@ -125,13 +139,13 @@ class DecidingScreen(GuardedScreen):
     def action_reject(self) -> None:
         """Ask for the reason."""
         if review := self._may():
-            self.bar.ask_reason(review.build.approval_id, self._clock())
+            self.bar.ask_reason(review.build.approval_id)
             self.tick()
 
     def action_ban(self) -> None:
         """Ask for the reason, and what it is that is never wanted."""
         if review := self._may():
-            self.bar.ask_ban(review.build.approval_id, review.attempt.draft.capabilities.items, self._clock())
+            self.bar.ask_ban(review.build.approval_id, review.attempt.draft.capabilities.items)
             self.tick()
 
     def action_grants(self) -> None:
@@ -172,7 +186,11 @@ class DecidingScreen(GuardedScreen):
     def _twice(self, what: Twice) -> bool:
         """Whether the newest input is the second press of what it was told to be."""
         review = self._may()
-        return review is not None and review.confirm(what, self._clock())
+        if review is None:
+            return False
+        if not (said := review.confirm(what, self._clock())):
+            self.repaint()
+        return said
 
     def action_edit(self) -> None:
         """Ask the app for an editor."""
@@ -184,7 +202,7 @@ class DecidingScreen(GuardedScreen):
         review = self._review
         if review is None or review.build.approval_id != approval_id or not self.waits:
             return
-        review.disarm(self._clock())
+        self.repaint()
         changed = "" if tests == review.attempt.draft.tests else tests
         if code == review.attempt.draft.code and not changed:
             self.notify("Nothing was changed; the build keeps waiting.", markup=False)
@@ -195,6 +213,7 @@ class DecidingScreen(GuardedScreen):
     def _name_typed(self, message: VerdictBar.Named) -> None:
         if review := self._about(message.about):
             review.name_typed(self._clock())
+            self.repaint()
             self._close_fields()
 
     @on(VerdictBar.Worded)
@@ -212,6 +231,7 @@ class DecidingScreen(GuardedScreen):
         if review := self._about(message.about):
             review.withhold(frozenset(review.attempt.draft.capabilities.items) - set(message.ticked))
             self.panes.withhold(review.withheld)
+            self.repaint()
             self.tick()
 
     def _about(self, approval_id: str) -> Review | None:

@@ -1,13 +1,15 @@
-"""A screen over another whose weighty keys count only when `touched` says so.
+"""A screen over another whose weighty keys count only when the review says so.
 
-Every input is judged where the app hands it over: in the order and by the time at which it was made, not
-when a busy event loop came to handle it. A weighty key that does not count goes no further.
+Every input is judged where the app hands it over: in the order in which it was made and by what is known of when
+(`Heard`), not when a busy event loop came to handle it. A weighty key that counts is held until it was alone for long
+enough; every other input meanwhile makes it void.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.errors import NoWidget
@@ -15,12 +17,31 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from alita_tui.console.arming import Heard, Why
+from alita_tui.console.hearing import Hearing
 from alita_tui.console.live_keys import actions_of
+from alita_tui.console.reader import heard_of, stamp, what_of
 from alita_tui.console.review import Review
 from alita_tui.console.widgets.sheet import Sheet
 
-_BURST = 0.002
-"""Seconds: keys closer together than this were not pressed one by one, but came out of a paste."""
+if TYPE_CHECKING:
+    from alita_tui.console.themes import Themed
+
+MOUSE = (events.MouseDown, events.MouseUp, events.MouseMove, events.MouseScrollDown, events.MouseScrollUp)
+"""What the mouse does; a click is what Textual makes of it."""
+LATE = 1.0
+"""Seconds after which a key that could not be acted on is forgotten: the person waits for nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A weighty input that counts if nothing follows it at once."""
+
+    event: events.Event
+    number: int
+    at: float
+    review: Review
+    button: Widget | None = None
 
 
 class GuardedScreen(ModalScreen[None]):
@@ -28,61 +49,174 @@ class GuardedScreen(ModalScreen[None]):
 
     GUARDED: ClassVar[frozenset[str]] = frozenset()
     """The actions whose keys are held back until input counts."""
+    app: Themed[object]
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock` is the one that `Message.time` is taken from."""
         super().__init__()
         self._clock = clock
         self._review: Review | None = None
-        self._down: tuple[Widget | None, float] = (None, 0.0)
-        """What the mouse went down on, and when."""
-        self._last = 0.0
-        """When the newest key or paste was made."""
+        self._down: tuple[Widget | None, Heard | None] = (None, None)
+        """What the mouse went down on, and what is known of when."""
+        self._clicked: Widget | None = None
+        """What the mouse went down on last, with nothing else done since."""
+        self._newest: Heard | None = None
+        self._waiting: _Waiting | None = None
+        self._counting = False
+        """An input that counts is being acted on."""
+        self._let_through: events.Event | None = None
 
-    def touched(self, at: float) -> bool:
-        """Note input made at a time (`Message.time`); True when it counts."""
-        return self._review is not None and self._review.touch(at)
+    @property
+    def hearing(self) -> Hearing:
+        """All input of the console."""
+        return self.app.hearing
 
-    async def pressed(self, widget: Widget, at: float) -> None:
-        """The mouse went down on a widget at a time, and up again on the same."""
+    async def pressed(self, widget: Widget) -> None:
+        """The mouse went down on a widget, and up again on the same."""
         raise NotImplementedError
 
+    def weighs(self, widget: Widget) -> bool:
+        """Whether a click on a widget has to count."""
+        raise NotImplementedError
+
+    def refused(self, why: Why) -> None:
+        """A weighty input did not count."""
+        raise NotImplementedError
+
+    # --- what is painted --------------------------------------------------------------------
+
     def on_mount(self) -> None:
-        """Hear of the terminal's focus."""
+        """Hear of the terminal's focus, and have the reader look often."""
         self.watch(self.app, "app_focus", self._terminal_focus, init=False)
+        self.hearing.watch(True)
+
+    def on_unmount(self) -> None:
+        """The reader may rest again."""
+        self.hearing.watch(False)
+
+    def repaint(self) -> None:
+        """What is on screen is to be seen anew before anything counts."""
+        self._waiting = None
+        if self._review:
+            self._review.paint = None
+            self.call_after_refresh(self._drawn, self._review, 1)
+
+    def _drawn(self, review: Review, more: int) -> None:
+        """Textual has drawn; what that laid out anew is drawn once more."""
+        if review is not self._review or not self.is_current:
+            return
+        if more:
+            self.call_after_refresh(self._drawn, review, more - 1)
+        else:
+            review.paint = self.hearing.painting(self._clock())
+
+    def on_screen_resume(self) -> None:
+        """What lay over the review is gone."""
+        self.repaint()
 
     def _terminal_focus(self, focused: bool) -> None:
         """The key or click that brings the terminal to the front was meant for nothing here."""
-        if focused and self._review:
-            self._review.disarm(self._clock())
+        if focused:
+            self.repaint()
+
+    # --- what counts ------------------------------------------------------------------------
 
     def judge(self, event: events.Event) -> bool:
         """See `Judge.judge`. Letters typed into a field are text, not keys; the Enter that sends it is one."""
-        # An ESC inside a paste makes keys of what follows it.
-        burst = 0 < event.time - self._last < _BURST
-        self._last = event.time
-        counts = self.touched(event.time) and not burst
-        if counts or not isinstance(event, events.Key):
+        if event is self._let_through:
+            self._let_through = None
             return True
+        heard = self._hear(event)
+        self._clicked = None
+        if not isinstance(event, events.Key) or not self._weighty(event):
+            return True
+        if self._review is not None:
+            self._weigh(_Waiting(event, heard.number, heard.at, self._review), heard)
+        return False
+
+    def _weighty(self, event: events.Key) -> bool:
         if isinstance(self.focused, Input):
-            return event.key != "enter"
-        return not actions_of(self, event.key) & self.GUARDED
+            return event.key == "enter"
+        return bool(actions_of(self, event.key) & self.GUARDED)
+
+    def _hear(self, event: events.Event) -> Heard:
+        """What is known of an input; whatever waited to be alone is void by it."""
+        self._waiting = None
+        heard = heard_of(event)
+        if heard is None and self.hearing.terminal:
+            # Nobody made it: Textual did.
+            heard = Heard(0, "", event.time, float("-inf"), event.time, "", stalled=True)
+        elif heard is None:
+            what, deed = what_of(event)
+            heard = self.hearing.note(what, event.time, deed=deed)
+            stamp(event, heard)
+        self._newest = heard
+        return heard
+
+    def _weigh(self, waiting: _Waiting, heard: Heard) -> None:
+        """Hold what counts until it was alone; say why the rest does not."""
+        if why := waiting.review.against(heard):
+            self.refused(why)
+            return
+        self._waiting = waiting
+        if not self.hearing.terminal:
+            self.call_next(self.settled, waiting.number)
+
+    async def settled(self, number: int) -> None:
+        """No input came with this one: act on it, unless what it is about is gone."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is None or waiting.number != number or waiting.review is not self._review:
+            return
+        if self.hearing.terminal and self.hearing.clock() - waiting.at > LATE:
+            self.refused("stalled")
+            return
+        self._counting = True
+        try:
+            await self._act(waiting)
+        finally:
+            self._counting = False
+
+    async def _act(self, waiting: _Waiting) -> None:
+        event = waiting.event
+        if waiting.button is not None:
+            await self.pressed(waiting.button)
+        elif isinstance(self.focused, Input):
+            self._let_through = event
+            self.focused._forward_event(event)
+        elif isinstance(event, events.Key):
+            for action in sorted(actions_of(self, event.key) & self.GUARDED):
+                await self.run_action(action)
+
+    # --- the mouse --------------------------------------------------------------------------
 
     def _forward_event(self, event: events.Event) -> None:
         """Judge the mouse here: what a widget is given is a copy, stamped when it was made."""
         if not event.is_forwarded:
             if isinstance(event, events.Key | events.Paste) and not self.judge(event):
                 return
-            if isinstance(event, events.MouseDown):
-                self.touched(event.time)
-                self._down = (self._under(event), event.time)
-            elif isinstance(event, events.MouseUp):
-                (widget, at), self._down = self._down, (None, 0.0)
-                if widget is not None and widget is self._under(event):
-                    self.call_next(self.pressed, widget, at)
-            elif isinstance(event, events.MouseScrollUp | events.MouseScrollDown):
-                self.touched(event.time)
+            if isinstance(event, MOUSE):
+                self._mouse(event)
         super()._forward_event(event)
+
+    def _mouse(self, event: events.MouseEvent) -> None:
+        heard = self._hear(event)
+        if isinstance(event, events.MouseDown):
+            widget = self._under(event)
+            again = widget is not None and widget is self._clicked
+            self._down = (widget, None if again else heard)
+            self._clicked = widget
+        elif isinstance(event, events.MouseUp):
+            (widget, down), self._down = self._down, (None, None)
+            if widget is None or widget is not self._under(event):
+                return
+            if not self.weighs(widget):
+                self.call_next(self.pressed, widget)
+            elif down is None:
+                self.refused("held")
+            elif self._review is not None:
+                self._weigh(_Waiting(event, heard.number, heard.at, self._review, widget), down)
+        elif isinstance(event, events.MouseScrollUp | events.MouseScrollDown):
+            self._clicked, self._down = None, (None, None)
 
     def _under(self, event: events.MouseEvent) -> Widget | None:
         try:
@@ -92,8 +226,7 @@ class GuardedScreen(ModalScreen[None]):
 
     @on(Sheet.Moved)
     def _scrolled(self) -> None:
-        if self._review:
-            self._review.stir(self._clock())
+        self.hearing.stir(self._clock())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll what shows through."""

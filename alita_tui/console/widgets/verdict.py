@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
+from alita_tui.console.arming import Why
 from alita_tui.console.review import Review
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.ticks import Ticks
@@ -51,8 +52,8 @@ TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"
 """What a ban is against, in words; capabilities stand for themselves."""
 _WHY: dict[str, str] = {
-    "reject": "Enter rejects with this reason. Tab, then Space, ticks tags; Esc goes back.",
-    "ban": "Enter bans what is ticked, for good. Tab, then Space, ticks; Esc goes back.",
+    "reject": "After a pause Enter rejects with this reason. Tab, Space: tags; Esc: back.",
+    "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
     "grants": "What is not ticked is not granted. Space ticks, Esc goes back.",
 }
 
@@ -173,8 +174,8 @@ class VerdictBar(Vertical):
         said.update(text)
         said.set_classes(f"-{tone}" if tone else "")
 
-    def say_about(self, review: Review, unread: int, approve: str, at: float) -> None:
-        """What can be done about a build now; `approve` is the key for it."""
+    def say_about(self, review: Review, unread: int, approve: str, waits: Why) -> None:
+        """What can be done about a build now; `approve` is the key for it, `waits` why it would not count."""
         match self.mode:
             case "name":
                 given = set(self.query_one(NameInput).value.split())
@@ -183,7 +184,7 @@ class VerdictBar(Vertical):
             case "reject" | "ban" | "grants":
                 self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
             case "idle":
-                self.say(*review.line(unread, approve, at))
+                self.say(*review.line(unread, approve, waits))
 
     def arm(self, armed: bool) -> None:
         """Show whether a verdict would count."""
@@ -197,17 +198,17 @@ class VerdictBar(Vertical):
         self.query_one(NameInput).clear()
         self.query_one(Ticks).offer(())
 
-    def ask_reason(self, about: str, at: float) -> None:
+    def ask_reason(self, about: str) -> None:
         """Open the field for a reason, with tags for common ones."""
         self._open("reject", about)
         self.query_one(Ticks).offer(TAGS)
-        self._ask_words("why not, in one line: the agent reads it", at)
+        self._ask_words("why not, in one line: the agent reads it")
 
-    def ask_ban(self, about: str, capabilities: tuple[str, ...], at: float) -> None:
+    def ask_ban(self, about: str, capabilities: tuple[str, ...]) -> None:
         """Open the field for a reason, with what can be banned."""
         self._open("ban", about)
         self.query_one(Ticks).offer((NAME, DIGEST, *capabilities), (NAME, DIGEST))
-        self._ask_words("why never, in one line: later builds are told", at)
+        self._ask_words("why never, in one line: later builds are told")
 
     def ask_grants(self, about: str, capabilities: tuple[str, ...], withheld: Collection[str]) -> None:
         """Open the list of what it asks for."""
@@ -228,10 +229,9 @@ class VerdictBar(Vertical):
         self.mode, self._about = mode, about
         self.add_class("-open", f"-{mode}")
 
-    def _ask_words(self, placeholder: str, at: float) -> None:
+    def _ask_words(self, placeholder: str) -> None:
         field = self.query_one(ReasonInput)
         field.placeholder = placeholder
-        field.opened = at
         field.focus()
 
     @on(Ticks.Changed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import Input
 
-from alita_tui.console.arming import QUIET
 from alita_tui.console.widgets.entry import Entry
 
 
@@ -21,13 +20,4 @@ class NameInput(Entry, Input):
 
 
 class ReasonInput(Entry, Input):
-    """One line for the agent. An Enter from a burst that began before the field was there does not send it."""
-
-    opened = 0.0
-    """When the field appeared, on the monotonic clock of events."""
-
-    def on_key(self, event: events.Key) -> None:
-        """Hold an Enter back that comes at once."""
-        if event.key == "enter" and event.time < self.opened + QUIET:
-            event.prevent_default()
-            event.stop()
+    """One line for the agent. The Enter that sends it is judged as every verdict is (see `GuardedScreen.judge`)."""

@@ -44,9 +44,9 @@ class Declared:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        watched = await self._bench.watched(case)
+        run = await self._bench.watched(case)
         seen: defaultdict[str, list[str]] = defaultdict(list)
-        for kind, what in watched.tested.seen:
+        for kind, what in run.tested.seen:
             if kind in _KINDS:
                 seen[kind].append(one_line(what, 80))
         used = await asyncio.to_thread(uses, case.draft, Capabilities())

@@ -12,9 +12,13 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from alita_tui.spine.syntax import parse
+from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.contract import is_standard_main
 
 _TELL = "__alita_passed__"
+_RARE_TEXT = 3
+_RARE_NUMBER = 100
+"""Letters and size from which a literal is likely to mean one case, not a kind of them."""
 
 
 class Place(NamedTuple):
@@ -109,10 +113,11 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def visit_If(self, node: ast.If) -> ast.AST:
-        alone = not node.orelse
+        alone, test = not node.orelse, node.test
         self.generic_visit(node)
         if alone:
-            told = self._told(node.lineno, node.lineno, "its condition was never false", code=False)
+            special = bool(_one_value(test, ast.NotEq))
+            told = self._told(node.lineno, node.lineno, "its condition was never false", code=special)
             node.orelse = [ast.Expr(told)]
         return node
 
@@ -124,10 +129,23 @@ class _Marker(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         calls = [any(isinstance(inner, ast.Call) for inner in ast.walk(one)) for one in node.values]
+        turning = ast.Eq if isinstance(node.op, ast.Or) else ast.NotEq
+        special = [_one_value(one, turning) for one in node.values]
         self.generic_visit(node)
         said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
-        rest = zip(node.values[1:], calls[1:], strict=True)
-        node.values[1:] = [self._part(one, said, code=works) for one, works in rest]
+        parts = [
+            self._met(one, value) if value else one for one, value in zip(node.values, special, strict=True)
+        ]
+        rest = zip(parts[1:], calls[1:], strict=True)
+        node.values = [parts[0], *(self._part(one, said, code=works) for one, works in rest)]
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        special = [_one_value(one, ast.NotEq) for one in node.ifs]
+        self.generic_visit(node)
+        node.ifs = [
+            self._met(one, value) if value else one for one, value in zip(node.ifs, special, strict=True)
+        ]
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
@@ -178,6 +196,31 @@ class _Marker(ast.NodeTransformer):
         """`(told(n), part)[1]`: what it was, told when it is evaluated."""
         pair = ast.Tuple([self._told(part.lineno, part.lineno, missing, code=code), part], ast.Load())
         return ast.Subscript(pair, ast.Constant(1), ast.Load())
+
+    def _met(self, part: ast.expr, value: str) -> ast.expr:
+        """A comparison with one value, told when that value is met: a way of its own, though no line is."""
+        told = self._told(part.lineno, part.lineno, f"{value} was never met")
+        equal = isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
+        outcome = ast.Subscript(
+            ast.Tuple([told, ast.Constant(equal)], ast.Load()), ast.Constant(1), ast.Load()
+        )
+        return ast.copy_location(ast.BoolOp(ast.And() if equal else ast.Or(), [part, outcome]), part)
+
+
+def _one_value(test: ast.expr, turning: type[ast.cmpop]) -> str:
+    """The value for which alone a condition turns (`or name == "j.miller"`); empty for common ones, or for none."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], turning):
+        return ""
+    for side in (test.left, test.comparators[0]):
+        if isinstance(side, ast.Constant) and _rare(side.value):
+            return one_line(repr(side.value), 40)
+    return ""
+
+
+def _rare(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) >= _RARE_TEXT
+    return isinstance(value, int | float) and abs(value) >= _RARE_NUMBER
 
 
 def _silent(statement: ast.stmt) -> bool:

@@ -52,7 +52,7 @@ def main() -> int:
         print(f"attack: {section} …", file=sys.stderr, flush=True)
         started = time.monotonic()
         modules = [importlib.import_module(name) for name in SECTIONS[section]]
-        share = given.share * (1.0 if given.whole else PART.get(section, 1.0))
+        share = given.share if given.whole else min(given.share, PART.get(section, 1.0))
         found[section] = [outcome for one in modules for outcome in one.attack(share, seed)]
         seconds[section] = round(time.monotonic() - started, 1)
     broken = [line for section, outcomes in found.items() for line in _broken(section, outcomes)]
@@ -65,7 +65,7 @@ def _broken(section: str, outcomes: list[Outcome]) -> list[str]:
     """What goes beyond the bounds: everything that was missed, but for drafts a share of them."""
     if section != "drafts":
         return [line for one in outcomes for line in one.missed]
-    from attack.drafts import ALWAYS, MOST_PERCENT
+    from attack.drafts import ALWAYS, allowed
 
     lines = [
         line for one in outcomes if one.section.removeprefix("drafts: ") in ALWAYS for line in one.missed
@@ -74,8 +74,8 @@ def _broken(section: str, outcomes: list[Outcome]) -> list[str]:
     bad = [one for one in outcomes if one.section != "drafts: honest"]
     for what, ours in (("adversarial drafts were missed", bad), ("honest drafts were marked", honest)):
         tried, missed = sum(one.tried for one in ours), sum(one.tried - one.held for one in ours)
-        if missed * 100 > MOST_PERCENT * tried:
-            lines.append(f"{missed} of {tried} {what}, more than {MOST_PERCENT:g} %")
+        if missed > allowed(tried):
+            lines.append(f"{missed} of {tried} {what}")
     return lines
 
 

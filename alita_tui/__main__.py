@@ -30,6 +30,9 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+    finally:
+        if (wiring := sys.modules.get("alita_tui.wiring.house")) is not None:
+            wiring.close_all()
 
 
 if __name__ == "__main__":

@@ -74,6 +74,9 @@ class PlayedModel:
     def price(self, usage: Usage) -> float | None:
         return None if self._usd is None else (usage.input_tokens + usage.output_tokens) * self._usd / 1000
 
+    async def window(self) -> int:
+        return 0
+
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         self.attempts += 1
         self.hurried.append(request.hurry)

@@ -92,7 +92,8 @@ class Ledger:
             case e.BudgetSpent(call_id=call_id, cost_usd=cost, tokens=tokens):
                 self.open.pop(call_id, None)
                 # Events of an earlier version name only the total of the tokens.
-                spent = Amount(cost or 0.0, tokens or max(event.total_tokens - self.session.tokens, 0))
+                usd = event.assumed_usd if cost is None else cost
+                spent = Amount(usd, tokens or max(event.total_tokens - self.session.tokens, 0))
                 self.session, self.task = self.session.plus(spent), self.task.plus(spent)
                 self.unpriced += cost is None
                 if event.build_id:
@@ -108,6 +109,12 @@ class Ledger:
         return self._raised.get((scope, unit), cap.usd if unit == "usd" else cap.tokens)
 
     @property
+    def in_money(self) -> bool:
+        """True where some cap is in money."""
+        capped = any(self.limit(scope, "usd") is not None for scope in ("task", "session", "day"))
+        return capped or self.build_limit is not None
+
+    @property
     def build_limit(self) -> float | None:
         """What one build may cost; None: as much as its task."""
         return self._budget.build_usd
@@ -117,7 +124,7 @@ class Ledger:
         limit = self.build_limit
         if not build or limit is None or usd is None:
             return ""
-        waiting = sum(one.usd or 0.0 for one in self.open.values() if one.build_id == build)
+        waiting = sum(map(_set_aside, (one for one in self.open.values() if one.build_id == build)))
         spent = self.builds.get(build, 0.0)
         if spent + waiting + usd <= limit:
             return ""
@@ -155,9 +162,11 @@ class Ledger:
         return ("task", self.task.plus(waiting)), ("session", self.session.plus(waiting)), ("day", day)
 
     def _reserved(self) -> Amount:
-        return Amount(
-            sum(one.usd or 0.0 for one in self.open.values()), sum(one.tokens for one in self.open.values())
-        )
+        return Amount(sum(map(_set_aside, self.open.values())), sum(one.tokens for one in self.open.values()))
+
+
+def _set_aside(reserved: e.BudgetReserved) -> float:
+    return reserved.assumed_usd if reserved.usd is None else reserved.usd
 
 
 def declined(history: Sequence[Envelope]) -> bool:

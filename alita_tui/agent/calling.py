@@ -9,7 +9,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from alita_tui.agent.estimate import Scales, worst
+from alita_tui.agent.estimate import Estimate, Meter, Scales, estimate_of
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.spine import events as e
@@ -17,6 +17,9 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports import Candidate, Delta, Model, ModelRequest, Reply, ReplyCache, Route, Router
 from alita_tui.spine.values import Usage, digest_of
+
+_LEAST_REPLY = 1024
+"""Tokens that a model's window has to leave for a reply; a longer one follows the window."""
 
 
 class ModelCalls:
@@ -44,14 +47,16 @@ class ModelCalls:
         self._serving: dict[e.ModelRole, str] = {}
         self._said: list[str] = []
         self._scales = Scales()
+        self._noted: set[str] = set()
 
     async def ask(self, request: ModelRequest) -> Reply:
         """See `Asker.ask`."""
-        limit = worst(request)
+        estimated = estimate_of(request)
+        least = min(request.max_tokens, _LEAST_REPLY)
         route = self._router.route(
             request.role,
-            limit.input_tokens + limit.output_tokens,
-            lambda model: model.price(self._scales.scaled(model.name, limit)),
+            lambda model: self._scales.bound(model.name, estimated).input_tokens + least,
+            lambda model: model.price(self._scales.bound(model.name, estimated)),
         )
         held: Candidate | None = None
         try:
@@ -66,8 +71,9 @@ class ModelCalls:
                 call_id = self._new_id()
                 if found := await self._known(held.model, request, call_id):
                     return found
-                asked = msgspec.structs.replace(request, hurry=route.spare(held))
                 try:
+                    asked, limit = await self._fitted(held, request, estimated)
+                    asked = msgspec.structs.replace(asked, hurry=route.spare(held))
                     reply = await self._paid(held.model, asked, limit, call_id)
                 except ModelError as error:
                     route.failed(held, error)
@@ -123,9 +129,26 @@ class ModelCalls:
             await self._purse.spared(call_id, request.role, model, reply.usage)
         return reply
 
-    async def _paid(self, model: Model, request: ModelRequest, limit: Usage, call_id: str) -> Reply:
+    async def _fitted(
+        self, one: Candidate, request: ModelRequest, estimated: Estimate
+    ) -> tuple[ModelRequest, Estimate]:
+        """The request with a reply that fits into the model's window. Raises ModelError where none does."""
+        known = self._router.learn(one.name, 0)
+        window = known or self._router.learn(one.name, await one.model.window())
+        most = request.max_tokens
+        if window:
+            taken = self._scales.bound(one.name, estimated).input_tokens
+            most = min(most, window - taken)
+            if most < min(request.max_tokens, _LEAST_REPLY):
+                raise self._router.narrow(one.name, taken)
+        return (
+            msgspec.structs.replace(request, max_tokens=most),
+            msgspec.structs.replace(estimated, output=most),
+        )
+
+    async def _paid(self, model: Model, request: ModelRequest, limit: Estimate, call_id: str) -> Reply:
         """One attempt between its reservation and its settlement, however it ends."""
-        estimated = self._scales.scaled(model.name, limit)
+        estimated = self._scales.bound(model.name, limit)
         await self._purse.reserve(call_id, request.role, model, estimated, request.build)
         said: list[str] = []
         usage: Usage | None = None
@@ -133,6 +156,8 @@ class ModelCalls:
             reply = await self._attempt(model, request, call_id, said)
             self._scales.learn(model.name, limit, reply.usage)
             usage = reply.usage if reply.usage.reported else _counted(estimated, said)
+            for note in reply.notes:
+                await self._warn(note)
             return reply
         except ModelError as error:
             usage = _billed(error, estimated, said)
@@ -148,6 +173,7 @@ class ModelCalls:
         started = time.monotonic()
         first, reply = 0.0, None
         self._said = []
+        meter = Meter(request.max_tokens)
         async with aclosing(model.reply(request)) as pieces:  # type: ignore[type-var]  # async generators
             async for piece in pieces:
                 match piece:
@@ -159,11 +185,20 @@ class ModelCalls:
                         self._bus.hint(
                             e.ModelDelta(call_id=call_id, role=request.role, channel=channel, text=text)
                         )
+                        if meter.over(text):
+                            raise _overlong(model, request)
                     case Reply():
                         reply = self._bus.redacted(piece)
         self._said = []
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")
+        if request.hurry and (invalid := next((call for call in reply.requests if call.problem), None)):
+            # Where another model can be asked; where none can, the loop tells this one what is wrong.
+            raise ModelError(
+                "malformed",
+                f"{model.name}: the arguments of {invalid.name or 'a call'} are not valid: {invalid.problem}",
+                hint="Try again, or choose another model.",
+            )
         duration = (time.monotonic() - started) * 1000
         await self._tell(request, model, call_id, reply, duration_ms=duration, first_ms=first)
         return reply
@@ -195,6 +230,11 @@ class ModelCalls:
                 cached=cached,
             )
         )
+
+    async def _warn(self, note: str) -> None:
+        if note not in self._noted:
+            self._noted.add(note)
+            await self._bus.emit(e.NoticeRaised(level="warning", text=note))
 
     async def _record_failure(
         self,
@@ -230,6 +270,14 @@ def _next(route: Route) -> Candidate | float | ModelError:
         return route.next()
     except ModelError as last:
         return last
+
+
+def _overlong(model: Model, request: ModelRequest) -> ModelError:
+    return ModelError(
+        "malformed",
+        f"{model.name} went on after the {request.max_tokens} tokens that its reply may have: it was cut off.",
+        hint="Try again, choose another model, or raise budget.reply_tokens with `alita config set`.",
+    )
 
 
 def _counted(estimated: Usage, said: list[str]) -> Usage:

@@ -47,10 +47,12 @@ class Conversation:
         """Take in the next event."""
         event, self._seq = envelope.event, envelope.seq or self._seq
         match event:
-            case e.TaskSubmitted(text=text, again=again):
+            case e.TaskSubmitted(text=text, again=again, retried=retried):
                 self._close_open("The task before ended without this.")
-                taken_up = " (taken up again: a build that it waited for was decided)" if again else ""
-                self._person(f"TASK{taken_up}: {text}")
+                why = (
+                    "the person asks to try it again" if retried else "a build that it waited for was decided"
+                )
+                self._person(f"TASK{f' (taken up again: {why})' if again else ''}: {text}")
             case e.MemoryRecalled(items=items) if items:
                 listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in items)
                 self._person(f"From earlier tasks, for what it is worth:\n{listed}")

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from importlib.resources import files
 from itertools import takewhile
-from typing import Literal, Protocol
+from typing import Literal, ParamSpec, Protocol
 
 from alita_tui.agent.actions import (
     Action,
@@ -33,6 +33,7 @@ from alita_tui.agent.branches import Branch, Branches
 from alita_tui.agent.budget import declined
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.retrying import unbegun, unexpected, why_not
 from alita_tui.agent.standing import Standing
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine import events as e
@@ -46,6 +47,7 @@ from alita_tui.spine.commands import (
     PutOff,
     RefreshLibrary,
     ResolveApproval,
+    Retry,
     Steer,
     SubmitTask,
 )
@@ -54,6 +56,7 @@ from alita_tui.spine.errors import (
     AlitaError,
     ApprovalPending,
     BudgetExceeded,
+    ModelError,
     RegistryError,
     SandboxUnavailable,
     StoreError,
@@ -77,6 +80,8 @@ from alita_tui.spine.ports import (
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import MemoryItem, NearMiss, Source, ToolState, Value
 from alita_tui.view.model import BuildView, TaskView
+
+P = ParamSpec("P")
 
 _RELIED: tuple[ToolState, ...] = (
     "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
@@ -116,6 +121,8 @@ class Policy(Value, frozen=True):
     max_steps: int = 30
     reply_tokens: int = 8192
     run_limits: Limits = Limits()
+    teaches: bool = True
+    """False where what happens is only tried out, as in a fork: then memory learns nothing from it."""
 
 
 class Orchestrator:
@@ -177,9 +184,11 @@ class Orchestrator:
     async def run(self, *, until_idle: bool = False) -> None:
         """Serve commands until the session is closed, or (headless) until nothing is left to do."""
         await asyncio.to_thread(lambda: self._standing.view)  # a long session takes a while
-        self._begin_unfinished()
         try:
+            await self._safely(self._begin_unfinished)
             while True:
+                if self._work is None and self._queued:
+                    self._begin(self._queued.popleft())
                 if until_idle and self._idle:
                     return
                 getter = asyncio.ensure_future(self._inbox.get())
@@ -191,26 +200,39 @@ class Orchestrator:
                         getter.cancel()
                 if self._work and self._work.done():
                     work, self._work = self._work, None
-                    work.result()
-                if getter.done() and not getter.cancelled() and await self._obey(getter.result()):
-                    return
-                if self._work is None and self._queued:
-                    self._begin(self._queued.popleft())
+                    await self._safely(work.result)
+                if getter.done() and not getter.cancelled():
+                    command = getter.result()
+                    if isinstance(command, CloseSession):
+                        return
+                    await self._safely(self._obey, command)
         finally:
             await self._stop_work()
+
+    async def _safely(
+        self, work: Callable[P, Coroutine[None, None, None] | None], *args: P.args, **options: P.kwargs
+    ) -> None:
+        """Do something; an error that nobody foresaw becomes a notice on record, and the session goes on."""
+        try:
+            if (awaited := work(*args, **options)) is not None:
+                await awaited
+        except AlitaError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever it is, the session outlives it
+            await self._bus.emit(unexpected(error))
 
     @property
     def _idle(self) -> bool:
         left = self._work or self._queued or self._branches.running
         return not left and self._inbox.empty()
 
-    async def _obey(self, command: Command | Branch) -> bool:
-        """Carry out one command; True when it ends the session."""
+    async def _obey(self, command: Command | Branch) -> None:
+        """Carry out one command."""
         match command:
             case SubmitTask(text=text):
-                if text.strip():
-                    self._queued.append(SubmitTask(text=text.strip()))
-                    self._news.set()
+                await self._queue(text.strip())
+            case Retry():
+                await self._retry()
             case Steer(text=text):
                 if self._work is None:
                     self._queued.append(SubmitTask(text=text.strip()))
@@ -235,8 +257,31 @@ class Orchestrator:
             case RefreshLibrary():
                 await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             case CloseSession():
-                return True
-        return False
+                pass  # `run` ends with it
+
+    async def _queue(self, text: str) -> None:
+        """Take a task on; one that has to wait is on record first, so that no end of the process loses it."""
+        if not text:
+            return
+        queue_id = ""
+        if self._work is not None or self._queued:
+            queue_id = self._new_id()
+            await self._bus.emit(e.TaskQueued(queue_id=queue_id, text=text))
+        self._queued.append(SubmitTask(text=text, queue_id=queue_id))
+        self._news.set()
+
+    async def _retry(self) -> None:
+        """Try the last task again, or say why not. One that goes on already is left alone."""
+        task = self._standing.view.task
+        if self._current or self._queued or (task and task.outcome in (None, "parked")):
+            return
+        if why := why_not(task):
+            await self._bus.emit(e.NoticeRaised(level="info", text=why))
+        elif task is not None and task.outcome == "budget":
+            self._go_on(task.task_id)
+        elif task is not None:
+            text = self._text_of(task.task_id)
+            self._queued.append(SubmitTask(text=text, again=task.task_id, retried=True))
 
     async def _stop_work(self) -> None:
         """Let a running task go without ending it: it is taken up again when the session is."""
@@ -256,16 +301,24 @@ class Orchestrator:
 
     def _begin_unfinished(self) -> None:
         task = self._standing.view.task
-        if task is None:
-            return
-        self._begin_put_off(task)
+        if task is not None:
+            self._begin_put_off(task)
+            self._begin_last(task)
+        self._queued.extend(unbegun(self._bus.history))
+
+    def _begin_last(self, task: TaskView) -> None:
         if task.outcome not in (None, "parked", "budget"):
             self._work = asyncio.create_task(self._remember(task.task_id), name="alita memory")
             return
         if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
             return  # nobody is asked twice; without a console it was told to go on
-        self._bus.step = max((envelope.step for envelope in self._bus.history), default=0)
-        self._work = asyncio.create_task(self._again(task.task_id), name="alita task")
+        self._go_on(task.task_id)
+
+    def _go_on(self, task_id: str) -> None:
+        """Take the newest task up where it stands; the steps it took before count, and no other task's."""
+        self._interrupted = False
+        self._bus.step = max((envelope.step for envelope in self._since_task()), default=0)
+        self._work = asyncio.create_task(self._again(task_id), name="alita task")
 
     def _begin_put_off(self, newest: TaskView) -> None:
         """Builds that were put off and wait on beside another task, and parked tasks that wait no more."""
@@ -291,7 +344,10 @@ class Orchestrator:
 
     async def _take_on(self, task_id: str, wanted: SubmitTask) -> e.TaskFinished:
         text = wanted.text
-        await self._bus.emit(e.TaskSubmitted(task_id=task_id, text=text, again=wanted.again), span=task_id)
+        submitted = e.TaskSubmitted(
+            task_id=task_id, text=text, again=wanted.again, retried=wanted.retried, queue_id=wanted.queue_id
+        )
+        await self._bus.emit(submitted, span=task_id)
         recalled = await asyncio.to_thread(self._memory.recall, text)
         await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=recalled), span=task_id)
         return await self._pursue()
@@ -320,13 +376,22 @@ class Orchestrator:
         except StoreError:
             raise
         except AlitaError as error:
-            finished = e.TaskFinished(task_id="", outcome="failed", reason=error.message, hint=error.hint)
+            wait = error.retry_after if isinstance(error, ModelError) else None
+            reason = error.message if wait is None else f"{error.message} It answers again in {wait:.0f} s."
+            finished = e.TaskFinished(
+                task_id="", outcome="failed", reason=reason, hint=error.hint, retry_in=wait
+            )
+        except Exception as error:  # noqa: BLE001  # the record says so, and the session opens again
+            notice = unexpected(error)
+            await self._bus.emit(notice)
+            finished = e.TaskFinished(task_id="", outcome="failed", reason=notice.text, hint=notice.hint)
         await self._finish(task_id, finished)
 
     async def _finish(self, task_id: str, ended: e.TaskFinished) -> None:
         await self._bus.emit(
             e.TaskFinished(
-                task_id=task_id, outcome=ended.outcome, answer=ended.answer, reason=ended.reason, hint=ended.hint
+                task_id=task_id, outcome=ended.outcome, answer=ended.answer, reason=ended.reason, hint=ended.hint,
+                retry_in=ended.retry_in,
             ),
             span=task_id,
         )  # fmt: skip
@@ -335,12 +400,15 @@ class Orchestrator:
             return
         if self._shelf.give_back(keep=self._reserved()):
             await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
-        if ended.outcome in ("failed", "stuck", "step_limit") and (recipe := self._followed(task_id)):
+        lost = self._policy.teaches and ended.outcome in ("failed", "stuck", "step_limit")
+        if lost and (recipe := self._followed(task_id)):
             await self._bus.kept(self._memory.recipe_failed, recipe)
         await self._remember(task_id)
 
     async def _remember(self, task_id: str) -> None:
         """What a task taught, as far as no earlier process told of it already."""
+        if not self._policy.teaches:
+            return
         told = {
             (one.event.item.memory, one.event.item.text)
             for one in self._since_task()
@@ -546,7 +614,8 @@ class Orchestrator:
             if why := watch.note(acted, self._observed(seen)):
                 return _ended("stuck", why, hint="Say what is missing, or give the task in other words.")
         return _ended("step_limit", f"{self._policy.max_steps} steps were not enough",
-                      hint="Raise it with `alita config set budget.max_steps N`, or split the task.")  # fmt: skip
+                      hint="Try it again for as many more (`alita resume`), raise it with "
+                           "`alita config set budget.max_steps N`, or split the task.")  # fmt: skip
 
     def _choose(self, reply: Reply) -> list[Action]:
         """All actions of a reply, or none: nothing is done of a reply that is partly malformed."""
@@ -669,7 +738,7 @@ class Orchestrator:
         """What a build's end means for the task: a rejection stays as a lesson, a stop ends the run."""
         if outcome.result == "stopped":
             return _ended("interrupted", outcome.reason or f"stopped by you at the build of {name}")
-        if outcome.result == "rejected" and outcome.reason:
+        if outcome.result == "rejected" and outcome.reason and self._policy.teaches:
             await self._note_rejection(name, goal, outcome.reason)
         return None
 
@@ -748,6 +817,10 @@ class Orchestrator:
             raise
         except AlitaError as error:
             failed = e.ToolFailed(call_id=call_id, reason="sandbox", text=error.message, hint=error.hint)
+            await self._bus.emit(failed, span=call_id)
+            raise
+        except Exception as error:
+            failed = e.ToolFailed(call_id=call_id, reason="sandbox", text=unexpected(error).text)
             await self._bus.emit(failed, span=call_id)
             raise
         ok = report.status == "ok"

@@ -36,8 +36,11 @@ class Purse:
         new_id: Callable[[], str],
         *,
         book: DayBook | None = None,
+        unknown_usd: float = 0.0,
     ) -> None:
-        """Without a `book` nothing counts toward a day."""
+        """Without a `book` nothing counts toward a day. `unknown_usd` is what a million tokens of a model
+        without a known price are taken to cost under a cap in money.
+        """
         self._bus = bus
         self._ledger = Ledger(budget)
         self._questions = questions
@@ -46,7 +49,11 @@ class Purse:
         self._heard = 0
         self._mine: set[str] = set()
         self._unpriced: set[str] = set()
+        self._unknown_usd = unknown_usd
         self._one_by_one = asyncio.Lock()
+        self._asking = asyncio.Lock()
+        """Held while the person is asked for more; calls that the caps allow go on meanwhile."""
+        self._refusals: dict[tuple[e.BudgetScope, e.BudgetUnit], int] = {}
 
     async def reserve(
         self, call_id: str, role: e.ModelRole, model: Model, worst: Usage, build: str = ""
@@ -56,22 +63,32 @@ class Purse:
         A build's own cap is not asked about: BuildSpent ends what the build cannot pay.
         """
         usd, tokens = _dearest(model, worst), worst.input_tokens + worst.output_tokens
+        assumed = self._assumed(usd, tokens)
+        amount = Amount(assumed if usd is None else usd, tokens)
+        reserved = e.BudgetReserved(
+            call_id=call_id, role=role, model=model.name, usd=usd, tokens=tokens, build_id=build,
+            assumed_usd=assumed,
+        )  # fmt: skip
+        while breach := await self._reserve(reserved, amount, model):
+            await self._ask_for_more(breach)
+
+    async def _reserve(self, reserved: e.BudgetReserved, amount: Amount, model: Model) -> Breach | None:
+        """Set the amount aside, unless a cap does not allow it."""
+        call_id, build = reserved.call_id, reserved.build_id
         async with self._one_by_one:
             await self._recover()
-            await self._say_unpriced(model, usd)
-            if spent := self._ledger.build_breach(build, usd):
+            await self._say_unpriced(model, reserved.usd)
+            if spent := self._ledger.build_breach(build, amount.usd):
                 raise BuildSpent(spent, hint="Raise it with `alita config set budget.build_usd N`.")
-            while breach := await self._set_aside(call_id, usd, tokens):
-                await self._ask_for_more(breach)
-            reserved = e.BudgetReserved(
-                call_id=call_id, role=role, model=model.name, usd=usd, tokens=tokens, build_id=build
-            )
+            if breach := await self._set_aside(call_id, amount):
+                return breach
             self._mine.add(call_id)
             try:
                 await self._bus.emit(reserved, span=call_id)
             except asyncio.CancelledError:
-                await self.settle(call_id, role, model, Usage(), build=build)
+                await self.settle(call_id, reserved.role, model, Usage(), build=build)
                 raise
+        return None
 
     async def settle(
         self,
@@ -89,10 +106,12 @@ class Purse:
         saved = max((uncached or 0.0) - (cost or 0.0), 0.0) if usage.cached_tokens else 0.0
         tokens = usage.input_tokens + usage.output_tokens
         cost = cost if tokens else 0.0
+        assumed = self._assumed(cost, tokens)
         await self._settle(
             e.BudgetSpent(
                 call_id=call_id, cost_usd=cost, role=role, model=model.name, tokens=tokens,
                 estimated=estimated, saved_usd=saved, build_id=build,
+                assumed_usd=assumed,
             )
         )  # fmt: skip
 
@@ -108,7 +127,7 @@ class Purse:
         await _uncut(self._enter(spent))
 
     async def _enter(self, spent: e.BudgetSpent) -> None:
-        call = Amount(spent.cost_usd or 0.0, spent.tokens)
+        call = Amount(spent.assumed_usd if spent.cost_usd is None else spent.cost_usd, spent.tokens)
         day = await self._write(lambda book: book.settle(spent.call_id, *call)) or DaySpend()
         ledger = self._ledger
         self._catch_up()
@@ -131,25 +150,25 @@ class Purse:
         for notice in ledger.notices(call, Amount(day.usd, day.tokens)):
             await self._bus.emit(notice)
 
-    async def _set_aside(self, call_id: str, usd: float | None, tokens: int) -> Breach | None:
+    async def _set_aside(self, call_id: str, amount: Amount) -> Breach | None:
         self._catch_up()
         ledger = self._ledger
         limit_usd, limit_tokens = ledger.limit("day", "usd"), ledger.limit("day", "tokens")
         counted = self._book is not None and (limit_usd is not None or limit_tokens is not None)
         today = await self._write(lambda book: book.today()) if counted else None
         day = Amount(today.usd, today.tokens) if today else Amount()
-        breach = ledger.breach(usd, tokens, day)
+        breach = ledger.breach(amount.usd, amount.tokens, day)
         if breach or not counted:
             return breach
         taken = await self._write(
             lambda book: book.reserve(
-                call_id, usd or 0.0, tokens,
-                limit_usd=limit_usd if usd is not None else None,
+                call_id, amount.usd, amount.tokens,
+                limit_usd=limit_usd if amount.usd else None,
                 limit_tokens=None if limit_tokens is None else int(limit_tokens),
             )
         )  # fmt: skip
         # Another process was quicker: look again.
-        return None if taken else await self._set_aside(call_id, usd, tokens)
+        return None if taken else await self._set_aside(call_id, amount)
 
     async def _ask_for_more(self, breach: Breach) -> None:
         """Pause until the person allows more. Raises BudgetExceeded where they do not, or are not here."""
@@ -159,6 +178,22 @@ class Purse:
         )
         if self._questions.parks:
             raise refused
+        cap = breach.scope, breach.unit
+        refusals = self._refusals.get(cap, 0)
+        async with self._asking:
+            self._catch_up()
+            limit = self._ledger.limit(*cap)
+            if limit is None or limit > breach.limit:
+                return  # another call asked, and more was allowed: look again
+            try:
+                if self._refusals.get(cap, 0) > refusals:
+                    raise refused  # another call asked, and no more was allowed
+                await self._ask(breach, setting)
+            except BudgetExceeded:
+                self._refusals[cap] = self._refusals.get(cap, 0) + 1
+                raise
+
+    async def _ask(self, breach: Breach, setting: str) -> None:
         kept = BudgetExceeded(
             str(breach), hint=f"Raise it with `alita config set {setting} N` and give the task again."
         )
@@ -186,19 +221,27 @@ class Purse:
                     e.BudgetSpent(
                         call_id=call_id, cost_usd=left.usd, role=left.role, model=left.model,
                         tokens=left.tokens, estimated=True, build_id=left.build_id,
+                        assumed_usd=left.assumed_usd,
                     )
                 )  # fmt: skip
 
+    def _assumed(self, usd: float | None, tokens: int) -> float:
+        """What tokens are taken to cost where no price is known and a cap is in money."""
+        return tokens * self._unknown_usd / 1_000_000 if usd is None and self._ledger.in_money else 0.0
+
     async def _say_unpriced(self, model: Model, usd: float | None) -> None:
-        ledger = self._ledger
-        capped = any(ledger.limit(scope, "usd") is not None for scope in ("task", "session", "day"))
-        if usd is not None or not capped or model.name in self._unpriced:
+        if usd is not None or not self._ledger.in_money or model.name in self._unpriced:
             return
         self._unpriced.add(model.name)
+        said = (
+            f"its calls are taken to cost ${self._unknown_usd:g} for a million tokens (budget.unknown_usd)."
+        )
+        if not self._unknown_usd:
+            said = "its calls count in tokens, not in money."
         await self._bus.emit(
             e.NoticeRaised(
                 level="info",
-                text=f"No price is known for {model.name}: its calls count in tokens, not in money.",
+                text=f"No price is known for {model.name}: {said}",
                 hint='Give one with `alita models add "PROVIDER:NAME; input_usd=N; output_usd=N"`.',
             )
         )

@@ -1,40 +1,79 @@
 """How many tokens a text has at most, by the look of it.
 
 The weights are upper bounds of what byte-level and SentencePiece vocabularies of 32,000 to 200,000
-tokens take for prose, code and data in many scripts. Where those differ much (digits, emoji) the
-smallest vocabulary decides. Only random letters between spaces can take more.
+tokens take for prose, code and data in each script. Where those differ much (digits, emoji, scripts that
+only the larger ones know) the smallest vocabulary decides; a script without a weight of its own is
+counted byte by byte. Only random letters between spaces can take more.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 
-_LATIN = "\u00a0-\u024f\u1e00-\u1eff\u2010-\u203f\u20ac"
-_NEAR = "\u0370-\u06ff"
-"""Greek, Cyrillic, Armenian, Hebrew, Arabic."""
-_EAST = "\u0900-\u0eff\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef"
-"""Indic scripts, Thai, Lao, kana, common Han characters, Hangul."""
+_SCRIPTS: tuple[tuple[str, str, float], ...] = (
+    # Name, characters, and tokens of one of them at most.
+    ("latin", "\u00a0-\u024f\u1e00-\u1eff\u2010-\u203f\u20ac", 1.45),
+    ("greek", "\u0370-\u03ff", 1.3),
+    ("cyrillic", "\u0400-\u04ff", 1.15),
+    ("armenian", "\u0530-\u058f", 1.4),
+    ("hebrew", "\u0590-\u05ff", 1.35),
+    ("arabic", "\u0600-\u06ff", 1.35),
+    ("devanagari", "\u0900-\u097f", 1.5),
+    ("bengali", "\u0980-\u09ff", 1.5),
+    ("tamil", "\u0b80-\u0bff", 1.5),
+    ("telugu", "\u0c00-\u0c7f", 2.0),
+    ("kannada", "\u0c80-\u0cff", 1.7),
+    ("thai", "\u0e00-\u0e7f", 1.5),
+    ("myanmar", "\u1000-\u109f", 1.8),
+    ("georgian", "\u10a0-\u10ff", 1.5),
+    ("kana", "\u3000-\u30ff\uff00-\uffef", 1.5),
+    ("han", "\u4e00-\u9fff", 1.5),
+    ("hangul", "\uac00-\ud7af", 1.5),
+)
+PLAIN = "plain"
+"""Name of what is ASCII, beside the scripts and `rest`."""
+_KNOWN = "".join(characters for _, characters, _ in _SCRIPTS)
 _RUNS = re.compile(
     r"(?P<long>[A-Za-z0-9]{20,})|(?P<word>[A-Z]?[a-z]+)|(?P<capitals>[A-Z]+)|(?P<single> (?=[0-9]))|(?P<spaces> +)"
-    r"|(?P<singles>[0-9\x00-\x1f\x7f]+)|(?P<signs>[!-/:-@\[-`{-~]+)"
-    rf"|(?P<latin>[{_LATIN}]+)|(?P<near>[{_NEAR}]+)|(?P<east>[{_EAST}]+)"
-    rf"|(?P<rest>[^\x00-\x7f{_LATIN}{_NEAR}{_EAST}]+)"
+    r"|(?P<singles>[0-9\x00-\x1f\x7f]+)|(?P<signs>[!-/:-@\[-`{-~]+)|"
+    + "|".join(f"(?P<{name}>[{characters}]+)" for name, characters, _ in _SCRIPTS)
+    + rf"|(?P<rest>[^\x00-\x7f{_KNOWN}]+)"
 )
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]")
 _CLUSTER = re.compile(r"[bcdfghjklmnpqrstvwxz]{3,}")
-_EACH = {"single": 1.0, "singles": 1.0, "signs": 0.75, "latin": 1.4, "near": 1.15, "east": 1.5}
+_EACH = {"single": 1.0, "singles": 1.0, "signs": 0.75}
 """Tokens of one character."""
+_WEIGHTS = {name: weight for name, _, weight in _SCRIPTS}
 _DENSE = 0.76
 """Tokens of a letter in base64, hashes and keys."""
 _CAPITAL = 0.7
 
 
-@lru_cache(maxsize=1024)  # the same turns are counted again at every step
 def tokens_in(text: str) -> int:
     """How many tokens a text has, rather too many than too few."""
-    counted = sum(_run(found.lastgroup or "", found.group()) for found in _RUNS.finditer(text))
-    return int(counted) + bool(text)
+    return int(sum(by_script(text).values())) + bool(text)
+
+
+@lru_cache(maxsize=1024)  # the same turns are counted again at every step
+def by_script(text: str) -> Mapping[str, float]:
+    """How many tokens a text has in each script; see `tokens_in`."""
+    return counted(text)
+
+
+def counted(text: str) -> Mapping[str, float]:
+    """See `by_script`; for texts that come once."""
+    found: dict[str, float] = {}
+    for one in _RUNS.finditer(text):
+        kind, run = one.lastgroup or "", one.group()
+        if kind in _WEIGHTS:
+            found[kind] = found.get(kind, 0.0) + _WEIGHTS[kind] * len(run)
+        elif kind == "rest":  # byte by byte, where a vocabulary does not have the character
+            found[kind] = found.get(kind, 0.0) + len(run.encode("utf-8", "surrogatepass"))
+        else:
+            found[PLAIN] = found.get(PLAIN, 0.0) + _run(kind, run)
+    return found
 
 
 def _run(kind: str, run: str) -> float:
@@ -47,8 +86,6 @@ def _run(kind: str, run: str) -> float:
             return 1 + len(run) // 16 if len(run) > 1 else 0
         case "long":
             return _long(run)
-        case "rest":  # byte by byte, where a vocabulary does not have the character
-            return len(run.encode("utf-8", "surrogatepass"))
         case _:
             return _EACH[kind] * len(run)
 

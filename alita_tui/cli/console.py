@@ -301,14 +301,18 @@ async def _replay(house: House, session: str | None, at: int | None) -> tuple[in
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import Playback
     from alita_tui.replay.recording import Recording
+    from alita_tui.spine.text import one_line
     from alita_tui.wiring.records import recording
 
+    damaged: list[str] = []
     with console.Console(stderr=True).status("Opening the session …"):
-        envelopes = await asyncio.to_thread(recording, house, session)
+        envelopes = await asyncio.to_thread(recording, house, session, damaged.append)
         playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
     if at is not None:
         playback.seek_seq(at)
     app = AlitaApp(playback, None, catalog=HouseCatalog(house), options=_options(house), playback=playback)
+    for note in damaged:
+        app.call_later(app.notify, one_line(note, 300), severity="warning", markup=False, timeout=30)
     with guarded_screen(house.paths.log):
         switch = await app.run_async(mouse=house.loaded.settings.console.mouse)
     return app.return_code or 0, switch

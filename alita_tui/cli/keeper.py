@@ -107,7 +107,11 @@ def _lines(house: House) -> tuple[SessionLine, ...]:
             title=label.title or one.title,
             started=one.started or now(),
             events=one.events,
-            state="damaged" if one.discarded else "waiting" if one.pending else one.state,
+            state="damaged"
+            if one.discarded or one.state == "unreadable"
+            else "waiting"
+            if one.pending
+            else one.state,
             cost_usd=one.cost_usd,
             tools_built=one.tools_built,
             last_activity=one.last_activity,

@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
 from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.events import TaskFinished
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.view.trace import rows_for
+
+if TYPE_CHECKING:
+    from alita_tui.wiring.house import House
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 """The option of every command that can print a document instead of lines."""
@@ -33,12 +37,26 @@ def json_line(envelope: Envelope) -> None:
 
 def plain(envelope: Envelope) -> None:
     """One envelope as the lines a person reads; append-only, for pipes and screen readers."""
+    ended = envelope.event
+    if isinstance(ended, TaskFinished) and ended.outcome != "answered":
+        _unanswered(ended)
+        return
     for row in rows_for(envelope):
         meta = f"  ({row.meta})" if row.meta else ""
         if row.kind == "answer":
             typer.echo(f"{_GLYPHS[row.kind]} {row.detail or row.title}")
         else:
             typer.echo(f"{_GLYPHS[row.kind]} {one_line(row.title, 300)}{meta}", err=True)
+
+
+def _unanswered(ended: TaskFinished) -> None:
+    """Why a task ended without an answer, and what to do; what there is of an answer is printed as one."""
+    why = f": {reveal(ended.reason)}" if ended.reason else ""
+    typer.echo(f"{_GLYPHS['error']} {ended.outcome.replace('_', ' ').capitalize()}{why}", err=True)
+    if ended.hint:
+        typer.echo(f"  {reveal(ended.hint)}", err=True)
+    if ended.answer:
+        typer.echo(f"{_GLYPHS['answer']} {reveal(ended.answer)}")
 
 
 def json_document(value: object) -> None:
@@ -49,6 +67,14 @@ def json_document(value: object) -> None:
 def damage(note: str) -> None:
     """Say what of a session could not be read, beside what is printed of it."""
     typer.echo(f"damaged: {reveal(note)}", err=True)
+
+
+def damaged(house: House) -> None:
+    """Say what is damaged of the files that sessions share, and what to do."""
+    from alita_tui.wiring.damage import found
+
+    for one in found(house):
+        damage(f"{one.text}. {one.hint}")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -70,9 +96,18 @@ def free(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file for this user only. Raises UsageError."""
+    """Write a file for this user only, whole or not at all. Raises UsageError."""
+    draft = path.with_name(f".{path.name}.tmp")
     try:
-        path.touch(mode=0o600)
-        path.write_text(text, "utf-8", "replace")
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_text(text, "utf-8", "replace")
+            return
+        try:
+            draft.touch(mode=0o600)
+            draft.write_text(text, "utf-8", "replace")
+            draft.replace(path.resolve())
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from error

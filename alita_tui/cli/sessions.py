@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from alita_tui.cli.output import Json, damage, free, json_document, json_line, plain, table, write_text
+from alita_tui.spine.text import counted
 
 app = typer.Typer(help="Recorded sessions.", no_args_is_help=True, rich_markup_mode=None)
 Format = Literal["html", "markdown", "asciicast", "jsonl"]
@@ -37,6 +38,9 @@ def list_sessions(
         for one, label in listed
         if (everything or not label.archived) and (not tag or tag.lstrip("#").lower() in label.tags)
     ]
+    for one, _ in found:
+        if one.discarded:
+            damage(f"{one.session_id}: {counted(one.discarded, 'record')} cannot be read")
     if json:
         json_document([{**to_builtins(one), "label": label} for one, label in found])
     elif not found:
@@ -78,13 +82,15 @@ def verify(
     json: Json = False,
 ) -> None:
     """Check a session's laws and file, its tools' digests and the audit log. Exit code 1 when one is broken."""
-    from alita_tui.cli.verifying import verified
+    from alita_tui.cli.verifying import verified, verified_or_why
     from alita_tui.wiring.house import House
     from alita_tui.wiring.records import path_of
 
     house = House.open(context.obj, strict=False)
-    paths = [Path(one.path) for one in house.sessions.list()] if everything else [path_of(house, session)]
-    found = [verified(house, path) for path in paths]
+    if everything:
+        found = [verified_or_why(house, path) for path in sorted(house.sessions.paths(), reverse=True)]
+    else:
+        found = [verified(house, path_of(house, session))]
     audit = house.audit.verify()
     sound = not audit and not any(one.problems for one in found)
     if json:

@@ -22,7 +22,6 @@ def search(
     from alita_tui.wiring.house import House
 
     house = House.open(context.obj)
-    house.paths.prepare()
     found = house.session_search.find(" ".join(text), limit=limit)
     if json:
         json_document(found)

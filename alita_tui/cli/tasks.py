@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Do one task without a screen. A build that needs a verdict parks the task: exit code 4."""
     text = sys.stdin.read() if task == "-" else task
-    if task != "-" and not sys.stdin.isatty() and (piped := _piped()):
+    if task != "-" and (piped := _piped()):
         text = f"{task}\n\n{piped}"
     if not text.strip():
         raise UsageError(
@@ -47,7 +47,7 @@ def resume(
     json: Json = False,
     model: ModelOption = None,
 ) -> None:
-    """Go on with a session where it stood."""
+    """Go on with a session where it stood; what failed or stopped at a limit is tried again."""
     from alita_tui.wiring.house import House
 
     house = House.open(context.obj, {"model": model})
@@ -88,15 +88,27 @@ def _models(house: object, session: str, model: str | None) -> dict[str, object]
     return {"model": "demo:recorded" if recorded and model is None else model}
 
 
+_QUIET_SECONDS = 2.0
+"""After which it is said that standard input is waited for."""
+
+
 def _piped() -> str:
-    """Standard input when something is piped in; a terminal or a closed one gives nothing."""
+    """Standard input to its end where it is a pipe or a file; a terminal, a device or a closed one gives nothing."""
+    import os
     import select
+    import stat
 
     try:
-        ready, _, _ = select.select([sys.stdin], [], [], 0)
-    except (OSError, ValueError):
+        kind = os.fstat(sys.stdin.fileno()).st_mode
+        if stat.S_ISSOCK(kind):  # some programs leave one open that nothing ever comes from
+            return sys.stdin.read().strip() if select.select([sys.stdin], [], [], 0)[0] else ""
+        if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind)):
+            return ""
+        if not select.select([sys.stdin], [], [], _QUIET_SECONDS)[0]:
+            typer.echo("Reading standard input to its end; without one: alita run … < /dev/null", err=True)
+    except (OSError, ValueError, AttributeError):
         return ""
-    return sys.stdin.read().strip() if ready else ""
+    return sys.stdin.read().strip()
 
 
 def _exit(
@@ -111,7 +123,7 @@ async def _headless(
     import signal
 
     from alita_tui.cli.output import json_line, plain
-    from alita_tui.spine.commands import Interrupt, SubmitTask
+    from alita_tui.spine.commands import Interrupt, Retry, SubmitTask
     from alita_tui.spine.events import TaskFinished
     from alita_tui.wiring.house import House
     from alita_tui.wiring.live import live
@@ -138,6 +150,10 @@ async def _headless(
         asyncio.get_running_loop().add_signal_handler(number, opened.send, Interrupt())
     if task is not None:
         opened.send(SubmitTask(text=task))
+    else:
+        ends = (one.event for one in reversed(opened.bus.history) if isinstance(one.event, TaskFinished))
+        code = EXIT_CODES.get(getattr(next(ends, None), "outcome", ""), 0)
+        opened.send(Retry())
     await opened.run(until_idle=True)
     await telling
     if not json:

@@ -10,7 +10,7 @@ import typer
 
 from alita_tui.cli import starters
 from alita_tui.cli.files import read_arguments
-from alita_tui.cli.output import Json, json_document, table
+from alita_tui.cli.output import Json, damaged, json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.text import neutralise, reveal
@@ -35,9 +35,10 @@ def list_tools(context: typer.Context, json: Json = False) -> None:
     """List the tools."""
     from alita_tui.wiring.house import House
 
-    shelf = House.open(context.obj).shelf
-    cards = shelf.cards()
-    _say_what_does_not_run(shelf)
+    house = House.open(context.obj)
+    cards = house.shelf.cards()
+    _say_what_does_not_run(house.shelf)
+    damaged(house)
     if json:
         json_document(cards)
     elif not cards:

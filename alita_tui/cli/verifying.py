@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.errors import AlitaError, RegistryError
 from alita_tui.spine.events import ToolRegistered
 from alita_tui.spine.laws import Breach, check
 from alita_tui.spine.values import Value
@@ -41,6 +41,14 @@ class Verified(Value, frozen=True, omit_defaults=False):
             *(f"tool: {one}" for one in self.tools),
             *(f"audit: {one}" for one in self.verdicts),
         )
+
+
+def verified_or_why(house: House, path: Path) -> Verified:
+    """Look at one session; one that cannot be opened is a problem of its file, and no reason to stop."""
+    try:
+        return verified(house, path)
+    except AlitaError as error:
+        return Verified(session_id=path.stem, events=0, file=(error.message,))
 
 
 def verified(house: House, path: Path) -> Verified:

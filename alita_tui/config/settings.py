@@ -62,6 +62,8 @@ class BudgetSettings(Value, frozen=True):
     """Cap of one day over all sessions in US dollars; 0: none."""
     build_usd: Dollars = 0.0
     """Cap of one build in US dollars, over its drafts, repairs and hidden tests; 0: only the task's caps."""
+    unknown_usd: Dollars = 10.0
+    """US dollars that a million tokens of a model without a known price are taken to cost; 0: nothing."""
     task_tokens: Count = 1_000_000
     """Cap of one task in tokens, for models without a known price too; 0: none."""
     session_tokens: Count = 0

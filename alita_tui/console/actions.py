@@ -146,6 +146,15 @@ ACTIONS: tuple[Action, ...] = (
         priority=True,  # as above
     ),
     Action(
+        "session.retry",
+        "ctrl+l",
+        "retry",
+        "Try again",
+        "Try the last task again, which failed or stopped at a limit",
+        "session: try the last task again",
+        replay=False,
+    ),
+    Action(
         "session.find", "ctrl+f", "find", "Find", "Search the trace", "view: search the trace", priority=True
     ),
     Action(

@@ -88,7 +88,7 @@ class AlitaApp(Reviewing, Travelling):
             tape=tape,
         )
         self._stage = Stage(source, lambda view: self.post_message(Advanced(view)), tape=tape)
-        self._sink = sink
+        self._engine = sink
         self._upkeep = upkeep
         self._options = options
         self._pressed = 0.0
@@ -109,8 +109,13 @@ class AlitaApp(Reviewing, Travelling):
         )
 
     @property
+    def _sink(self) -> CommandSink | None:
+        """Where commands go; None while a recording plays or the past is looked at, whatever lies over that."""
+        return None if self.in_the_past else self._engine
+
+    @property
     def replaying(self) -> bool:
-        """True when a recording plays."""
+        """True while nothing can be sent: what is on screen has happened already."""
         return self._sink is None
 
     def get_default_screen(self) -> SessionScreen:
@@ -208,7 +213,7 @@ class AlitaApp(Reviewing, Travelling):
 
     def on_spend_screen_enable_asked(self, message: SpendScreen.EnableAsked) -> None:
         """A model that is off is to be asked again."""
-        if self._sink is not None and not self.in_the_past:
+        if self._sink is not None:
             self._sink.send(EnableModel(model=message.model))
 
     def action_sandbox(self) -> None:
@@ -280,6 +285,8 @@ class AlitaApp(Reviewing, Travelling):
 
         try:
             if kind:
+                if self.replaying:
+                    return
                 lineage = await self._catalog.move(name, kind, version)
                 self.notify(f"{name}: {kind} is done.", markup=False, timeout=3)
                 if self._sink is not None:

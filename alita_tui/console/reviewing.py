@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 
 class Reviewing(themes.Themed[Switch | None]):
-    """Base of the app. While a recording plays there is no sink, so nothing can be decided."""
+    """Base of the app. While a recording plays, or the past is looked at, there is no sink: nothing is decided."""
 
     main: SessionScreen
-    _sink: CommandSink | None
+    _engine: CommandSink | None
     _catalog: Catalog
     _options: ConsoleOptions
+
+    if TYPE_CHECKING:
+
+        @property
+        def _sink(self) -> CommandSink | None: ...
 
     @cached_property
     def _attention(self) -> Attention:
@@ -45,7 +50,7 @@ class Reviewing(themes.Themed[Switch | None]):
 
     def _call(self, view: SessionView) -> None:
         """Call the person to what waits, where they do not look."""
-        if self._sink is None:
+        if self._engine is None:
             return
         away = self._options.bell and not self.app_focus
         for build in pending(view):

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from alita_tui.llm.assembly import CallDraft, ReplyDraft, mend
+from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.remote import RemoteModel
+from alita_tui.llm.words import most_in
 from alita_tui.spine.ports import Delta, Message, ModelRequest
-from alita_tui.spine.values import Usage
 
 _VENDOR = "https://api.anthropic.com"
 _CACHED = {"cache_control": {"type": "ephemeral"}}
@@ -36,10 +37,14 @@ class AnthropicModel(RemoteModel):
         return client
 
     async def _stream(self, request: ModelRequest, draft: ReplyDraft) -> AsyncGenerator[Delta, None]:
-        # The plain events: the SDK's own accumulation turns arguments that were cut into `{}`.
-        stream = await self._client.messages.create(
-            **_body(self._at.model, request), stream=True, timeout=self._patience(request)
-        )
+        try:
+            stream = await self._sent(request)
+        except self._sdk.APIStatusError as error:
+            most = most_in(error.response.text)
+            if not 0 < most < (self._most or request.max_tokens):
+                raise
+            self._most = most
+            stream = await self._sent(request)
         async with stream:
             draft.content_type = stream.response.headers.get("content-type", "")
             reading = _Reading(draft)
@@ -48,6 +53,12 @@ class AnthropicModel(RemoteModel):
                 for delta in reading.take(event):
                     yield delta
 
+    async def _sent(self, request: ModelRequest) -> Any:
+        # The plain events: the SDK's own accumulation turns arguments that were cut into `{}`.
+        return await self._client.messages.create(
+            **_body(self._at, request, self._most), stream=True, timeout=self._patience(request)
+        )
+
 
 class _Reading:
     """The events of one stream, put into a draft."""
@@ -55,7 +66,9 @@ class _Reading:
     def __init__(self, draft: ReplyDraft) -> None:
         self._draft = draft
         self._blocks: dict[int, CallDraft] = {}
-        self._fresh = self._written = self._cached = self._output = 0
+        self._thoughts: dict[int, dict[str, Any]] = {}
+        """Thoughts of models that think before they call, which have to be sent back as they were."""
+        self._counts: dict[str, Any] = {}
 
     def take(self, event: Any) -> list[Delta]:
         match event.type:
@@ -68,6 +81,8 @@ class _Reading:
             case "message_delta":
                 self._draft.stop = event.delta.stop_reason or self._draft.stop
                 self._count(event.usage)
+            case "message_stop":
+                self._draft.done = True
             case _:  # pings, ends of blocks, and what later versions add
                 pass
         return []
@@ -83,7 +98,16 @@ class _Reading:
             case "text":
                 return self._draft.say("text", block.text or "")
             case "thinking":
+                thought = {
+                    "type": "thinking",
+                    "thinking": block.thinking or "",
+                    "signature": block.signature or "",
+                }
+                self._thoughts[event.index] = thought
                 return self._draft.say("thinking", block.thinking or "")
+            case "redacted_thinking":
+                self._thoughts[event.index] = {"type": "redacted_thinking", "data": block.data}
+                self._carry()
             case _:
                 pass
         return []
@@ -93,7 +117,12 @@ class _Reading:
         match delta.type:
             case "text_delta":
                 return self._draft.say("text", delta.text)
+            case "signature_delta" if (thought := self._thoughts.get(event.index)) is not None:
+                thought["signature"] = delta.signature
+                self._carry()
             case "thinking_delta":
+                if (thought := self._thoughts.get(event.index)) is not None:
+                    thought["thinking"] += delta.thinking
                 return self._draft.say("thinking", delta.thinking)
             case "input_json_delta" if (call := self._blocks.get(event.index)) is not None:
                 return self._draft.say("arguments", delta.partial_json, call)
@@ -105,24 +134,33 @@ class _Reading:
         """Counts are totals so far; those that a later event leaves out keep their value."""
         if usage is None:
             return
-        self._fresh = getattr(usage, "input_tokens", None) or self._fresh
-        self._written = getattr(usage, "cache_creation_input_tokens", None) or self._written
-        self._cached = getattr(usage, "cache_read_input_tokens", None) or self._cached
-        self._output = getattr(usage, "output_tokens", None) or self._output
-        if self._fresh + self._written + self._cached + self._output:
-            self._draft.usage = Usage(
-                input_tokens=self._fresh + self._written + self._cached,
-                output_tokens=self._output,
-                cached_tokens=self._cached,
-                cache_write_tokens=self._written,
-            )
+        for name in (
+            "input_tokens",
+            "cache_creation_input_tokens",
+            "cache_read_input_tokens",
+            "output_tokens",
+        ):
+            if (told := getattr(usage, name, None)) or name not in self._counts:
+                self._counts[name] = told or 0
+        fresh, written, cached, output = self._counts.values()
+        whole = all(type(one) is int for one in (fresh, written, cached))
+        self._draft.count(
+            input_tokens=fresh + written + cached if whole else -1,
+            output_tokens=output,
+            cached_tokens=cached,
+            cache_write_tokens=written,
+        )
+
+    def _carry(self) -> None:
+        kept = [one for _, one in sorted(self._thoughts.items()) if one.get("signature") or "data" in one]
+        self._draft.carried["blocks"] = msgspec.json.encode(kept).decode()
 
 
-def _body(model: str, request: ModelRequest) -> dict[str, Any]:
+def _body(at: Endpoint, request: ModelRequest, most: int) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "model": model,
-        "max_tokens": request.max_tokens,
-        "messages": _turns(request.messages),
+        "model": at.model,
+        "max_tokens": min(request.max_tokens, most or request.max_tokens),
+        "messages": _turns(at.name, request.messages),
     }
     if request.system:
         body["system"] = [{"type": "text", "text": mend(request.system), **_CACHED}]
@@ -145,12 +183,12 @@ def _choice(must_call: str) -> dict[str, str]:
             return {"type": "tool", "name": name}
 
 
-def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _turns(name: str, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     """Alternating turns: results and words of the person that follow each other are one user turn."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message)
+        blocks = _blocks(name, message)
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         else:
@@ -160,13 +198,16 @@ def _turns(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     return turns
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(name: str, message: Message) -> list[dict[str, Any]]:
     """The blocks of a message; never none, and no text block without text, which the API refuses."""
     text = mend(message.text)
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": _id(message.call_id), "content": text}
         return [{**result, "is_error": True} if message.is_error else result]
     said: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+    carried = message.requests[0].carried if message.requests else {}
+    if "blocks" in carried and carried.get("by") == name:
+        said = msgspec.json.decode(carried["blocks"]) + said
     said += [
         {"type": "tool_use", "id": _id(call.call_id), "name": call.name, "input": call.arguments}
         for call in message.requests

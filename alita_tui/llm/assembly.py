@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
@@ -9,10 +10,15 @@ from uuid import uuid4
 import msgspec
 
 from alita_tui.llm.faults import Endpoint
+from alita_tui.llm.thoughts import Splitter, raw_call, tidied
 from alita_tui.spine.errors import ModelErrorKind
 from alita_tui.spine.ports import Delta, ModelRequest, Reply
 from alita_tui.spine.values import ToolRequest, Usage
 
+_MOST = 1_000_000_000
+"""Tokens of one call that any server could mean."""
+_FRAME = 50_000
+"""Tokens that a server may put around what it is sent, and think without telling."""
 Channel = Literal["text", "thinking", "arguments"]
 
 _STOPS = {
@@ -28,8 +34,10 @@ _FAULTS: dict[str, tuple[ModelErrorKind, str]] = {
     "error": ("server", "The server gave the reply up."),
     "abort": ("server", "The server gave the reply up."),
     "insufficient_system_resource": ("overloaded", "The server ran out of resources."),
+    "malformed_function_call": ("malformed", "The model's call was not as the protocol says."),
+    "function_call_filter": ("malformed", "The model's call was not as the protocol says."),
 }
-"""Ends that are no reply, whatever came before them."""
+"""Ends that are no reply, whatever came before them; Gemini puts more words after a colon."""
 
 
 @dataclass
@@ -39,6 +47,8 @@ class CallDraft:
     call_id: str = ""
     name: str = ""
     arguments: str = ""
+    extra: str = ""
+    """JSON that the provider wants back with the call."""
 
     @property
     def whole(self) -> bool:
@@ -58,16 +68,30 @@ class ReplyDraft:
         self.events = 0
         """Events of the stream so far."""
         self.content_type = ""
+        self.done = False
+        """The server said that the stream is over, in the protocol's own way."""
+        self.carried: dict[str, str] = {}
+        """What the first call has to be sent back with; see `ToolRequest.carried`."""
+        self._split = Splitter()
         self._said: dict[Channel, str] = {"text": "", "thinking": "", "arguments": ""}
         self._half: dict[Channel, str] = {}
+        self._odd_counts = False
 
     def say(self, channel: Channel, piece: str, call: CallDraft | None = None) -> list[Delta]:
         """Add a piece; returns what can be shown of it.
 
-        Half a character (a high surrogate whose other half comes in the next piece) is held back.
+        Half a character (a high surrogate whose other half comes in the next piece) is held back, and
+        what may be the beginning of a tag. Thoughts that a server leaves in the text are told apart.
         """
+        if not isinstance(piece, str):
+            raise TypeError(f"a piece of the {channel} is no text")  # of a server that knows no types
         if not piece:
             return []
+        if channel == "text":
+            return [delta for kind, part in self._split.take(piece) for delta in self._take(kind, part)]
+        return self._take(channel, piece, call)
+
+    def _take(self, channel: Channel, piece: str, call: CallDraft | None = None) -> list[Delta]:
         if call is not None:
             call.arguments += piece
         self._said[channel] += piece
@@ -78,20 +102,56 @@ class ReplyDraft:
 
     def finish(self, at: Endpoint, request: ModelRequest) -> Reply:
         """The whole reply. Raises ModelError when it did not end properly."""
+        for kind, part in self._split.rest():
+            self._take(kind, part)
         self._check(at, request)
-        text = mend(self._said["text"])
-        requests = self._requests(request)
+        text, thoughts = tidied(mend(self._said["text"]))
+        requests = self._requests(at, request)
+        if not requests and request.tools and raw_call(text):
+            raise at.fault("no_tools", "The reply has a call in its text, as the model's template writes it.")
         if not text.strip() and not requests:
             raise at.fault("malformed", "The reply is empty.", hint="Try again, or choose another model.")
-        stop = _STOPS.get(self.stop.lower(), self.stop.lower())
+        stop = _STOPS.get(self.stop.lower(), self.stop.lower()) or "end_turn"
+        usage, notes = self._believed(at, request)
         return Reply(
             model=at.name,
             text=text,
-            thinking=mend(self._said["thinking"]),
+            thinking="\n".join(filter(None, (mend(self._said["thinking"]), thoughts))),
             requests=requests,
             stop="tool_use" if requests and stop == "end_turn" else stop,
-            usage=self.usage or estimate(request, *self._said.values()),
+            usage=usage or estimate(request, *self._said.values()),
+            notes=notes,
         )
+
+    def count(self, **counts: object) -> None:
+        """Take in the server's counts, by the names of `Usage`. What no server can mean is left out, and noted.
+
+        Counts that are None are not told.
+        """
+        told = {name: value for name, value in counts.items() if value is not None}
+        if not all(type(value) is int and 0 <= value <= _MOST for value in told.values()):
+            self._odd_counts = True
+            return
+        if not any(told.values()):
+            return
+        usage = Usage(**told)  # type: ignore[arg-type]
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        self.usage = msgspec.structs.replace(
+            usage,
+            cached_tokens=cached,
+            cache_write_tokens=min(usage.cache_write_tokens, usage.input_tokens - cached),
+        )
+
+    def _believed(self, at: Endpoint, request: ModelRequest) -> tuple[Usage | None, tuple[str, ...]]:
+        """The server's counts, and what is odd about them. A character has four tokens at most, one for each byte."""
+        usage, odd = self.usage, self._odd_counts
+        if usage is not None:
+            sent = sum(map(len, texts_of(request)))
+            said = sum(map(len, self._said.values()))
+            most = 4 * sent + _FRAME, 4 * said + 8 * request.max_tokens + _FRAME
+            odd = odd or usage.input_tokens > most[0] or usage.output_tokens > most[1]
+        note = f"{at.name} tells counts of tokens that cannot be: they are estimated instead."
+        return (None, (note,)) if odd else (usage, ())
 
     @property
     def _cut(self) -> bool:
@@ -103,10 +163,12 @@ class ReplyDraft:
             raise at.fault("malformed", f"{at.host} answered with {kind}, not with a stream.")
         if self.refusal:
             raise at.fault("refused", f"The model declined. {self.refusal}")
-        if not self.stop:
+        if not self.stop and not self.done:
             raise at.fault("truncated", "The stream ended before the reply did.")
-        if failed := _FAULTS.get(self.stop.lower()):
+        if failed := _FAULTS.get(self.stop.lower().partition(":")[0].strip()):
             raise at.fault(*failed)
+        if not self.stop and self.calls and not self.calls[-1].whole:
+            raise at.fault("truncated", "The stream ended before the call did.")
         if self._cut and not self.calls:
             raise at.fault(
                 "malformed",
@@ -114,7 +176,7 @@ class ReplyDraft:
                 hint="Raise budget.reply_tokens with `alita config set`, or ask for less at once.",
             )
 
-    def _requests(self, request: ModelRequest) -> tuple[ToolRequest, ...]:
+    def _requests(self, at: Endpoint, request: ModelRequest) -> tuple[ToolRequest, ...]:
         made: list[ToolRequest] = []
         taken: set[str] = set()
         for place, call in enumerate(self.calls):
@@ -127,6 +189,10 @@ class ReplyDraft:
             if self._cut and last and not call.whole:
                 problem = f"they were cut off at the limit of {request.max_tokens} tokens; write less"
                 parsed = msgspec.structs.replace(parsed, problem=problem)
+            carried = self.carried if place == 0 else {}
+            carried = {**carried, "extra": call.extra} if call.extra else carried
+            if carried:
+                parsed = msgspec.structs.replace(parsed, carried={**carried, "by": at.name})
             made.append(parsed)
         return tuple(made)
 
@@ -148,10 +214,19 @@ def mend(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def texts_of(request: ModelRequest) -> Iterator[str]:
+    """Every text that a request sends."""
+    yield request.system
+    for message in request.messages:
+        yield message.text
+        for call in message.requests:
+            yield call.name + str(call.arguments)
+            yield from call.carried.values()
+    for tool in request.tools:
+        yield f"{tool.name}{tool.description}{tool.parameters}"
+
+
 def estimate(request: ModelRequest, *said: str) -> Usage:
     """Tokens by length, about four characters each, for servers that report none."""
-    sent = len(request.system) + sum(
-        len(message.text) + sum(len(str(call.arguments)) for call in message.requests)
-        for message in request.messages
-    )
+    sent = sum(map(len, texts_of(request)))
     return Usage(input_tokens=sent // 4, output_tokens=sum(map(len, said)) // 4, reported=False)

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from time import time
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from alita_tui.llm.presets import rules_of
+from alita_tui.llm.words import kind_of, wait_in, window_in
 from alita_tui.spine.errors import ModelError, ModelErrorKind
 from alita_tui.spine.text import one_line
 
-_STATUSES: dict[int, ModelErrorKind] = {
-    401: "auth", 402: "payment", 403: "auth", 404: "not_found", 405: "not_found", 408: "timeout",
-    413: "context", 429: "rate_limit", 503: "overloaded", 529: "overloaded",
-}  # fmt: skip
-# Names in the bodies of errors: Anthropic's `error.type`, OpenAI's `error.code` and `error.type`.
-_CODES: dict[str, ModelErrorKind] = {
-    "authentication_error": "auth", "permission_error": "auth", "invalid_api_key": "auth",
-    "billing_error": "payment", "insufficient_quota": "payment", "billing_hard_limit_reached": "payment",
-    "not_found_error": "not_found", "model_not_found": "not_found",
-    "rate_limit_error": "rate_limit", "rate_limit_exceeded": "rate_limit",
-    "overloaded_error": "overloaded", "timeout_error": "timeout",
-    "request_too_large": "context", "context_length_exceeded": "context",
-    "exceed_context_size_error": "context",
-    "api_error": "server", "server_error": "server", "internal_server_error": "server",
-    "invalid_request_error": "bad_request", "content_filter": "refused",
-}  # fmt: skip
-# Where servers answer 400 or 500 for want of a better status, only the words tell.
-_TOO_LONG = re.compile(
-    r"context[ _](length|window|size)|prompt is too long|input is too long|too many (input )?tokens"
-    r"|exceeds? the (available|maximum) context|request (is )?too large",
-    re.IGNORECASE,
-)
-_NO_CREDIT = re.compile(r"credit balance|insufficient (credits|balance|funds)", re.IGNORECASE)
-_NO_TOOLS = re.compile(r"does not support (tools|tool use|function)|tool.{0,20}not supported", re.IGNORECASE)
+_LONGEST_TEXT = 4000
+"""Characters of an error that are looked at."""
 _HINTS: dict[ModelErrorKind, str] = {
     "auth": "Check the key: `alita setup` stores a new one.",
     "payment": "Add credit at the provider, or choose another model with `alita setup`.",
@@ -49,6 +29,7 @@ _HINTS: dict[ModelErrorKind, str] = {
     "truncated": "Try again; if it stays so, look at the server or at a proxy before it.",
     "malformed": "Try again; if it stays so, check that the base URL is that of the provider's API.",
     "context": "Begin a new session, or use a model with a larger window.",
+    "bad_request": "Choose another model with `alita models default`, or add one with `alita models add`.",
     "no_tools": "Set the option tools=text for it: `alita models add`.",
     "refused": "Put the task in other words.",
 }
@@ -82,46 +63,64 @@ class Endpoint:
         hint: str = "",
         status: int | None = None,
         retry_after: float | None = None,
+        window: int = 0,
     ) -> ModelError:
         """An error of this model, with the hint that fits its kind unless another is given."""
         what = what.replace(self.key, "[key]") if self.key else what
         message = f"{self.name}: {one_line(what, 300)}"
-        return ModelError(
-            kind, message, hint=hint or _HINTS.get(kind, ""), status=status, retry_after=retry_after
-        )
+        larger = rules_of(self.provider).larger if kind == "context" else ""
+        hint = hint or (f"Give the server a larger window: {larger}." if larger else _HINTS.get(kind, ""))
+        return ModelError(kind, message, hint=hint, status=status, retry_after=retry_after, window=window)
 
-    def answered(self, status: int, code: object, text: str, headers: Mapping[str, str]) -> ModelError:
-        """An HTTP error status; `code` is the error's own name in the body, if it has one."""
-        kind = _STATUSES.get(status) or _by_range(status)
-        named = kind_of(code, text)
-        if status < 500 and kind == "bad_request" and _NO_TOOLS.search(text):
-            kind = "no_tools"
-        elif named in ("context", "payment") or (kind == "server" and named == "overloaded"):
-            kind = named
+    def answered(self, status: int, told: Told, headers: Mapping[str, str]) -> ModelError:
+        """An HTTP error status, or with status 0 an error in the middle of a stream."""
+        kind = kind_of(status, told.names, told.text[:_LONGEST_TEXT]) or "server"
+        wait = retry_after(headers)
+        if wait is None and kind in ("rate_limit", "overloaded"):
+            wait = wait_in(told.text[:_LONGEST_TEXT])
+        before = f"answered HTTP {status}." if status else "broke off:"
         return self.fault(
             kind,
-            f"{self.host} answered HTTP {status}. {text}",
-            status=status,
-            retry_after=retry_after(headers),
+            f"{self.host} {before} {told.shown}",
+            status=status or None,
+            retry_after=wait,
+            window=window_in(told.text[:_LONGEST_TEXT]) if kind == "context" else 0,
         )
 
 
-def _by_range(status: int) -> ModelErrorKind:
-    if status >= 500:
-        return "server"
-    return "bad_request" if status >= 400 else "not_found"  # a redirect: the address is another
+class Told(NamedTuple):
+    """What the body of an error says, whichever vendor's form it has."""
+
+    names: tuple[object, ...]
+    """Codes, types and statuses that it names."""
+    text: str
+    """All that it says, as text."""
+    shown: str
+    """The sentence of it that is for people."""
 
 
-def kind_of(code: object, text: str) -> ModelErrorKind | None:
-    """The kind of an error by the name or number that its body gives, else by its words."""
-    if isinstance(code, int) or (isinstance(code, str) and code.isdecimal()):
-        return _STATUSES.get(int(code)) or _by_range(int(code))
-    kind = _CODES.get(code.lower()) if isinstance(code, str) else None
-    if kind not in (None, "bad_request", "server"):
-        return kind
-    if _TOO_LONG.search(text):
-        return "context"
-    return "payment" if _NO_CREDIT.search(text) else kind
+def told_by(body: object, text: str) -> Told:
+    """Read the body of an error: an object, a list with one (Gemini), or plain words; `text` is all of it.
+
+    Objects have `error` as an object (OpenAI, Anthropic, llama.cpp) or as a sentence beside `code` (xAI),
+    or `message` (Mistral, vLLM) or `detail` (FastAPI) without it.
+    """
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, Mapping):
+        words = str(body) if body else text
+        return Told((), words, "(a web page)" if words.lstrip().startswith("<") else words)
+    inner = body.get("error", body)
+    parts = [part for part in (body, inner) if isinstance(part, Mapping)]
+    names = tuple(
+        name for part in parts for key in ("code", "type", "status") if (name := part.get(key)) is not None
+    )
+    sentences: list[object] = [inner] if isinstance(inner, str) else []
+    sentences += [
+        said for part in reversed(parts) for key in ("message", "detail") if (said := part.get(key))
+    ]
+    shown = str(sentences[0]) if sentences else str(inner)
+    return Told(names, text or str(body), shown)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

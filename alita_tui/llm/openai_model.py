@@ -10,10 +10,13 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.llm.assembly import CallDraft, ReplyDraft, mend
+from alita_tui.llm.assembly import CallDraft, ReplyDraft
+from alita_tui.llm.chat_body import adapted, chat_body
+from alita_tui.llm.presets import rules_of
 from alita_tui.llm.remote import RemoteModel
-from alita_tui.spine.ports import Delta, Message, ModelRequest, ToolSpec
-from alita_tui.spine.values import Json, Usage
+from alita_tui.llm.schemas import unfolded
+from alita_tui.llm.words import most_in
+from alita_tui.spine.ports import Delta, ModelRequest
 
 
 class OpenAIModel(RemoteModel):
@@ -30,13 +33,11 @@ class OpenAIModel(RemoteModel):
         client._custom_headers = {}
         decoder = client._make_sse_decoder
         client._make_sse_decoder = lambda: _Dispatched(decoder())
+        self._rules = rules_of(self._at.provider)
         return client
 
     async def _stream(self, request: ModelRequest, draft: ReplyDraft) -> AsyncGenerator[Delta, None]:
-        body = _body(self._at.provider, self._at.model, request)
-        stream = await self._client.chat.completions.create(
-            **body, stream=True, timeout=self._patience(request)
-        )
+        stream = await self._open_stream(request)
         async with stream:
             draft.content_type = stream.response.headers.get("content-type", "")
             reading = _Reading(draft)
@@ -44,16 +45,40 @@ class OpenAIModel(RemoteModel):
                 draft.events += 1
                 for delta in reading.take(chunk):
                     yield delta
+            draft.done = stream._decoder.done
+        for call in draft.calls if self._rules.schemas == "google" else ():
+            tool = next((tool for tool in request.tools if tool.name == call.name), None)
+            call.arguments = unfolded(call.arguments, tool.parameters if tool else None)
+
+    async def _open_stream(self, request: ModelRequest) -> Any:
+        """The answer's stream. A server that refuses a field is asked anew without it, and so from then on."""
+        while True:
+            body = chat_body(self._rules, self._at, request, self._most)
+            try:
+                return await self._client.chat.completions.create(
+                    **body, stream=True, timeout=self._patience(request)
+                )
+            except self._sdk.APIStatusError as error:
+                said = error.response.text
+                most, changed = most_in(said), adapted(self._rules, said, error.status_code)
+                if changed is None and not 0 < most < (self._most or request.max_tokens):
+                    raise
+                self._rules, self._most = changed or self._rules, most or self._most
 
 
 class _Dispatched:
-    """Leaves out events without data: by the standard they are none (HTML, 9.2.6), which the SDK passes over."""
+    """Leaves out events without data: by the standard they are none (HTML, 9.2.6), which the SDK passes over.
+
+    Sees the `[DONE]` that the SDK keeps to itself: an end for servers that name no reason for it.
+    """
 
     def __init__(self, decoder: Any) -> None:
         self._decoder = decoder
+        self.done = False
 
     async def aiter_bytes(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[Any]:
         async for event in self._decoder.aiter_bytes(pieces):
+            self.done = self.done or event.data.startswith("[DONE]")
             if event.data:
                 yield event
 
@@ -65,11 +90,12 @@ class _Reading:
         self._draft = draft
         self._indexes: dict[int, CallDraft] = {}
         self._stop = ""
+        self._details: list[Any] = []
 
     def take(self, chunk: Any) -> list[Delta]:
         draft = self._draft
         if chunk.usage is not None:
-            draft.usage = _usage(chunk.usage)
+            _count(draft, chunk.usage)
         # By the protocol a chunk with nothing but the usage is the last: a server that never gave a
         # reason for the end has ended all the same.
         draft.stop = self._stop or ("stop" if chunk.usage is not None and not chunk.choices else "")
@@ -81,7 +107,12 @@ class _Reading:
                 continue
             extra = delta.model_extra or {}
             draft.refusal += getattr(delta, "refusal", None) or ""
-            found += draft.say("thinking", extra.get("reasoning_content") or extra.get("reasoning") or "")
+            if isinstance(thought := extra.get("reasoning_content"), str):
+                draft.carried["reasoning"] = draft.carried.get("reasoning", "") + thought
+            self._details += extra.get("reasoning_details") or []
+            if self._details:
+                draft.carried["details"] = msgspec.json.encode(merged(self._details)).decode()
+            found += draft.say("thinking", thought or extra.get("reasoning") or "")
             for channel, text in _parts(delta.content):
                 found += draft.say("thinking" if channel == "thinking" else "text", text)
             for piece in delta.tool_calls or ():
@@ -109,6 +140,8 @@ class _Reading:
             if index is not None:
                 self._indexes[index] = call
         call.call_id = call.call_id or piece.id or ""
+        if extra := (piece.model_extra or {}).get("extra_content"):
+            call.extra = msgspec.json.encode(extra).decode()
         call.name = name if name.startswith(call.name) else call.name + name
         return call
 
@@ -135,58 +168,35 @@ def _parts(content: object) -> list[tuple[str, str]]:
     return found
 
 
-def _usage(usage: Any) -> Usage:
-    """Prompt tokens include the cached ones here already."""
+def merged(details: list[Any]) -> list[dict[str, Any]]:
+    """OpenRouter's `reasoning_details` with the pieces of one thought put together, as it wants them back."""
+    found: list[dict[str, Any]] = []
+    for piece in details:
+        last = found[-1] if found else {}
+        if not isinstance(piece, dict):
+            continue
+        if not last or any(piece.get(key) != last.get(key) for key in ("type", "index", "id")):
+            found.append(dict(piece))
+            continue
+        for key, value in piece.items():
+            joined = key in ("text", "summary", "data") and isinstance(last.get(key), str)
+            last[key] = last[key] + value if joined and isinstance(value, str) else value
+    return found
+
+
+def _count(draft: ReplyDraft, usage: Any) -> None:
+    """Prompt tokens include the cached ones here already.
+
+    Gemini and xAI leave thoughts out of the completion's tokens, though not out of the total and the bill.
+    """
     details = getattr(usage, "prompt_tokens_details", None)
-    return Usage(
-        input_tokens=usage.prompt_tokens or 0,
-        output_tokens=usage.completion_tokens or 0,
-        cached_tokens=getattr(details, "cached_tokens", None) or 0,
-        cache_write_tokens=getattr(details, "cache_write_tokens", None) or 0,
+    read, written = usage.prompt_tokens, usage.completion_tokens
+    total = getattr(usage, "total_tokens", None)
+    if type(read) is type(written) is type(total) is int and total > read + written:
+        written = total - read
+    draft.count(
+        input_tokens=read,
+        output_tokens=written,
+        cached_tokens=getattr(details, "cached_tokens", None),
+        cache_write_tokens=getattr(details, "cache_write_tokens", None),
     )
-
-
-def _body(provider: str, model: str, request: ModelRequest) -> dict[str, Any]:
-    system = [{"role": "system", "content": mend(request.system)}] if request.system else []
-    limit = "max_completion_tokens" if provider == "openai" else "max_tokens"
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": [*system, *map(_message, request.messages)],
-        limit: request.max_tokens,
-    }
-    if provider != "mistral":  # which sends the usage unasked, and refuses options it does not know
-        body["stream_options"] = {"include_usage": True}
-    if request.tools:
-        # Several servers know only the words: to force one tool, it is the only one offered.
-        tools = [tool for tool in request.tools if request.must_call in ("", "*", tool.name)]
-        body["tools"] = [_tool(tool) for tool in tools]
-        body["tool_choice"] = "required" if request.must_call else "auto"
-    return body
-
-
-def _tool(tool: ToolSpec) -> Json:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
-
-
-def _message(message: Message) -> dict[str, Any]:
-    match message.role:
-        case "user":
-            return {"role": "user", "content": mend(message.text)}
-        case "tool":
-            return {"role": "tool", "tool_call_id": message.call_id, "content": mend(message.text)}
-        case "assistant" if message.requests:
-            calls = [
-                {
-                    "id": call.call_id,
-                    "type": "function",
-                    "function": {
-                        "name": call.name,
-                        "arguments": msgspec.json.encode(call.arguments).decode(),
-                    },
-                }
-                for call in message.requests
-            ]
-            return {"role": "assistant", "content": mend(message.text) or None, "tool_calls": calls}
-        case "assistant":
-            return {"role": "assistant", "content": mend(message.text)}

@@ -6,7 +6,7 @@ from datetime import date
 
 from alita_tui.spine.values import Usage, Value
 
-_NAMES = {"gemini": "google"}
+_NAMES = {"gemini": "google", "xai": "x-ai"}
 """Providers that the table calls otherwise."""
 
 

@@ -6,23 +6,35 @@ import asyncio
 import ipaddress
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlsplit
 
 from alita_tui.llm.assembly import ReplyDraft
-from alita_tui.llm.faults import Endpoint, kind_of
+from alita_tui.llm.bounds import Silent, TooMuch, bounded, watch
+from alita_tui.llm.faults import Endpoint, told_by
 from alita_tui.llm.loading import load
+from alita_tui.llm.presets import rules_of
 from alita_tui.llm.prices import OwnPrice, price
+from alita_tui.llm.windows import window_of
+from alita_tui.llm.words import most_in
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports import Ability, Delta, ModelRequest, Reply
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Usage
 
 _CONNECT = 10.0
 """Seconds until a server has to take a connection."""
 _HURRY = 1.2
 """The same, where another model could be asked instead: one lost packet is sent again within it (RFC 6298)."""
+_LOOK = 3.0
+"""Seconds that a look at a server's list, made on the side, may take."""
+_LOOKS = 3
+"""How often a server of one's own is asked for its window, as it may load the model only at the first call."""
+_NAMED = 5
+"""Models that a hint names."""
 _SENDABLE = re.compile(r"[\x21-\x7e]*")
 _UNREACHED = "Check the network and the base URL; is the machine of the server on?"
 _UNUSABLE = "Check the base URL, and HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE in the environment."
@@ -55,6 +67,10 @@ class RemoteModel(ABC):
         self._sdk: Any = None
         self._client: Any = None
         self._opening = asyncio.Lock()
+        self._window = 0
+        self._looks = 0
+        self._most = 0
+        """Tokens of the longest reply, where the server said that more was asked for; 0: not known."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -70,7 +86,9 @@ class RemoteModel(ABC):
         return False
 
     def price(self, usage: Usage) -> float | None:
-        """See `Model.price`."""
+        """See `Model.price`. On a server of one's own nothing is paid."""
+        if self._own_price is None and rules_of(self._at.provider).local:
+            return 0.0
         return price(self._at.provider, self._at.model, usage, self._own_price)
 
     @classmethod
@@ -122,20 +140,53 @@ class RemoteModel(ABC):
 
         draft = ReplyDraft()
         try:
-            async with aclosing(self._stream(request, draft)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except (self._sdk.APIError, httpx2.RequestError) as error:
-            raise self._transport_fault(error) from None
+            async with aclosing(self._stream(request, draft)) as stream:
+                async with aclosing(bounded(stream, self._timeout)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+            reply = draft.finish(self._at, request)
+        except (self._sdk.APIError, httpx2.RequestError, TooMuch) as error:
+            fault = self._transport_fault(error)
+            named = fault.kind == "not_found" and fault.status in (400, 404, 410)
+            raise (await self._with_names(fault) if named else fault) from None
         except (ValueError, TypeError, AttributeError, LookupError, AssertionError, RuntimeError) as error:
             # The SDKs build events without validating them, so anything may be missing.
             raise self._at.fault(
                 "malformed", f"The reply is not what the protocol says ({type(error).__name__}: {error})."
             ) from None
-        yield draft.finish(self._at, request)
+        yield reply
+
+    async def window(self) -> int:
+        """See `Model.window`. Only servers of one's own are asked: of the others the price table knows."""
+        if self._window or self._looks >= _LOOKS or not rules_of(self._at.provider).local:
+            return self._window
+        self._looks += 1
+        try:
+            await self.warm()
+            async with asyncio.timeout(_LOOK):
+                self._window = await window_of(self._at, self._client)
+        except (ModelError, TimeoutError):
+            self._looks = _LOOKS  # it does not answer: the call itself will say so
+        return self._window
+
+    async def _with_names(self, fault: ModelError) -> ModelError:
+        """What was not found, with models that the server has."""
+        try:
+            async with asyncio.timeout(_LOOK):
+                names = await self.offered()
+        except (ModelError, TimeoutError):
+            return fault
+        if not names or self._at.model in names:
+            return fault
+        near = get_close_matches(self._at.model, names, _NAMED, 0.3) or names[:_NAMED]
+        more = ", and more: `alita models list " + self._at.provider + "`" if len(names) > len(near) else ""
+        fault.hint = f"The server has {', '.join(one_line(name, 80) for name in near)}{more}."
+        return fault
 
     async def offered(self) -> tuple[str, ...]:
         """Names of the models that the server lists, sorted; none where it has no list.
+
+        Gemini's come without the `models/` that its list puts before them.
 
         Raises ModelError.
         """
@@ -143,9 +194,10 @@ class RemoteModel(ABC):
         import httpx2
 
         try:
-            listed = await self._client.models.list()
-            return tuple(sorted({str(one.id) for one in listed.data or () if one.id}))
-        except (self._sdk.APIError, httpx2.RequestError) as error:
+            async with asyncio.timeout(self._timeout):
+                listed = await self._client.models.list()
+            return tuple(sorted({str(one.id).removeprefix("models/") for one in listed.data or () if one.id}))
+        except (self._sdk.APIError, httpx2.RequestError, TooMuch, TimeoutError) as error:
             fault = self._transport_fault(error)
             if fault.kind == "not_found":
                 return ()
@@ -173,6 +225,8 @@ class RemoteModel(ABC):
             "max_retries": 0,
             "timeout": httpx2.Timeout(self._timeout, connect=min(_CONNECT, self._timeout)),
             "http_client": self._sdk.DefaultAsyncHttpxClient(
+                event_hooks={"response": [watch]},
+                headers={"accept-encoding": "identity"},
                 # A redirect would carry the key to another host; a proxy cannot reach this machine.
                 follow_redirects=False,
                 mounts={f"all://{_bracketed(host)}": None} if _is_loopback(host) else {},
@@ -190,31 +244,33 @@ class RemoteModel(ABC):
         import httpx2
 
         sdk, at = self._sdk, self._at
+        cause = error if isinstance(error, TooMuch) else error.__cause__
+        if isinstance(cause, TooMuch):
+            return at.fault("timeout" if isinstance(cause, Silent) else "malformed", f"{at.host} {cause}.")
         if isinstance(error, sdk.APIStatusError) and error.status_code != 200:
-            code, text = _named(error)
-            return at.answered(error.status_code, code, text, error.response.headers)
+            told = told_by(_body_of(error), error.response.text)
+            self._most = most_in(told.text) or self._most
+            return at.answered(error.status_code, told, error.response.headers)
         if isinstance(error.__cause__ or error, httpx2.ConnectTimeout):
             return at.fault("timeout", f"{at.host} took no connection in time.", hint=_UNREACHED)
-        if isinstance(error, sdk.APITimeoutError | httpx2.TimeoutException):
+        if isinstance(error, sdk.APITimeoutError | httpx2.TimeoutException | TimeoutError):
             return at.fault("timeout", f"{at.host} was silent for {self._timeout:g} seconds.")
         if isinstance(error, sdk.APIConnectionError | httpx2.RequestError):
             cause = error.__cause__ or error
             return at.fault(
                 "connection", f"The connection to {at.host} failed: {str(cause) or type(cause).__name__}"
             )
-        code, text = _named(error)  # an error event in the middle of a stream
-        return at.fault(kind_of(code, text) or "server", f"{at.host} broke off: {text}")
+        # An error event in the middle of a stream.
+        body = getattr(error, "body", None)
+        return at.answered(0, told_by(body, str(body or error)), {})
 
 
-def _named(error: Any) -> tuple[object, str]:
-    """Name and words of an error, from the body that both vendors send: `{"error": {…}}` or its inside."""
-    body = error.body
-    inner = body.get("error", body) if isinstance(body, Mapping) else body
-    if isinstance(inner, Mapping):
-        code, kind = inner.get("code"), inner.get("type")
-        return code if kind_of(code, "") else kind, str(inner.get("message") or inner)
-    text = str(inner or error)
-    return None, "(a web page)" if text.lstrip().startswith("<") else text
+def _body_of(error: Any) -> object:
+    """The body of a refusal, whole: the SDK keeps only its `error`, where xAI has a mere sentence."""
+    try:
+        return error.response.json()
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_loopback(host: str) -> bool:

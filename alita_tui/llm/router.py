@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from alita_tui.llm.breaker import Breaker
+from alita_tui.llm.presets import rules_of
 from alita_tui.spine.errors import ModelError, ModelErrorKind
 from alita_tui.spine.events import ModelRole, ProviderChanged
 from alita_tui.spine.ports import Ability, Candidate, Model
 
-_AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated"})
+_AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated", "malformed"})
 """Likely over at once: the same model is asked again while its breaker is closed."""
-_ELSEWHERE: frozenset[ModelErrorKind] = frozenset(
-    {"connection", "timeout", "overloaded", "rate_limit", "malformed"}
-)
+_ELSEWHERE: frozenset[ModelErrorKind] = frozenset({"connection", "timeout", "overloaded", "rate_limit"})
 """Likely to last: the next model is asked now, the same one only where there is no other."""
 _OFF: frozenset[ModelErrorKind] = frozenset({"auth", "payment", "not_found", "unavailable"})
 """Nothing but the person can mend it."""
 _ANSWERED: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request", "context", "no_tools"})
 """No use to the caller, but from a server that works."""
 _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
-"""Another attempt would end the same way."""
+"""Another attempt would end the same way; another model has rules of its own, and is asked."""
 _RETRIES = 2
 """Further attempts on one model in one call."""
-_ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1}
-"""The same, where it differs: the second attempt is in text, and fails for another reason."""
+_ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1, "malformed": 1, "context": 0}
+"""The same, where it differs: after `no_tools` the second attempt is in text; an odd reply may come once."""
+_ADD = "Add a model with a larger window or limit: `alita models add PROVIDER:NAME --role ROLE`."
 _PATIENCE = 60.0
 """Seconds that one call waits at most in all; a longer wait is the person's choice."""
 _BUSY = 0.25
@@ -44,11 +44,14 @@ class Router:
         self._roles = {role: tuple(listed) for role, listed in roles.items()}
         self._breakers = {one.name: Breaker() for listed in roles.values() for one in listed}
         self._told = dict.fromkeys(self._breakers, ("closed", ""))
+        self._windows = {one.name: one.context for listed in roles.values() for one in listed}
         self.clock = clock
         self.jitter = jitter
 
-    def route(self, role: ModelRole, tokens: int, usd: Callable[[Model], float | None]) -> Route:
-        """A call's way. `tokens` is what it sends and may get; `usd` what it could cost at a model."""
+    def route(
+        self, role: ModelRole, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]
+    ) -> Route:
+        """See `Router.route`."""
         return Route(self, self._roles.get(role) or self._roles["orchestrator"], tokens, usd)
 
     def window(self, role: ModelRole) -> int:
@@ -57,7 +60,22 @@ class Router:
         listed = [one for one in seated if one.needs <= one.model.abilities] or seated
         now = self.clock()
         ready = [one for one in listed if self._breakers[one.name].ready_at(now) == now]
-        return (ready or listed)[0].context
+        return self._windows[(ready or listed)[0].name]
+
+    def narrow(self, name: str, tokens: int) -> ModelError:
+        """See `Router.narrow`."""
+        return ModelError(
+            "context",
+            f"{name}: its window of {self._windows[name]} tokens is too small for a call of about {tokens} "
+            "tokens and a reply.",
+            hint=_larger(name) or "Begin a new session, or use a model with a larger window.",
+        )
+
+    def learn(self, name: str, window: int) -> int:
+        """See `Router.learn`: of two windows the smaller holds."""
+        known = self._windows.get(name, 0)
+        self._windows[name] = min(known, window) if known and window else known or window
+        return self._windows[name]
 
     def breaker(self, name: str) -> Breaker:
         """The breaker of a model."""
@@ -92,18 +110,20 @@ class Route:
         self,
         router: Router,
         candidates: tuple[Candidate, ...],
-        tokens: int,
+        tokens: Callable[[Model], int],
         usd: Callable[[Model], float | None],
     ) -> None:
         self._router = router
-        lacks = [(one, _lack(one, tokens, usd)) for one in candidates]
+        self._tokens = {one.name: tokens(one.model) for one in candidates}
+        lacks = [(one, self._lack(one, usd)) for one in candidates]
         self._left = [one for one, lack in lacks if not lack]
         self._lacks = {one.name: lack for one, lack in lacks if lack}
         why = "; ".join(f"{name} {lack}" for name, lack in self._lacks.items())
         self._last = ModelError(
             "context",
-            f"No model of this role takes a call of about {tokens} tokens within its limits: {why}.",
-            hint="Add a model with a larger window or limit: `alita models add PROVIDER:NAME --role ROLE`.",
+            f"No model of this role takes a call of about {max(self._tokens.values())} tokens within its "
+            f"limits: {why}.",
+            hint=" ".join(filter(None, (_larger(candidates[0].name), _ADD))),
         )
         self._failures: dict[str, int] = {}
         self._not_before: dict[str, float] = {}
@@ -137,6 +157,8 @@ class Route:
             self._blame(one, breaker.cause)
             soonest = ready if soonest is None else min(soonest, ready)
         if soonest is None or self._waited + soonest - now > _PATIENCE:
+            if soonest is not None and self._last.retry_after is None:
+                self._last.retry_after = soonest - now
             raise self._last
         self._waited += soonest - now
         return soonest - now
@@ -186,9 +208,9 @@ class Route:
             breaker.succeed(now)
         else:
             breaker.fail(now, error, probe=self._probe)
-        if kind in _NEVER:
-            self._left = []
-        elif kind in _OFF or kind in ("malformed", "context") or count > _ATTEMPTS.get(kind, _RETRIES):
+        if error.window and self._fits_anew(one, error.window) and count == 1:
+            self._stay, self._not_before[one.name] = one, now
+        elif kind in _OFF or kind in _NEVER or count > _ATTEMPTS.get(kind, _RETRIES):
             self._left = [
                 other for other in self._left if other is not one and not _smaller(other, one, kind)
             ]
@@ -200,6 +222,25 @@ class Route:
         elif kind == "no_tools":
             self._stay, self._not_before[one.name] = one, now
 
+    def _fits_anew(self, one: Candidate, window: int) -> bool:
+        """True where a shorter reply fits into a window that was not known so far."""
+        known = self._router.learn(one.name, 0)
+        return self._tokens[one.name] <= self._router.learn(one.name, window) != known
+
+    def _lack(self, one: Candidate, usd: Callable[[Model], float | None]) -> str:
+        """Why a model may not take a call; empty where it may."""
+        context = self._router.learn(one.name, 0)
+        if context and self._tokens[one.name] > context:
+            return f"reads {context} tokens"
+        if missing := one.needs - one.model.abilities:
+            return _unable(missing)
+        if one.max_usd is None:
+            return ""
+        cost = usd(one.model)
+        if cost is None:
+            return "has no known price"
+        return f"could cost ${cost:.4f}" if cost > one.max_usd else ""
+
     def _blame(self, one: Candidate, cause: ModelError | None) -> None:
         """Where nobody was asked yet, the error is why this model is not."""
         if not self._failures and cause is not None:
@@ -209,18 +250,10 @@ class Route:
             )
 
 
-def _lack(one: Candidate, tokens: int, usd: Callable[[Model], float | None]) -> str:
-    """Why a model may not take a call; empty where it may."""
-    if one.context and tokens > one.context:
-        return f"reads {one.context} tokens"
-    if missing := one.needs - one.model.abilities:
-        return _unable(missing)
-    if one.max_usd is None:
-        return ""
-    cost = usd(one.model)
-    if cost is None:
-        return "has no known price"
-    return f"could cost ${cost:.4f}" if cost > one.max_usd else ""
+def _larger(name: str) -> str:
+    """What to set on a model's server, where it is one of one's own."""
+    larger = rules_of(name.partition(":")[0]).larger
+    return f"Give the server a larger window: {larger}." if larger else ""
 
 
 def _unable(missing: frozenset[Ability]) -> str:

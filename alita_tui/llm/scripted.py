@@ -164,6 +164,10 @@ class ScriptedModel:
         """Nothing is spent on a recording; of another script no price is known."""
         return 0.0 if self.recorded else None
 
+    async def window(self) -> int:
+        """A recording has none."""
+        return 0
+
     async def warm(self) -> None:
         """There is nothing to import."""
 

@@ -21,6 +21,8 @@ from alita_tui.spine.values import ToolRequest, Usage, digest_of
 NO_ACTION = "no_action"
 """Name of a call that stands for a reply without one."""
 _OPEN = "<action"
+_HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+"""How many templates write calls: models that were trained on it do so whatever they are told."""
 _BLOCK = re.compile(r'<action\s+name="([^"\n]{0,100})"\s*>(.*?)</action>', re.DOTALL)
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _HOW = """
@@ -71,6 +73,10 @@ class TextToolsModel:
     def price(self, usage: Usage) -> float | None:
         """See `Model.price`."""
         return self._model.price(usage)
+
+    async def window(self) -> int:
+        """See `Model.window`."""
+        return await self._model.window()
 
     async def warm(self) -> None:
         """See `OpenedModel.warm`."""
@@ -148,7 +154,7 @@ def in_text(request: ModelRequest) -> ModelRequest:
 def read(reply: Reply, request: ModelRequest) -> Reply:
     """A reply in text as a reply with calls. What is malformed becomes a call with a problem."""
     thoughts = _THOUGHT.findall(reply.text)
-    text = _THOUGHT.sub("", reply.text)
+    text = _HERMES.sub(_as_action, _THOUGHT.sub("", reply.text))
     head, found, tail = text, [], ""
     blocks = list(_BLOCK.finditer(text))
     if blocks:
@@ -171,6 +177,18 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
         requests=tuple(found),
         stop="tool_use" if found and reply.stop == "end_turn" else reply.stop,
     )
+
+
+def _as_action(found: re.Match[str]) -> str:
+    """A call of a model's own template in our form; as it was where it is none."""
+    try:
+        said = json.loads(found[1], strict=False)
+        name, arguments = said["name"], said.get("arguments", said.get("parameters", {}))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return found[0]
+    if not isinstance(name, str) or '"' in name:
+        return found[0]
+    return f'{_OPEN} name="{name}">\n{json.dumps(arguments)}\n</action>'
 
 
 def _call(name: str, body: str, place: str) -> ToolRequest:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.channel import Channel, parse
+from alita_tui.sandbox.judging import task
 from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
 from alita_tui.sandbox.service import RestError, Service, alive, machine
 from alita_tui.sandbox.supplies import Supplies
@@ -39,8 +40,8 @@ class Kind(Value, frozen=True):
     environment: str = ""
     """Folder with installed requirements; empty for none."""
     limits: Limits = Limits()
-    calls: int = 0
-    """For a session container: how many jobs it takes, one after the other; 0: one, then it ends."""
+    calls: int = 1
+    """How many jobs it takes, one after the other, then it ends; more than one in a session container."""
 
     @property
     def name(self) -> str:
@@ -98,16 +99,11 @@ class Box:
         """Hand the job over, after what the tool is told of its door to the broker, if it has one."""
         if not self._told:
             await self._tell(frozenset())
+        if job.what in ("test", "judge"):  # the judge is forked before anything of the draft is in here
+            await self._judge()
         if door:
             await self.channel.send(b"G", door)
-        task = {
-            "module": job.module,
-            "code": job.code,
-            "tests": job.tests,
-            "what": job.what,
-            "arguments": job.arguments or {},
-        }
-        await self.channel.send(b"J", json.dumps(task).encode())  # escapes lone surrogates
+        await self.channel.send(b"J", json.dumps(task(job)).encode())  # escapes lone surrogates
 
     async def end(self) -> None:
         """Kill it; returns when no process of it is left."""
@@ -127,6 +123,15 @@ class Box:
         finally:
             loop.remove_reader(pidfd)
             os.close(pidfd)
+
+    async def _judge(self) -> None:
+        """Wait until the judge is there. Raises ConnectionError where the container ends instead."""
+        await self.channel.send(b"T", b"")
+        async with asyncio.timeout(_PRELOAD_SECONDS):
+            while (said := await self.channel.receive()) is not None:
+                if said[0] == b"T":
+                    return
+        raise ConnectionError("the container ended before its judge was there")
 
     async def _tell(self, imports: frozenset[str]) -> None:
         self._told = True
@@ -172,9 +177,7 @@ class Boxes:
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
         except RestError as error:
             raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
-        calls = max(kind.calls, gvisor.CALLS if self._profile == "gvisor" else 0)
-        uid = fresh_uid(self._uids, calls + 1)
-        self._uids.update(range(uid, uid + calls + 1))
+        uid = fresh_uid(self._uids, len(Place(image="", warden="", seccomp="", calls=kind.calls).uids))
         place = Place(
             image=self.image,
             warden=warden,
@@ -182,11 +185,12 @@ class Boxes:
             environment=environment,
             elsewhere=self._elsewhere,
             uid=uid,
-            calls=calls,
+            calls=kind.calls,
             profile=self._profile,
             labels={**self._labels, "alita.environment": kind.name},
             controllers=self.controllers,
         )
+        self._uids.update(place.uids)
         creating = asyncio.ensure_future(self._create(self._harden(spec(place, kind.limits))))
         try:
             container = await asyncio.shield(creating)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import struct
 from typing import Any
 
@@ -99,9 +100,18 @@ def parse(text: bytes | str) -> Any:
     if deepest > _DEEPEST:
         raise ValueError(f"it is nested {deepest} levels deep")
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, parse_constant=_no_number, parse_float=_finite)
         if b"\\ud" in raw or b"\\uD" in raw:  # half a surrogate pair is no text that could be passed on
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
         return value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else float(_no_number(text[:40]))

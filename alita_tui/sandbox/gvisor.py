@@ -22,11 +22,6 @@ FLAGS = (
     "--runtime-flag", "oci-seccomp",
 )  # fmt: skip
 """What Podman's service is started with."""
-CALLS = 1
-"""The tool gets a user id other than the warden's, as in a session container: nothing else keeps it from PID 1.
-
-gVisor spares PID 1 no signal and lets a user's processes at each other's `/proc`.
-"""
 NO_AMBIENT = -1
 """gVisor has no ambient capabilities, so the warden does not see a number for them."""
 

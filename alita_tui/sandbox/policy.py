@@ -24,10 +24,12 @@ OOM_SCORE = 900
 PROFILES = ("draft", "gvisor")
 """How a container may be confined. `draft`: nothing is granted, one run, thrown away. `gvisor`: the same on
 a kernel of its own (see `sandbox.gvisor`)."""
-_SESSION_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
-"""What a session container's warden holds, by bit; its children hold nothing."""
-_WARDEN_BYTES = 32 << 20
-_WARDEN_PROCESSES = 4
+_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7}
+"""What the warden holds, by bit, to give each child a user id of its own; its children hold nothing."""
+_PARTIES = 2
+_WARDEN_BYTES = 64 << 20
+"""Of the warden, and of the judge and what it holds beside the process at work."""
+_WARDEN_PROCESSES = 8
 _CPU_PERIOD = 100_000
 _WARDEN = ("/warden.pyz", "/warden/warden.pyz")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -91,9 +93,9 @@ class Place(Value, frozen=True):
     elsewhere: bool = False
     """True on another machine: volumes instead of folders, nothing of this machine is mounted."""
     uid: int = 20_001
-    """Unique per container: RLIMIT_NPROC counts per uid."""
-    calls: int = 0
-    """How many jobs a session container takes, each with the next uid; 0: one job under its own."""
+    """The warden's, unique per container; those of the processes that it begins follow."""
+    calls: int = 1
+    """How many jobs it takes: one, or as many as a session container does."""
     profile: str = "draft"
     """One of `PROFILES`."""
     labels: dict[str, str] = {}
@@ -107,8 +109,8 @@ class Place(Value, frozen=True):
 
     @property
     def uids(self) -> range:
-        """Every uid that its processes have."""
-        return range(self.uid, self.uid + self.calls + 1)
+        """Every uid that its processes have: the warden's, and one a job, or those of a trial's two parties."""
+        return range(self.uid, self.uid + 1 + max(self.calls, _PARTIES))
 
 
 def spec(place: Place, limits: Limits) -> dict[str, Any]:
@@ -132,7 +134,15 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
             mounts.append({**bind, "options": [*readonly, "rbind"]})
     body: dict[str, Any] = {
         "image": place.image,
-        "command": ["python3", "-I", "-S", "-u", _WARDEN[place.elsewhere], *_session(place)],
+        "command": [
+            "python3",
+            "-I",
+            "-S",
+            "-u",
+            _WARDEN[place.elsewhere],
+            str(place.uid + 1),
+            str(place.calls),
+        ],
         "entrypoint": [],
         "env": {"PATH": _PATH, "LANG": "C.UTF-8", **dict.fromkeys(_THREADS, "1")},
         "unsetenvall": True,
@@ -145,7 +155,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         "read_write_tmpfs": False,
         "mask": ["/dev/mqueue"],  # files can be made there without any of the refused calls
         "cap_drop": ["all"],
-        "cap_add": list(_SESSION_CAPABILITIES) if place.calls else [],
+        "cap_add": list(_CAPABILITIES),
         "no_new_privileges": True,
         "user": f"{place.uid}:{place.uid}",
         "hostname": "sandbox",
@@ -165,11 +175,6 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
     if resources := _resources(place, limits):
         body["resource_limits"] = resources
     return gvisor.asked(body) if place.profile == "gvisor" else body
-
-
-def _session(place: Place) -> list[str]:
-    """The warden's arguments: the uids of a session container's children."""
-    return ["session", str(place.uid + 1), str(place.uid + 1 + place.calls)] if place.calls else []
 
 
 def _resources(place: Place, limits: Limits) -> dict[str, Any]:
@@ -197,7 +202,7 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     want("kernel", seen.get("kernel") == ("gvisor" if own_kernel else "Linux"))
     want("no_new_privs", seen.get("no_new_privs") == 1)
     want("seccomp", seen.get("seccomp") == 2)
-    mask = sum(1 << bit for bit in _SESSION_CAPABILITIES.values()) if place.calls else 0
+    mask = sum(1 << bit for bit in _CAPABILITIES.values())
     held = seen.get("capabilities", [])
     want("capabilities", held[:4] == [mask] * 4 and held[4:] == [gvisor.NO_AMBIENT if own_kernel else mask])
     want("uid", seen.get("uid") == [place.uid] * 4)

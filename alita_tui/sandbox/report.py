@@ -6,13 +6,15 @@ import asyncio
 import codecs
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from alita_tui.sandbox.box import Box
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import RunReport, TestCase
+from alita_tui.spine.values import LimitHit, RunReport, TestCase
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker, Counter
@@ -76,7 +78,7 @@ async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Co
         if kind == b"D":
             for stream in streams.values():
                 stream.end()
-            return _report(parse(payload), job, _texts(streams))
+            return _report(payload, job, _texts(streams))
         if kind in streams:
             streams[kind].take(payload)
         elif kind in FRAMES and counter is not None:
@@ -122,32 +124,74 @@ def _texts(streams: dict[bytes, _Stream]) -> dict[str, Any]:
     return {"stdout": "".join(streams[b"O"].text), "stderr": "".join(streams[b"E"].text)}
 
 
-def _report(meta: dict[str, Any], job: Job, texts: dict[str, Any]) -> RunReport:
-    """What the warden measured and the child answered, as one report."""
-    problem, answer = "", None
-    if meta["answer"]:
-        try:
-            answer = parse(meta["answer"])
-        except ValueError as why:
-            problem = f"The result is no JSON that can be read: {why}"
-    answer = answer if isinstance(answer, dict) else {}
-    hits = list(meta["limits_hit"])
-    error = str(answer.get("error", "")) or problem
-    if (met := answer.get("limit")) in ("memory", "files") and met not in hits:
-        hits.append(met)
+class _Measured(msgspec.Struct):
+    """What the warden measured."""
+
+    exit_code: int | None
+    signal: int | None
+    limits_hit: list[LimitHit]
+    truncated: list[Literal["stdout", "stderr"]]
+    duration_ms: float
+    cpu_ms: float
+    peak_memory_bytes: int
+    answer: str
+
+
+class _Case(msgspec.Struct):
+    name: str
+    passed: bool
+    message: str = ""
+    duration_ms: float = 0.0
+    calls: int | None = None
+
+
+class _Answer(msgspec.Struct):
+    """What the process that had the job said. It may be the tool's, and is whatever that wants to say."""
+
+    error: str = ""
+    exception: str = ""
+    limit: Literal["memory", "files"] | None = None
+    unsupported: str = ""
+    result: Any = msgspec.UNSET
+    cases: list[_Case] | msgspec.UnsetType = msgspec.UNSET
+
+
+def _answer(raw: str) -> tuple[_Answer, str]:
+    """The answer, and why there is none that can be read."""
+    if not raw:
+        return _Answer(), ""
+    try:
+        return msgspec.convert(parse(raw), _Answer), ""
+    except msgspec.ValidationError as why:
+        return _Answer(), f"What it answered is not what an answer has to be: {why}"
+    except ValueError as why:
+        return _Answer(), f"The result is no JSON that can be read: {why}"
+
+
+def _report(payload: bytes, job: Job, texts: dict[str, Any]) -> RunReport:
+    """What the warden measured and the child answered, as one report. Raises SandboxUnavailable."""
+    try:
+        seen = msgspec.convert(parse(payload), _Measured)
+    except ValueError as why:
+        raise SandboxUnavailable(f"The warden's report cannot be read: {why}") from why
+    answer, problem = _answer(seen.answer)
+    hits = list(seen.limits_hit)
+    error = answer.error or answer.unsupported or problem
+    if answer.limit is not None and answer.limit not in hits:
+        hits.append(answer.limit)
     cases = tuple(
         TestCase(
-            name=str(case.get("name", "")),
-            passed=case.get("passed") is True,
-            message=str(case.get("message", "")),
-            duration_ms=float(case.get("duration_ms", 0.0)),
+            name=case.name,
+            passed=case.passed,
+            message=case.message,
+            duration_ms=case.duration_ms,
+            calls=case.calls,
         )
-        for case in answer.get("cases", ())
-        if isinstance(case, dict)
+        for case in answer.cases or ()
     )
-    done = "cases" in answer if job.what == "test" else "result" in answer
+    done = (answer.cases if job.what == "test" else answer.result) is not msgspec.UNSET
     if job.what == "script":
-        done = meta["exit_code"] == 0 and not error
+        done = seen.exit_code == 0 and not error
     status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
     if "wall" in hits:
         status = "timeout"
@@ -163,20 +207,20 @@ def _report(meta: dict[str, Any], job: Job, texts: dict[str, Any]) -> RunReport:
         status = "ok"
     else:
         status = "exit"
-        how = f"signal {meta['signal']}" if meta["signal"] else f"exit code {meta['exit_code']}"
+        how = f"signal {seen.signal}" if seen.signal else f"exit code {seen.exit_code}"
         error = f"It ended with {how}." if job.what == "script" else f"It ended without a result ({how})."
     return RunReport(
         status=status,
-        exit_code=meta["exit_code"],
-        signal=meta["signal"],
-        exception=one_line(str(answer.get("exception", "")), 80),
-        result=answer.get("result") if status == "ok" else None,
+        exit_code=seen.exit_code,
+        signal=seen.signal,
+        exception=one_line(answer.exception, 80),
+        result=answer.result if status == "ok" and answer.result is not msgspec.UNSET else None,
         error=error,
-        truncated=tuple(meta["truncated"]),
+        truncated=tuple(seen.truncated),
         limits_hit=tuple(hits),
-        duration_ms=meta["duration_ms"],
-        cpu_ms=meta["cpu_ms"],
-        peak_memory_bytes=meta["peak_memory_bytes"],
+        duration_ms=seen.duration_ms,
+        cpu_ms=seen.cpu_ms,
+        peak_memory_bytes=seen.peak_memory_bytes,
         cases=cases,
         **texts,
     )

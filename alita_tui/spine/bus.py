@@ -22,12 +22,17 @@ from alita_tui.spine.events import (
 )
 from alita_tui.spine.ports import Clock, Recorder
 from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.unbroken import PieceRedactor
 
 T = TypeVar("T")
 P = ParamSpec("P")
 
 _MERGE_LIMIT = 16_384
 """Characters up to which neighbouring transient pieces are merged for a slow reader."""
+
+
+_TEXTS = 64
+"""Texts that may be coming in pieces at the same time."""
 
 
 class Subscription:
@@ -81,6 +86,7 @@ class Bus:
         self._recorder = recorder
         self._clock = clock
         self._redactor = redactor or Redactor()
+        self._pieces: dict[tuple[str, str], PieceRedactor] = {}
         self._retry = retry
         self._leaving = asyncio.Event()
         self._seq = self.history[-1].seq or 0 if self.history else 0
@@ -103,6 +109,11 @@ class Bus:
     def hint(self, event: Transient, *, span: str = "") -> None:
         """Tell readers something transient. Event loop only; never blocks, never stored."""
         assert isinstance(event, Transient)
+        if isinstance(event, ModelDelta | OutputChunk):
+            shown = self._piece(event)
+            if not shown:
+                return
+            event = msgspec.structs.replace(event, text=shown)
         self._fan_out(
             Envelope(
                 seq=None,
@@ -113,6 +124,20 @@ class Bus:
                 event=self.redacted(event),  # type: ignore[arg-type]  # every Transient is in SessionEvent
             )
         )
+
+    def _piece(self, event: ModelDelta | OutputChunk) -> str:
+        """What may be shown by now of a text that comes in pieces, whatever its pieces are cut from."""
+        key: tuple[str, str]
+        match event:
+            case ModelDelta(call_id=call_id, channel=channel):
+                key = (call_id, channel)
+            case OutputChunk(run_id=run_id, stream=stream):
+                key = (run_id, stream)
+        redactor = self._pieces.pop(key, None) or PieceRedactor(self._redactor)
+        self._pieces[key] = redactor  # the newest last
+        while len(self._pieces) > _TEXTS:
+            del self._pieces[next(iter(self._pieces))]
+        return redactor.take(event.text)
 
     def redacted(self, value: T) -> T:
         """A value as it may be recorded: whoever acts on it acts on what the record says."""

@@ -17,7 +17,15 @@ class SubmitTask(Value, frozen=True):
 
     text: str
     again: str = ""
-    """The parked task that this goes on with; empty for a new one."""
+    """The task that this goes on with, parked or tried again; empty for a new one."""
+    retried: bool = False
+    """The person asked to try it again."""
+    queue_id: str = ""
+    """Where it stands in the record's queue; empty where it never waited."""
+
+
+class Retry(Value, frozen=True):
+    """Try the last task again, which failed or stopped at a limit."""
 
 
 class Steer(Value, frozen=True):
@@ -88,6 +96,7 @@ class CloseSession(Value, frozen=True):
 
 Command = (
     SubmitTask
+    | Retry
     | Steer
     | AnswerQuestion
     | ResolveApproval

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 
 import msgspec
+from msgspec.structs import replace
 
 from alita_tui.spine.events import SessionEvent, Transient, UnknownEvent
 
@@ -31,6 +32,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
         """True when the event is stored."""
         return not isinstance(self.event, Transient)
 
+
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 _encoder = msgspec.json.Encoder()
 
@@ -58,19 +61,19 @@ def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelop
     `session_id` and `seq` stand in where the record itself does not say.
     """
     try:
-        return msgspec.convert(raw, Envelope)
-    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        return _timed(msgspec.convert(raw, Envelope))
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
         return _unknown(raw, str(error), session_id=session_id, seq=seq)
 
 
 def decode(line: bytes | str, *, session_id: str = "", seq: int = 0) -> Envelope:
     """Read one line of JSON; never raises (see `from_builtins`)."""
     try:
-        return _decoder().decode(line)
-    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        return _timed(_decoder().decode(line))
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         try:
             raw = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raw = line if isinstance(line, str) else line.decode("utf-8", "replace")
         return _unknown(raw, str(error), session_id=session_id, seq=seq)
 
@@ -80,13 +83,26 @@ def _unknown(raw: object, reason: str, *, session_id: str, seq: int) -> Envelope
     own_seq, own_at, own_id = place.get("seq"), place.get("at"), place.get("session_id")
     try:
         at = datetime.fromisoformat(str(own_at))
-        at = at if at.tzinfo else datetime.fromtimestamp(0).astimezone()
+        at = at if at.tzinfo else _LONG_AGO
     except ValueError:
-        at = datetime.fromtimestamp(0).astimezone()
-    text = raw if isinstance(raw, str) else msgspec.json.encode(raw).decode("utf-8", "replace")
+        at = _LONG_AGO
     return Envelope(
         seq=own_seq if isinstance(own_seq, int) else seq,
         session_id=own_id if isinstance(own_id, str) else session_id,
         at=at,
-        event=UnknownEvent(raw=text[:4000], reason=reason),
+        event=UnknownEvent(raw=_text(raw)[:4000], reason=reason),
     )
+
+
+def _timed(made: Envelope) -> Envelope:
+    """With a time that can be compared: one without a zone is taken to be UTC."""
+    return made if made.at.tzinfo else replace(made, at=made.at.replace(tzinfo=UTC))
+
+
+def _text(raw: object) -> str:
+    if isinstance(raw, str):
+        return raw
+    try:
+        return msgspec.json.encode(raw).decode("utf-8", "replace")
+    except (UnicodeEncodeError, RecursionError):  # a lone surrogate, or nested too deep
+        return repr(raw)

@@ -130,6 +130,7 @@ class ModelError(AlitaError):
         hint: str = "",
         status: int | None = None,
         retry_after: float | None = None,
+        window: int = 0,
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
@@ -137,3 +138,5 @@ class ModelError(AlitaError):
         """HTTP status, where one was received."""
         self.retry_after = retry_after
         """Seconds that the server asked to wait."""
+        self.window = window
+        """Tokens that the model reads and writes at most, where its server named them; 0: unknown."""

@@ -104,13 +104,24 @@ class SessionClosed(Fact, frozen=True):
 # --- task and control ---------------------------------------------------------------------
 
 
+class TaskQueued(Fact, frozen=True):
+    """A person asked for something while another task runs. It is taken up, also by a later process."""
+
+    queue_id: str
+    text: str
+
+
 class TaskSubmitted(Fact, frozen=True):
     """A person asked for something."""
 
     task_id: str
     text: str
     again: str = ""
-    """The parked task that is gone on with, because a build it waited for was decided; empty for a new one."""
+    """The task that is gone on with: parked, and a build it waited for was decided, or `retried`; empty: none."""
+    retried: bool = False
+    """The person asked to try it again."""
+    queue_id: str = ""
+    """The queued task that this is; empty for one that never waited."""
 
 
 class PlanProposed(Fact, frozen=True):
@@ -174,6 +185,8 @@ class TaskFinished(Fact, frozen=True):
     """Why, where the outcome is not `answered`."""
     hint: str = ""
     """What the person can do about it."""
+    retry_in: float | None = None
+    """Seconds until the model's server answers again, where it says so."""
 
 
 class NoticeRaised(Fact, frozen=True):
@@ -271,6 +284,8 @@ class BudgetReserved(Fact, frozen=True):
     tokens: int
     build_id: str = ""
     """The build that it is for; empty for none."""
+    assumed_usd: float = 0.0
+    """What it is taken to cost, where no price is known and a cap in money holds."""
 
 
 class BudgetRaised(Fact, frozen=True):
@@ -290,6 +305,8 @@ class BudgetSpent(Fact, frozen=True):
     role: ModelRole | Literal[""] = ""
     model: str = ""
     tokens: int = 0
+    assumed_usd: float = 0.0
+    """What it is taken to have cost, where no price is known and a cap in money holds. Part of the totals."""
     estimated: bool = False
     """True where the provider told no counts: the call broke off, or the process ended meanwhile."""
     saved_usd: float = 0.0
@@ -691,6 +708,7 @@ SessionEvent = (
     | SandboxChecked
     | SessionResumed
     | SessionClosed
+    | TaskQueued
     | TaskSubmitted
     | PlanProposed
     | Steered

@@ -12,6 +12,7 @@ from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.events import ModelRole, ProviderChanged
+from alita_tui.spine.trials import Plan
 from alita_tui.spine.values import (
     Alias,
     Ban,
@@ -126,6 +127,8 @@ class Reply(Value, frozen=True):
     requests: tuple[ToolRequest, ...] = ()
     stop: str = ""
     usage: Usage = Usage()
+    notes: tuple[str, ...] = ()
+    """What was wrong with it and could be put right, for the person."""
 
 
 Ability = Literal["tools", "vision"]
@@ -155,6 +158,9 @@ class Model(Protocol):
 
     def price(self, usage: Usage) -> float | None:
         """US dollars for a usage, or None when no price is known."""
+
+    async def window(self) -> int:
+        """Tokens that it reads and writes at most, as its own server says; 0 where none does. Never raises."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -206,8 +212,16 @@ class Route(Protocol):
 class Router(Protocol):
     """Which model is asked, and what follows from a failure. Met by `llm`."""
 
-    def route(self, role: ModelRole, tokens: int, usd: Callable[[Model], float | None]) -> Route:
-        """A call's way. `tokens` is what it sends and may get; `usd` what it could cost at a model."""
+    def route(
+        self, role: ModelRole, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]
+    ) -> Route:
+        """A call's way. `tokens` is what a model has to take and give at least; `usd` what it could cost there."""
+
+    def learn(self, name: str, window: int) -> int:
+        """The window of a model as its server tells it, 0 where it does not; the window that holds, 0: unknown."""
+
+    def narrow(self, name: str, tokens: int) -> ModelError:
+        """What to say where a model's window leaves no room for a reply to a call of so many tokens."""
 
     def window(self, role: ModelRole) -> int:
         """Tokens that the role's next model reads at most; 0 when not known."""
@@ -300,8 +314,10 @@ class Job(Value, frozen=True):
     code: str
     tests: str = ""
     """For `test` jobs: the module with the `test_*` functions."""
-    what: Literal["run", "test", "script"] = "run"
-    """`script`: the file itself, as `__main__` or by its `#!` line; ok when it exits with 0."""
+    what: Literal["run", "test", "script", "judge"] = "run"
+    """`script`: the file itself, as `__main__` or by its `#!` line; ok when it exits with 0. `judge`: `plan`."""
+    plan: Plan | None = None
+    """For `judge` jobs: what is to be done with the draft; the result has an entry for each piece."""
     arguments: Json = None
     """For `run` jobs: keyword arguments of `run`. For scripts: what standard input holds, as JSON."""
     lock: Lock = Lock()

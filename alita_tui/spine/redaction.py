@@ -7,7 +7,7 @@ texts with the shape of a key or token that its issuer gave it so that scanners 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -45,24 +45,44 @@ _SHAPES: tuple[tuple[str, str, str], ...] = (
     ("eyJ", "token", _WORD + r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}"),
     ("earer ", "token", r"(?<=[Bb]earer )(?=[A-Za-z._~+/-]*\d)[A-Za-z0-9._~+/-]{20,}=*"),
 )  # fmt: skip
-_MARKERS = tuple(marker.encode() for marker, _, _ in _SHAPES)
+
+Rule = tuple[str, str, re.Pattern[str]]
+"""What every such text holds, what stands in its place, its shape."""
+
+_RULES: tuple[Rule, ...] = (
+    *((marker, f"[redacted {called}]", re.compile(shape)) for marker, called, shape in _SHAPES),
+    # The last `@` before the path ends the password.
+    (
+        "://",
+        r"\1:[redacted password]",
+        re.compile(r"(?<=://)([^\s/:@?#\"'<>]{0,200}):[^\s/?#\"'<>]{1,400}(?=@)"),
+    ),
+    (
+        "Q~",
+        "[redacted Azure key]",
+        re.compile(r"(?<![A-Za-z0-9_~.])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}"),
+    ),
+    ("JQQJ99", "[redacted Azure key]", re.compile(_WORD + r"[A-Za-z0-9]{40,60}JQQJ99[A-Za-z0-9]{16,40}")),
+)
 
 
 class Redactor:
     """Takes secrets out. Doing it again changes nothing; what holds none comes back as it was."""
 
-    def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
-        """`known` are (name, value); the name, which may be empty, stands where the value was."""
+    def __init__(self, known: Iterable[tuple[str, str]] = (), rules: Sequence[Rule] = ()) -> None:
+        """`known` are (name, value); the name, which may be empty, stands where the value was.
+
+        `rules` are shapes besides those that are known here.
+        """
         values = {value: f"[redacted {name}]" if name else "[redacted]" for name, value in known}
         # The longest first: one may be a part of another.
         self._known = sorted(
             ((value, mark) for value, mark in values.items() if len(value) >= LEAST),
             key=lambda one: -len(one[0]),
         )
-        self._markers = (*_MARKERS, *(_escaped(value) for value, _ in self._known))
-        self._shapes = tuple(
-            (marker, f"[redacted {called}]", re.compile(shape)) for marker, called, shape in _SHAPES
-        )
+        self._shapes = (*_RULES, *rules)
+        markers = (marker.encode() for marker, _, _ in self._shapes)
+        self._markers = (*markers, *(_escaped(value) for value, _ in self._known))
 
     def text(self, text: str) -> str:
         """A text without secrets."""
@@ -72,6 +92,16 @@ class Redactor:
             if marker in text:
                 text = shape.sub(mark, text)
         return text
+
+    def begun(self, text: str) -> int:
+        """Where something begins at the end of a text that may go on to be a secret with blanks in it."""
+        at = text.rfind("-----BEGIN ")
+        first = len(text) if at < 0 or text.find("-----END ", at) >= 0 else at
+        for value, _ in self._known:
+            longest = min(len(value) - 1, len(text))
+            part = next((n for n in range(longest, 0, -1) if text.endswith(value[:n])), 0)
+            first = min(first, len(text) - part)
+        return first
 
     def value(self, value: T) -> T:
         """A struct, or JSON, with no secret in any of its texts; the very same where there is none."""

@@ -172,10 +172,23 @@ class TestCase(Value, frozen=True):
     message: str = ""
     """The traceback of a failure."""
     duration_ms: float = 0.0
+    calls: int | None = None
+    """How often it called the tool; None in a record from before that was counted."""
 
 
 GateName = Literal[
-    "requirements", "contract", "capabilities", "literals", "mutation", "hidden", "neighbours", "replay"
+    "requirements",
+    "contract",
+    "capabilities",
+    "literals",
+    "coverage",
+    "mutation",
+    "conditions",
+    "fuzz",
+    "growth",
+    "hidden",
+    "neighbours",
+    "replay",
 ]
 GateState = Literal["passed", "failed", "skipped"]
 
@@ -520,6 +533,8 @@ class ToolRequest(Value, frozen=True):
     arguments: Json
     problem: str = ""
     """Why the arguments could not be parsed; empty when they could."""
+    carried: dict[str, str] = {}
+    """What the provider gave with it and wants back: signatures and reasoning, and `by`, the model they are of."""
 
 
 class Check(Value, frozen=True):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import zlib
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from alita_tui.spine.collecting import uncollected
-from alita_tui.store import disk
+from alita_tui.store import checksums, disk
 from alita_tui.store.reading import ABOUT, apply, dump, journal_of, load, operation
 from alita_tui.store.upgrades import Tables, upgrade
 
@@ -45,6 +46,8 @@ class Scan(Generic[T]):
     json_at: disk.Signature = disk.NO_FILE
     span: tuple[int, int] = (0, 0)
     """Where the growing table's lines are in the file."""
+    sums: array[int] = field(default_factory=checksums.new_sums)
+    """Their checksums."""
     end: int = 0
     """Offset behind the last whole line of the journal."""
     size: int = 0
@@ -57,7 +60,7 @@ def scan(path: Path, table: str, load_row: Load[T]) -> Scan[T] | None:
         with uncollected():
             _file(found, path, table, load_row)
             _journal(found, path, table, load_row)
-    except (ValueError, RecursionError, OSError):
+    except (ValueError, KeyError, TypeError, RecursionError, OSError):
         return None
     upgrade(found.tables, found.schema_version)
     return found if disk.signature(path) == found.json_at else None
@@ -69,25 +72,35 @@ def _file(found: Scan[T], path: Path, table: str, load_row: Load[T]) -> None:
         at = len(next(lines, b""))
         if at != 2:
             raise Irregular
-        more = True
+        more, sums = True, {}
+        recorded: checksums.Sums | None = None
         while more:
             head = next(lines, b"")
-            name = _TABLE.fullmatch(head)
-            if name is None:
+            match = _TABLE.fullmatch(head)
+            if match is None:
                 raise Irregular
+            name = match[1].decode()
             at += len(head)
+            if name == checksums.TABLE:
+                recorded = checksums.parsed(next(lines, b""))
+                if recorded is None or next(lines, b"") != b"}\n":
+                    raise Irregular
+                break
+            sums[name] = checksums.new_sums()
             size, more = (
-                _grown(found, lines, at, load_row)
-                if name[1] == table.encode()
-                else _small(found.tables.setdefault(name[1].decode(), {}), lines)
+                _grown(found, lines, at, load_row, sums[name])
+                if name == table
+                else _small(found.tables.setdefault(name, {}), lines, sums[name])
             )
             at += size
         if next(lines, b"") != b"}\n" or file.read(1):
             raise Irregular
-    about = found.tables.get(ABOUT, {}).get("1")
-    if not isinstance(about, dict):
-        raise Irregular
+    about = found.tables[ABOUT]["1"]
     found.generation, found.schema_version = int(about["generation"]), int(about["schema_version"])
+    if recorded is None and found.schema_version < checksums.SINCE:
+        return
+    if recorded is None or list(recorded.tables.items()) != list(sums.items()):
+        raise Irregular
 
 
 def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes, int]]:
@@ -113,8 +126,11 @@ def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes, int]]:
     raise Irregular
 
 
-def _grown(found: Scan[T], lines: Iterator[bytes], start: int, load_row: Load[T]) -> tuple[int, bool]:
+def _grown(
+    found: Scan[T], lines: Iterator[bytes], start: int, load_row: Load[T], sums: array[int]
+) -> tuple[int, bool]:
     size = 0
+    found.sums = sums
     keep, last = found.rows.append, 0
     for number, place, one, cut in _documents(lines):
         if not number:
@@ -125,17 +141,19 @@ def _grown(found: Scan[T], lines: Iterator[bytes], start: int, load_row: Load[T]
         if number <= last:
             raise Irregular
         keep(load_row(one[place:cut], number))
+        sums.append(zlib.crc32(one[:cut]))
         size, last = size + len(one), number
         found.count += 1
     raise Irregular
 
 
-def _small(rows: dict[str, object], lines: Iterator[bytes]) -> tuple[int, bool]:
+def _small(rows: dict[str, object], lines: Iterator[bytes], sums: array[int]) -> tuple[int, bool]:
     size = 0
     for number, place, one, cut in _documents(lines):
         if not number:
             return size + len(one) + (0 if rows else 1), one == b"},\n"
         rows[str(number)] = load(one[place:cut])
+        sums.append(zlib.crc32(one[:cut]))
         size += len(one)
     raise Irregular
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import errno
 import os
+import zlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
+from alita_tui.store import checksums
+from alita_tui.store.folding import documents, ending, whole
 from alita_tui.store.lines import Load, Scan, document_of, journal_lines, scan
-from alita_tui.store.reading import Operation, Restored, Snapshot, apply, dump, read
-from alita_tui.store.storage import JournalStorage, Mode, whole
+from alita_tui.store.lock import is_open
+from alita_tui.store.reading import TORN, Operation, Restored, Snapshot, apply, dump, read
+from alita_tui.store.storage import JournalStorage, Mode
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 
 T = TypeVar("T")
+_Span = tuple[tuple[int, int], "array[int]"]
 
 _PIECE = 1 << 20
 _NEVER = 1 << 62
@@ -36,8 +42,8 @@ class LogStorage(JournalStorage, Generic[T]):
         """Journal lines that a sync has not confirmed yet."""
         self._synced = 0
         """Where they begin in the journal."""
-        self._span = self._next = (0, 0)
-        """Where the table's lines are in the file, and in the one that is being written."""
+        self._span = self._next = ((0, 0), checksums.new_sums())
+        """Where the table's lines are in the file and their checksums; the same of the one being written."""
         self._old: int | None = None
         self.last = self.count = 0
         """The highest id, and how many documents there are."""
@@ -71,7 +77,8 @@ class LogStorage(JournalStorage, Generic[T]):
             found = self._anew() if writes else self._loaded(self._now)
             self.restored = Restored(events=found.count, discarded=discarded, note=note)
         else:
-            self.restored = Restored(events=found.count)
+            torn = found.size > found.end and not is_open(self.path)  # a writer may be half way
+            self.restored = Restored(events=found.count, discarded=int(torn), note=TORN if torn else "")
         self._adopt(found)
 
     def _anew(self) -> Scan[T]:
@@ -102,7 +109,7 @@ class LogStorage(JournalStorage, Generic[T]):
     def _adopt(self, found: Scan[T]) -> None:
         self._rows = found.rows
         self.last, self.count = found.last, found.count
-        self._hold(found.span)
+        self._hold((found.span, found.sums))
         self._synced = found.end
         self._now = Snapshot(
             tables=found.tables,
@@ -129,7 +136,7 @@ class LogStorage(JournalStorage, Generic[T]):
         self._unsynced, self._synced = [], 0
         self._hold(self._next)
 
-    def _hold(self, span: tuple[int, int]) -> None:
+    def _hold(self, span: _Span) -> None:
         """Keep hold of the file as it is: it can be copied from even where a replacement fails half way."""
         self._let_go()
         self._span = span
@@ -149,22 +156,26 @@ class LogStorage(JournalStorage, Generic[T]):
         if self._table in self._now.tables:  # while it is being repaired
             yield from whole(self._now.tables)
             return
-        head = b"".join(whole(self._now.tables))[: -len(b"\n}\n")] + b",\n%s:{\n" % dump(self._table)
+        sums: dict[str, array[int]] = {}
+        head = b"".join(documents(self._now.tables, sums)) + b",\n%s:{\n" % dump(self._table)
         yield head
+        mine = sums[self._table] = self._span[1][:]
         at, before = len(head), b""
         for piece in self._old_lines():
             at, before = at + len(piece), b",\n"
             yield piece
         for number, raw in self._new_documents():
-            row = b'%s"%d":%s' % (before, number, raw)
-            at, before = at + len(row), b",\n"
-            yield row
-        yield b"\n}\n}\n"
-        self._next = (len(head), at + 1 if at > len(head) else at)
+            row = b'"%d":%s' % (number, raw)
+            mine.append(zlib.crc32(row))
+            at += len(before) + len(row)
+            yield before + row
+            before = b",\n"
+        yield b"\n}" + ending(self._now.tables, sums)
+        self._next = ((len(head), at + 1 if at > len(head) else at), mine)
 
     def _old_lines(self) -> Iterator[bytes]:
         """The growing table's lines of the file as it is, without the last line end."""
-        at, end = self._span
+        at, end = self._span[0]
         while at < end - 1:
             assert self._old is not None
             piece = os.pread(self._old, min(_PIECE, end - 1 - at), at)

@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json, Value
-from alita_tui.store import disk
+from alita_tui.store import checksums, disk
 from alita_tui.store.upgrades import OLDEST, SCHEMA_VERSION, Tables, upgrade
 
 ABOUT = "store"
@@ -26,7 +28,7 @@ ABOUT = "store"
 
 TORN = "the last record was cut off before it was complete"
 
-Operation = tuple[str, str, str, Json]
+Operation = tuple[Literal["put", "del", "gen"], str, str, Json]
 """`(put | del | gen, table, document id, document)`."""
 
 
@@ -103,10 +105,11 @@ def operation(raw: bytes) -> Operation | None:
     try:
         if int(raw[:8], 16) != zlib.crc32(body):
             return None
-        kind, table, doc_id, document = load(body)
-    except (ValueError, TypeError):
+        done = msgspec.convert(load(body), Operation)
+    except (ValueError, RecursionError):
         return None
-    return (kind, table, doc_id, document)
+    number = done[1] if done[0] == "gen" else done[2]
+    return done if _ID.fullmatch(number) else None
 
 
 def read(path: Path, known: Snapshot | None = None) -> Snapshot:
@@ -139,29 +142,75 @@ def _checkpoint(path: Path) -> Snapshot:
     raw = disk.read_bytes(path)
     if raw is None:
         return snapshot
-    try:
-        with uncollected():
-            snapshot.tables = _checked(load(raw)) if raw else {}
-    except (ValueError, RecursionError):
-        snapshot.tables, snapshot.discarded = _salvaged(raw.decode("utf-8", "replace"))
-        snapshot.problems.append(f"{path.name} was damaged")
-        snapshot.damaged.append(path)
     if not raw:
         snapshot.problems.append(f"{path.name} was empty")
-    if raw:
-        snapshot.schema_version = OLDEST
+        return snapshot
+    sums = checksums.found_in(raw)
+    with uncollected():
+        if sums is None:
+            _unchecked(snapshot, path, raw)
+        elif checksums.fit(raw, sums):
+            snapshot.tables = _checked(load(raw))
+        else:
+            snapshot.tables = _rescued(raw, sums)
+            whole = sum(map(len, sums.tables.values()))
+            snapshot.discarded = whole - sum(map(len, snapshot.tables.values()))
+            _damaged(snapshot, path, f"{path.name} was damaged")
     about = snapshot.tables.get(ABOUT, {}).get("1")
-    if isinstance(about, dict):
-        generation, version = about.get("generation"), about.get("schema_version")
-        snapshot.generation = generation if isinstance(generation, int) else 0
-        snapshot.schema_version = version if isinstance(version, int) else OLDEST
+    said = about if isinstance(about, dict) else {}
+    generation = sums.generation if sums else said.get("generation")
+    version = sums.schema_version if sums else said.get("schema_version")
+    snapshot.generation = generation if type(generation) is int else 0
+    snapshot.schema_version = version if type(version) is int else OLDEST
+    if snapshot.tables.pop(checksums.TABLE, None) or snapshot.schema_version >= checksums.SINCE:
+        _missed(snapshot, path, raw, sums)
     return snapshot
+
+
+def _missed(snapshot: Snapshot, path: Path, raw: bytes, sums: checksums.Sums | None) -> None:
+    """Say of a file that should have checksums what it means that it has none."""
+    if sums is not None or snapshot.damaged:
+        return
+    if raw.startswith(b"{\n"):
+        _damaged(
+            snapshot, path, f"{path.name} was damaged: nothing tells whether its records are as they were"
+        )
+    else:
+        said = f"{path.name} was rewritten by another program: nothing tells whether its records are as they were"
+        snapshot.problems.append(said)
+
+
+def _damaged(snapshot: Snapshot, path: Path, problem: str) -> None:
+    snapshot.problems.append(problem)
+    snapshot.damaged.append(path)
+
+
+def _unchecked(snapshot: Snapshot, path: Path, raw: bytes) -> None:
+    """The tables of a file without checksums: an older one, another program's, or a damaged one."""
+    try:
+        snapshot.tables = _checked(load(raw))
+    except (ValueError, RecursionError):
+        snapshot.tables, snapshot.discarded = _salvaged(raw.decode("utf-8", "replace"))
+        _damaged(snapshot, path, f"{path.name} was damaged")
+
+
+def _rescued(raw: bytes, sums: checksums.Sums) -> Tables:
+    """What is as it was written in a file of which something is not."""
+    tables: Tables = {name: {} for name in sums.tables}
+    for name, doc_id, text in checksums.undamaged(raw, sums):
+        with suppress(ValueError, RecursionError):
+            if _ID.fullmatch(doc_id):
+                tables[name][doc_id] = load(text)
+    return tables
+
+
+_ID = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def _checked(raw: Json) -> Tables:
     """Tables of documents with numbers for names, as TinyDB wants them. Raises ValueError."""
     tables = msgspec.convert(raw, Tables)
-    if not all(doc_id.isdecimal() for rows in tables.values() for doc_id in rows):
+    if not all(_ID.fullmatch(doc_id) for rows in tables.values() for doc_id in rows):
         raise ValueError("a document's id is no number")
     return tables
 
@@ -184,7 +233,7 @@ def _salvaged(text: str) -> tuple[Tables, int]:
             rows, at = None, close.end()
             continue
         key = _KEY.match(text, at)
-        if key is not None and not key[1].isdecimal() and text.startswith("{", key.end()):
+        if key is not None and not _ID.fullmatch(key[1]) and text.startswith("{", key.end()):
             rows, at = tables.setdefault(key[1], {}), key.end() + 1
             continue
         try:

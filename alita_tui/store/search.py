@@ -70,7 +70,20 @@ class SessionSearch:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The cache, up to date; made anew once where it is damaged. Raises StoreError."""
+        """The cache, up to date; made anew once where it is damaged, in memory where it cannot be written.
+
+        Raises StoreError.
+        """
+        if not self._writable():
+            db = sqlite3.connect(":memory:")
+            try:
+                with db:
+                    _begin_anew(db)
+                    self._update(db)
+                yield db
+            finally:
+                db.close()
+            return
         for last_try in (False, True):
             try:
                 db = self._open()
@@ -89,12 +102,15 @@ class SessionSearch:
                 with suppress(OSError):
                     self._path.unlink()
 
-    def _open(self) -> sqlite3.Connection:
-        disk.make_folder(self._path.parent)
+    def _writable(self) -> bool:
         try:
+            disk.make_folder(self._path.parent)
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, disk.PRIVATE))
-        except OSError as error:
-            raise disk.store_error("written", self._path, error) from error
+        except (OSError, StoreError):
+            return False
+        return True
+
+    def _open(self) -> sqlite3.Connection:
         db = sqlite3.connect(self._path, timeout=60)
         try:
             if _version(db) != _VERSION:
@@ -108,7 +124,8 @@ class SessionSearch:
         return db
 
     def _update(self, db: sqlite3.Connection) -> None:
-        db.execute("BEGIN IMMEDIATE")  # whoever else looks at the same moment waits, and finds it done
+        if not db.in_transaction:
+            db.execute("BEGIN IMMEDIATE")  # whoever else looks at the same moment waits, and finds it done
         known = {name: (at, last) for name, at, last in db.execute("SELECT name, at, last FROM files")}
         now = {path.name: path for path in self._shelf.paths()}
         for name in known.keys() - now.keys():

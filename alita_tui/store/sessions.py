@@ -6,8 +6,11 @@ import asyncio
 import difflib
 import re
 import secrets
+import time
+import zlib
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,6 +31,9 @@ from alita_tui.store.summaries import SessionSummary, summarise
 from alita_tui.store.trash import Trash
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+_DRAFT_SECONDS = 60.0
+"""Age from which a draft that nobody has open was left: just before it gets its name nobody has it open, either."""
 
 _GAP_LIMIT = 10_000
 """Missing records that are filled in; a wider gap is damage of another kind and stays one."""
@@ -123,7 +129,7 @@ class SessionFile:
 
     def fill(self, envelopes: Iterable[Envelope]) -> None:
         """Store many durable envelopes, on disk when it returns. Blocks. Raises StoreError."""
-        rows = []
+        rows: list[reading.Operation] = []
         for due, envelope in enumerate(envelopes, self._log.last + 1):
             if envelope.seq != due:
                 raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {due - 1}.")
@@ -193,20 +199,19 @@ class SessionShelf:
         return self.folder / f"{session_id}.json"
 
     def list(self) -> tuple[SessionSummary, ...]:
-        """All sessions, the newest first; files that cannot be read are left out."""
+        """All sessions, the newest first, those that cannot be read included."""
+        self._sweep()
         known = self._read_index()
         fresh: dict[str, _Indexed] = {}
         for path in self.paths():
             at = (disk.signature(path), disk.signature(reading.journal_of(path)))
             entry = known.get(path.name)
             if entry is None or entry.at != at:
-                try:
-                    entry = _Indexed(at=at, summary=_summary(path))
-                except StoreError:
-                    continue
+                entry = _Indexed(at=at, summary=_summary(path))
             fresh[path.name] = entry
-        if fresh != known:
-            self._write_index(fresh)
+        kept = {name: one for name, one in fresh.items() if one.summary.state != "unreadable"}
+        if kept != known:
+            self._write_index(kept)
         summaries = [_with_state(entry.summary, self.folder / name) for name, entry in fresh.items()]
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
 
@@ -257,14 +262,24 @@ class SessionShelf:
 
         The verdicts of an `imported` one were given elsewhere, and are in no audit log here.
         """
-        file = SessionFile.create(self.path(session_id), session_id, imported=imported)
+        path = self.path(session_id)
+        if _exists(path):
+            raise StoreError(f"There is a session file already: {path}.")
+        draft = path.with_name(f".{path.name}")  # whoever is killed over it leaves nothing on the shelf
+        file = SessionFile.create(draft, session_id, imported=imported)
         try:
-            file.fill(envelopes)
-        except BaseException:
-            file.close()
-            self.path(session_id).unlink(missing_ok=True)
+            try:
+                file.fill(envelopes)
+            finally:
+                file.close()
+            draft.replace(path)
+            disk.sync_folder(self.folder)
+        except BaseException as error:
+            for left in _drafts_of(draft):
+                left.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise disk.store_error("saved", path, error) from error
             raise
-        file.close()
         return session_id
 
     def delete(self, wanted: str) -> str:
@@ -288,17 +303,41 @@ class SessionShelf:
         orphans = {path.with_suffix("") for path in self.folder.glob("*.json.journal")}
         return {path for path in files | orphans if _ID.fullmatch(path.stem)}
 
+    def _sweep(self) -> None:
+        """Take away what killed processes left half written: drafts of files that nobody has open."""
+        with suppress(OSError):
+            for draft in (*self.folder.glob(".*.json"), *self.folder.glob(".*.json.journal")):
+                base = draft.with_name(draft.name.removesuffix(".journal"))
+                old = time.time() - draft.stat().st_mtime > _DRAFT_SECONDS
+                if old and _ID.fullmatch(base.stem[1:]) and not is_open(base):
+                    for left in _drafts_of(base):
+                        left.unlink(missing_ok=True)
+            for draft in self.folder.glob("*.json.tmp"):
+                if not is_open(draft.with_suffix("")):
+                    draft.unlink(missing_ok=True)
+
     def _read_index(self) -> dict[str, _Indexed]:
         try:
-            return msgspec.json.decode(self._index.read_bytes(), type=dict[str, _Indexed])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            raw = self._index.read_bytes()
+            crc, _, kept = raw.partition(b"\n")
+            return (
+                msgspec.json.decode(kept, type=dict[str, _Indexed])
+                if crc == b"%08x" % zlib.crc32(kept)
+                else {}
+            )
+        except (OSError, ValueError, RecursionError):
             return {}
 
     def _write_index(self, entries: dict[str, _Indexed]) -> None:
+        kept = msgspec.json.encode(entries)
         try:
-            disk.replace(self._index, [msgspec.json.encode(entries)])
+            disk.replace(self._index, [b"%08x\n" % zlib.crc32(kept), kept])
         except OSError:
             return  # it only saves time
+
+
+def _drafts_of(path: Path) -> tuple[Path, ...]:
+    return (path, reading.journal_of(path), path.with_name(f"{path.name}.tmp"))
 
 
 def _exists(path: Path) -> bool:
@@ -325,14 +364,20 @@ def _first_session_id(rows: object) -> str:
 
 
 def _summary(path: Path) -> SessionSummary:
-    found = reading.read(path)
+    try:
+        found = reading.read(path)
+    except StoreError as error:
+        return SessionSummary(
+            session_id=path.stem, path=str(path), state="unreadable", title=one_line(error.message)
+        )
     events = found.tables.get("events", {})
     session_id = _first_session_id(events) or path.stem
-    return summarise(session_id, str(path), _rows(events), discarded=found.discarded)
+    missing = max(map(int, events), default=0) - len(events)
+    return summarise(session_id, str(path), _rows(events), discarded=max(found.discarded, missing))
 
 
 def _with_state(summary: SessionSummary, path: Path) -> SessionSummary:
-    if is_open(path):
+    if is_open(path) and summary.state != "unreadable":
         return msgspec.structs.replace(summary, state="open")
     return summary
 

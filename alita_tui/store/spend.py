@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
+import msgspec
+
 from alita_tui.spine.ports import DaySpend
-from alita_tui.spine.values import Json
+from alita_tui.spine.values import Json, Value
 from alita_tui.store import disk
 from alita_tui.store.journal import JournalDB
 
 NOTHING = ("", 0.0, 0)
 """No call, no money, no tokens."""
+
+
+class _Day(Value, frozen=True):
+    """A document's shape."""
+
+    day: str
+    session: str
+    usd: float
+    tokens: int
+    reserved: dict[str, tuple[float, int]]
+    last: tuple[str, float, int]
 
 
 class SpendBook:
@@ -40,7 +54,7 @@ class SpendBook:
         """The spend of every day (ISO 8601), oldest first."""
         with self._guard:
             self._db.journal.refresh()
-            return {day: self._sum(day) for day in sorted({row["day"] for row in self._table.rows.values()})}
+            return {day: self._sum(day) for day in sorted({row["day"] for _, row in self._rows()})}
 
     def reserve(
         self, call_id: str, usd: float, tokens: int, *, limit_usd: float | None, limit_tokens: int | None
@@ -84,10 +98,17 @@ class SpendBook:
         with self._guard:
             self._db.close()
 
-    def _row(self, day: str) -> tuple[int, Json]:
+    def _rows(self) -> Iterator[tuple[int, Json]]:
+        """Those that are what they should be: of a file without checksums nothing is sure."""
         for doc_id, row in self._table.rows.items():
+            with suppress(msgspec.ValidationError):
+                msgspec.convert(row, _Day)
+                yield int(doc_id), row
+
+    def _row(self, day: str) -> tuple[int, Json]:
+        for doc_id, row in self._rows():
             if row["day"] == day and row["session"] == self._session_id:
-                return int(doc_id), row
+                return doc_id, row
         fresh = {
             "day": day,
             "session": self._session_id,
@@ -99,22 +120,22 @@ class SpendBook:
         return self._table.next_id(), fresh
 
     def _holding(self, call_id: str) -> tuple[int, Json] | None:
-        for doc_id, row in self._table.rows.items():
+        for doc_id, row in self._rows():
             knows = call_id in row["reserved"] or row["last"][0] == call_id
             if row["session"] == self._session_id and knows:
-                return int(doc_id), row
+                return doc_id, row
         return None
 
     def _release(self) -> None:
         """Let go of what was set aside for calls that no record knows: those it knows are settled by now."""
-        for doc_id, row in list(self._table.rows.items()):
+        for doc_id, row in list(self._rows()):
             kept = {call_id: held for call_id, held in row["reserved"].items() if call_id in self._mine}
             if row["session"] == self._session_id and kept != row["reserved"]:
-                self._table.put(int(doc_id), {**row, "reserved": kept})
+                self._table.put(doc_id, {**row, "reserved": kept})
 
     def _sum(self, day: str) -> DaySpend:
         usd, tokens = 0.0, 0
-        for row in self._table.rows.values():
+        for _, row in self._rows():
             if row["day"] == day:
                 held = list(row["reserved"].values())
                 usd += row["usd"] + sum(one[0] for one in held)

@@ -16,13 +16,13 @@ from tinydb.storages import Storage
 
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
-from alita_tui.store import disk, lock
+from alita_tui.store import checksums, disk, lock
+from alita_tui.store.folding import whole as whole
 from alita_tui.store.reading import (
     ABOUT,
     Operation,
     Snapshot,
     apply,
-    dump,
     journal_of,
     line,
     read,
@@ -73,7 +73,7 @@ class JournalStorage(Storage):
     def write(self, data: Mapping[str, Mapping[str, Json]]) -> None:
         """Replace everything: what TinyDB's general operations need. Costs the whole file, atomic."""
         with self.writing():
-            self._now.tables = {name: dict(rows) for name, rows in data.items()}
+            self._now.tables = {name: dict(rows) for name, rows in data.items() if name != checksums.TABLE}
             try:
                 self.checkpoint()
             except StoreError:
@@ -87,6 +87,8 @@ class JournalStorage(Storage):
         """
         if self.mode == "readonly" or (self.mode == "exclusive" and self._fd is None):
             return
+        if self.mode == "shared" and not self._now.end and not self._doubtful:
+            return  # nothing of the journal is ours; who only looked makes no file
         with self.writing():
             try:
                 if self._now.end > self._signature or self._now.json_at[2] == 0 or self._doubtful:
@@ -264,12 +266,3 @@ class JournalStorage(Storage):
             self.checkpoint()
         except StoreError:
             self._fold_at *= 2  # every record is safe in the journal: try again when it has doubled
-
-
-def whole(tables: Tables) -> Iterator[bytes]:
-    """TinyDB's JSON with a line per document, so that damage costs the lines it hits."""
-    yield b"{\n"
-    for number, (name, rows) in enumerate(tables.items()):
-        documents = b",\n".join(b"%s:%s" % (dump(doc_id), dump(row)) for doc_id, row in rows.items())
-        yield b"%s%s:{\n%s\n}" % (b",\n" if number else b"", dump(name), documents)
-    yield b"\n}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
@@ -52,8 +52,11 @@ class SessionSummary(Value, frozen=True):
     started: datetime | None = None
     last_activity: datetime | None = None
     events: int = 0
-    state: Literal["open", "closed", "stopped"] = "closed"
-    """`open`: a process has it. `stopped`: it ended without being closed, for instance by a crash."""
+    state: Literal["open", "closed", "stopped", "unreadable"] = "closed"
+    """`open`: a process has it. `stopped`: it ended without being closed, for instance by a crash.
+
+    `unreadable`: its file cannot be opened; the title says why.
+    """
     outcome: str = ""
     """How the last task ended; empty while one runs or where none was."""
     tasks: int = 0
@@ -154,6 +157,7 @@ class _Tally:
 
 def _time(raw: Json) -> datetime | None:
     try:
-        return msgspec.convert(raw, datetime)
+        at = msgspec.convert(raw, datetime)
     except msgspec.ValidationError:
         return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

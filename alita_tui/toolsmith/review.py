@@ -30,6 +30,7 @@ from alita_tui.toolsmith.reading import (
     parse_code,
 )
 from alita_tui.toolsmith.scan import note_bandit, note_text, scannable
+from alita_tui.toolsmith.seen import note_seen_by_tests
 from alita_tui.toolsmith.uses import note_test_uses, note_uses
 
 _QUIET_CALLS = re.compile(
@@ -76,6 +77,7 @@ def review(draft: ToolDraft) -> Review:
         note_test_uses(notes, tests)
     _requirements(notes, {"code": code, "tests": tests}, draft)
     _header(notes, draft)
+    note_seen_by_tests(notes, code, tests, draft.name)
     _schemas(notes, draft)
     note_text(notes, draft)
     wants = draft.capabilities

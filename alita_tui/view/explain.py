@@ -74,11 +74,13 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
     """What this kind of event follows from."""
     event = envelopes[index].event
     match event:
+        case e.TaskSubmitted(retried=True):
+            yield "You asked to try it again."
         case e.TaskSubmitted(again=again) if again:
             yield "A build that this task waited for was decided."
         case e.BuildPutOff():
             yield "You left the verdict for later."
-        case e.TaskSubmitted() | e.Steered() | e.QuestionAnswered() | e.Interrupted():
+        case e.TaskSubmitted() | e.TaskQueued() | e.Steered() | e.QuestionAnswered() | e.Interrupted():
             yield "You did it."
         case e.SessionOpened(parent=str(parent)):
             yield f"It was forked from {parent}."

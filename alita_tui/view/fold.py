@@ -215,6 +215,8 @@ def _apply(view: SessionView, envelope: Envelope) -> SessionView:  # noqa: C901 
             return _build(view, envelope, event)
         case e.Steered() | e.Interrupted() | e.NoticeRaised() | e.ModelFailed() | e.MemoryWritten():
             return view
+        case e.TaskQueued():
+            return view
         case e.ContextTrimmed() | e.ContextSummarised():
             return view
         case e.ProviderFailedOver() | e.BudgetRaised():

@@ -71,8 +71,12 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.SessionResumed(restored=restored, note=note):
             told = f"Restored {counted(restored, 'event')}"
             return row("session", f"{told}; {note}" if note else told, note, tone="warn" if note else "muted")
-        case e.TaskSubmitted(text=text, again=again):
-            return row("task", text, text, meta="taken up again" if again else "")
+        case e.TaskQueued(text=text):
+            return row("task", text, text, meta="queued")
+        case e.TaskSubmitted(text=text, again=again, retried=retried):
+            return row(
+                "task", text, text, meta="tried again" if retried else "taken up again" if again else ""
+            )
         case e.PlanProposed(steps=steps, recipe=recipe):
             numbered = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
             return row("plan", "; ".join(steps), numbered, meta="from memory" if recipe else "")

@@ -13,6 +13,7 @@ from alita_tui.spine.ports import Job, Progress
 from alita_tui.spine.values import (
     Check,
 )
+from alita_tui.wiring import damage
 from alita_tui.wiring.house import DEMO_SCRIPT, House
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ async def diagnose(house: House) -> tuple[Check, ...]:
     ] or [Check(name="settings", state="ok", detail=str(house.paths.config_file))]
     models, sandbox = await asyncio.gather(_check_models(house), setup.diagnose(house.sandbox_settings()))
     records = await asyncio.to_thread(_check_records, house)
-    return (*settings, *_check_access(house), *records, *models, *sandbox)
+    damaged = await asyncio.to_thread(damage.checks, house)
+    return (*settings, *_check_access(house), *records, *damaged, *models, *sandbox)
 
 
 def mend_records(house: House) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from alita_tui.config.guarding import refusals
 from alita_tui.config.load import SHORTEST_KEY, Loaded, load
@@ -55,6 +55,18 @@ if TYPE_CHECKING:
 
 __all__ = ["DEMO_SCRIPT", "House", "me", "new_id", "now"]
 
+T = TypeVar("T", bound="DocumentTable | SpendBook")
+
+_HOUSES: list[House] = []
+"""All that this process has opened."""
+
+
+def close_all() -> None:
+    """Let all houses go in good order: the last thing a process does."""
+    while _HOUSES:
+        _HOUSES.pop().close()
+
+
 DEMO_SCRIPT = "demo.script.json"
 """The recorded model's replies, among the shipped sessions."""
 
@@ -67,6 +79,17 @@ class House:
     loaded: Loaded
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     flags: Mapping[str, object] = field(default_factory=dict)
+    _opened: list[DocumentTable | SpendBook] = field(default_factory=list, repr=False)
+    """Files that are to be folded in the end, so that anyone can read them."""
+
+    def __post_init__(self) -> None:
+        _HOUSES.append(self)
+
+    def close(self) -> None:
+        """Fold what was written to the files that processes share; what cannot be folded stays in its journal."""
+        while self._opened:
+            with suppress(StoreError):
+                self._opened.pop().close()
 
     @classmethod
     def open(
@@ -87,15 +110,23 @@ class House:
         """All session files."""
         from alita_tui.store.sessions import SessionShelf
 
-        self.paths.prepare()
+        self._prepare()
         return SessionShelf(self.paths.sessions, now)
+
+    def _prepare(self) -> None:
+        """Make the folders; on a read-only disk what is there can be looked at all the same. Raises StoreError."""
+        try:
+            self.paths.prepare()
+        except StoreError:
+            if not self.paths.sessions.is_dir():
+                raise
 
     @cached_property
     def labels(self) -> Labels:
         """What the person added to sessions."""
         from alita_tui.store.labels import Labels
 
-        self.paths.prepare()
+        self._prepare()
         documents = self._documents(self.paths.labels, "labels")
         return Labels(documents, now, redact=lambda text: self.redactor().text(text))
 
@@ -208,7 +239,11 @@ class House:
         from alita_tui.store.documents import DocumentTable
 
         self.backups.before_upgrade(path)
-        return DocumentTable(path, table)
+        return self._folded_later(DocumentTable(path, table))
+
+    def _folded_later(self, opened: T) -> T:
+        self._opened.append(opened)
+        return opened
 
     @property
     def limits(self) -> Limits:
@@ -295,9 +330,10 @@ class House:
             with suppress(ConfigError):
                 specs = map(self.model_spec, self.candidates(role))
                 keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
-        return Redactor(
-            (*((name, key) for name, key in keys if len(key) >= SHORTEST_KEY), *self.loaded.unwritten)
-        )
+        from alita_tui.wiring.secret_rules import library_rules
+
+        known = (*((name, key) for name, key in keys if len(key) >= SHORTEST_KEY), *self.loaded.unwritten)
+        return Redactor(known, library_rules())
 
     async def probe(self, entry: ModelEntry) -> ProbeResult:
         """One small real call of a model; what cannot be opened is the result too."""
@@ -323,7 +359,7 @@ class House:
         from alita_tui.store.documents import CleanDocuments, DocumentTable
 
         self.paths.prepare()
-        return CleanDocuments(DocumentTable(path, table), redacted)
+        return CleanDocuments(self._folded_later(DocumentTable(path, table)), redacted)
 
     @property
     def cached_roles(self) -> frozenset[ModelRole]:
@@ -336,7 +372,8 @@ class House:
         from alita_tui.store.spend import SpendBook
 
         self.paths.prepare()
-        return SpendBook(self.paths.spend, session_id, lambda: now().astimezone().date())
+        book = SpendBook(self.paths.spend, session_id, lambda: now().astimezone().date())
+        return self._folded_later(book)
 
     def sandbox_settings(self) -> SandboxSettings:
         """The sandbox's settings from ours."""

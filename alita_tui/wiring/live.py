@@ -15,12 +15,13 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ConfigError, SandboxUnavailable, StoreError
+from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import counted
 from alita_tui.spine.values import MemoryItem, SandboxStatus
+from alita_tui.wiring import damage
 from alita_tui.wiring.house import House, me, new_id, now
 from alita_tui.wiring.records import past_calls
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from alita_tui.llm.roster import Roster
     from alita_tui.store.sessions import SessionFile
     from alita_tui.toolsmith.gate import Decision
-    from alita_tui.toolsmith.gates.case import Gate
+    from alita_tui.toolsmith.gates.every import Gates
     from alita_tui.view.model import SessionView
 
 RETRY_SECONDS = 1.0
@@ -129,7 +130,10 @@ class Live:
             questions,
             WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
             policy=Policy(
-                max_steps=budget.max_steps, reply_tokens=budget.reply_tokens, run_limits=house.limits
+                max_steps=budget.max_steps,
+                reply_tokens=budget.reply_tokens,
+                run_limits=house.limits,
+                teaches=not _is_fork(history),
             ),
             learn=self._learn,
             new_id=new_id,
@@ -153,7 +157,7 @@ class Live:
     async def _open(self) -> None:
         if self.bus.history:
             restored = self._file.restored
-            await asyncio.to_thread(self._settle_again)
+            await self._settled_again()
             strange = sum(
                 isinstance(one.event, e.UnknownEvent) and one.event.raw != "" for one in self.bus.history
             )
@@ -168,6 +172,8 @@ class Live:
         for problem in self._models.problems:
             await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
         await self._tell_records()
+        for one in await asyncio.to_thread(damage.found, self._house):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=one.text, hint=one.hint))
         await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
         await self._check_sandbox(await self._sandbox.status())
         self._served.set()
@@ -269,6 +275,17 @@ class Live:
         notice = e.NoticeRaised(level="warning", text=text, hint=hint)
         asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
 
+    async def _settled_again(self) -> None:
+        """The same; an error that nobody foresaw is a notice, and the session opens."""
+        from alita_tui.agent.retrying import unexpected
+
+        try:
+            await asyncio.to_thread(self._settle_again)
+        except AlitaError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a session always opens
+            await self.bus.emit(unexpected(error))
+
     def _settle_again(self) -> None:
         """What a crash kept from following a verdict, or a move."""
         self._house.audit.catch_up(self.session_id, self.bus.history)
@@ -302,6 +319,12 @@ class Live:
         return (*episode(history, task_id), *recipe(history, task_id))
 
 
+def _is_fork(history: tuple[Envelope, ...]) -> bool:
+    """True for a session that tries out what would have been: memory learns from what was."""
+    first = history[0].event if history else None
+    return isinstance(first, e.SessionOpened) and bool(first.parent)
+
+
 def _caps(chosen: BudgetSettings) -> Budget:
     from alita_tui.agent.budget import Budget, Cap
 
@@ -319,36 +342,26 @@ def _asker(house: House, bus: Bus, models: Roster, questions: Questions) -> Mode
     from alita_tui.agent.purse import Purse
 
     book = None if models.recorded else house.spend_book(bus.session_id)
-    purse = Purse(bus, _caps(house.loaded.settings.budget), questions, new_id, book=book)
+    chosen = house.loaded.settings.budget
+    purse = Purse(bus, _caps(chosen), questions, new_id, book=book, unknown_usd=chosen.unknown_usd)
     replies = None if models.recorded else house.replies(bus.redacted)
     return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=house.cached_roles)
 
 
-def gates(
-    house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf
-) -> tuple[tuple[Gate, ...], tuple[Gate, ...]]:
+def gates(house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf) -> Gates:
     """What drafts are put through before anything of them runs, and after their own tests."""
     from alita_tui.sandbox.faults import FaultDatabase
-    from alita_tui.toolsmith.gates.case import Workbench
-    from alita_tui.toolsmith.gates.declared import Declared
-    from alita_tui.toolsmith.gates.examples import Examples
-    from alita_tui.toolsmith.gates.hidden import Hidden
-    from alita_tui.toolsmith.gates.literals import Literals
-    from alita_tui.toolsmith.gates.mutation import Mutation
-    from alita_tui.toolsmith.gates.neighbours import Neighbours
-    from alita_tui.toolsmith.gates.packages import Requirements
-    from alita_tui.toolsmith.gates.replay import Replayed
+    from alita_tui.toolsmith.gates.every import every
 
-    bench = Workbench(sandbox, house.limits)
-    book = FaultDatabase(house.loaded.settings.web.osv_url)
-    return (Requirements(index, book, now),), (
-        Examples(bench),
-        Declared(bench),
-        Literals(),
-        Mutation(bench),
-        Hidden(bench, asker),
-        Neighbours(bench, shelf),
-        Replayed(bench, partial(past_calls, house)),
+    return every(
+        sandbox,
+        house.limits,
+        asker=asker,
+        index=index,
+        book=FaultDatabase(house.loaded.settings.web.osv_url),
+        shelf=shelf,
+        calls=partial(past_calls, house),
+        now=now,
     )
 
 

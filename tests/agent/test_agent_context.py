@@ -141,7 +141,7 @@ async def test_a_full_window_is_summarised_and_the_task_goes_on(tmp_path: Path) 
 async def test_a_summary_that_saves_nothing_is_refused_and_not_asked_for_again_at_once(
     tmp_path: Path,
 ) -> None:
-    lab = Lab(tmp_path, rules=reading("long " * 6000), max_steps=40)
+    lab = Lab(tmp_path, rules=reading("7" * 3600), max_steps=40)
     lab.window = 9000
     ended = await lab.do(SubmitTask(text="find things"))
     assert ended is not None and ended.answer == "done"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alita_tui.agent.estimate import Scales, tokens_in, worst
+from alita_tui.agent.estimate import Scales, estimate_of, worst
+from alita_tui.agent.tokens import tokens_in
 from alita_tui.spine.ports import Message, ModelRequest, ToolSpec
 from alita_tui.spine.values import ToolRequest, Usage
 
@@ -38,13 +39,46 @@ def test_everything_that_is_sent_counts() -> None:
     assert worst(more).output_tokens == 77 and not worst(more).reported
 
 
+RUSSIAN = "Мы пишем агента, который сам создаёт себе инструменты и проверяет их в песочнице. " * 40
+ENGLISH = "We write an agent that makes its own tools and checks them in a sandbox. " * 40
+
+
+def asks(*texts: str) -> ModelRequest:
+    return ModelRequest(
+        role="orchestrator", system="", messages=tuple(Message(role="user", text=text) for text in texts)
+    )
+
+
 def test_what_a_model_counts_above_the_estimate_is_learned() -> None:
-    scales = Scales()
-    guess = Usage(input_tokens=1100, output_tokens=50)
-    assert scales.scaled("p:a", guess) == guess
-    scales.learn("p:a", guess, Usage(input_tokens=2000))
-    assert scales.scaled("p:a", guess).input_tokens == 2200
+    scales, guess = Scales(), estimate_of(asks(ENGLISH))
+    first = scales.bound("p:a", guess).input_tokens
+    scales.learn("p:a", guess, Usage(input_tokens=2 * first))
+    assert scales.bound("p:a", guess).input_tokens >= 2 * first
     scales.learn("p:a", guess, Usage(input_tokens=10))
-    assert scales.scaled("p:a", guess).input_tokens == 2200
-    scales.learn("p:b", guess, Usage(input_tokens=9000, reported=False))
-    assert scales.scaled("p:b", guess) == guess
+    assert scales.bound("p:a", guess).input_tokens >= 2 * first
+    scales.learn("p:b", guess, Usage(input_tokens=9 * first, reported=False))
+    assert scales.bound("p:b", guess).input_tokens == first
+
+
+def test_what_a_model_counts_of_a_script_is_learned_for_that_script_alone() -> None:
+    scales, mixed = Scales(), asks(ENGLISH, RUSSIAN)
+    first = scales.bound("p:a", estimate_of(mixed)).input_tokens
+    counted = len(ENGLISH) // 5 + len(RUSSIAN) // 4  # as a vocabulary of 200,000 tokens does
+    scales.learn("p:a", estimate_of(mixed), Usage(input_tokens=counted))
+    assert counted <= scales.bound("p:a", estimate_of(mixed)).input_tokens < 0.75 * first
+    for text in (ENGLISH, "我们正在编写一个能够自己制造工具的智能体。" * 40):
+        alone = estimate_of(asks(text))
+        assert scales.bound("p:a", alone) == Scales().bound("p:a", alone)
+    assert scales.bound("p:b", estimate_of(mixed)).input_tokens == first
+
+
+def test_a_script_that_turns_out_longer_is_believed_at_once() -> None:
+    scales, guess = Scales(), estimate_of(asks(RUSSIAN))
+    first = scales.bound("p:a", guess).input_tokens
+    scales.learn("p:a", guess, Usage(input_tokens=first // 5))
+    low = scales.bound("p:a", guess).input_tokens
+    assert low < 0.35 * first
+    scales.learn("p:a", guess, Usage(input_tokens=first // 2))
+    assert scales.bound("p:a", guess).input_tokens >= first // 2
+    scales.learn("p:a", guess, Usage(input_tokens=1))  # a server that tells too little is not believed by far
+    assert scales.bound("p:a", guess).input_tokens >= first // 7

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from attack.commit import seed_of_commit
 from attack.drafts import ALWAYS, MOST_PERCENT, chosen, judge
 from attack.drafts.adversarial import adversarial, honest
 from attack.drafts.judging import names
+from attack.drafts.own import failing
 from attack.drafts.toolsmith import Made
+
+from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.setup import repair
 
 
 def test_the_corpus_is_large_and_no_sample_is_another_again() -> None:
@@ -62,6 +68,15 @@ def test_a_fault_is_named_by_its_line_or_by_its_word() -> None:
 
 def test_a_draft_that_nobody_is_asked_about_was_stopped() -> None:
     assert not Made((), "no draft passed").asked
+
+
+@pytest.mark.podman
+def test_the_own_tests_of_a_fifth_of_the_bad_drafts_pass(tmp_path: Path) -> None:
+    """All but those that forge: what fails its own tests would be stopped without any check."""
+    settings = default_settings(tmp_path / "data", tmp_path / "cache")
+    asyncio.run(repair(settings, lambda *_: None))
+    fifth = [one for one in chosen(0.2, seed_of_commit()) if not one.honest]
+    assert asyncio.run(failing(fifth, settings)) == {}
 
 
 @pytest.mark.podman

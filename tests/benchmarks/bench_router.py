@@ -6,8 +6,10 @@ import asyncio
 import statistics
 from collections.abc import Callable
 
+from servers.interrupts import STATES, interrupted_ms
 from simulation import dead_minute
 
+_VENDORS = ("openai", "anthropic")
 Row = Callable[..., dict[str, float | str | None]]
 
 
@@ -19,3 +21,5 @@ def router(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     results["router.dead_added_median"] = row(statistics.median(added), "s")
     results["router.dead_added_worst"] = row(max(added), "s")
     results["router.dead_attempts_worst"] = row(max(attempts for attempts, _, _ in days), "")
+    interrupts = [asyncio.run(interrupted_ms(vendor, state)) for vendor in _VENDORS for state in STATES]
+    results["llm.interrupt_ms"] = row(max(interrupts), "ms")

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
+from attack.flips import attack
 from goldens import walkthrough
 
 from alita_tui.replay.recording import Recording
@@ -136,6 +137,13 @@ def _search(folder: Path) -> float:
     return statistics.median(took)
 
 
+def _flips(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
+    """How many of all flipped bits are not told of, and how many end in a traceback."""
+    told, handled = attack(1.0, 1)
+    results["store.flips_silent"] = row(told.tried - told.held, f"of {told.tried}")
+    results["store.flips_tracebacks"] = row(handled.tried - handled.held, f"of {handled.tried}")
+
+
 def _opened(path: Path) -> list[float]:
     """Seconds of CPU and megabytes that opening takes in a process of its own."""
     said = subprocess.run(
@@ -146,7 +154,8 @@ def _opened(path: Path) -> list[float]:
 
 
 def sessions(results: dict[str, dict[str, float | str | None]], row: Row, paint: Paint) -> None:
-    """Fill in the figures of long sessions."""
+    """Fill in the figures of long sessions, and of damaged ones."""
+    _flips(results, row)
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
         folder = Path(name)
         results["store.append_100k_vs_100"] = _append(folder, row)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from goldens import FOLDER, waiting
+from rewriting import rewrite
 from servers.openai_server import OpenAIServer
 from test_cli_run_models import SCRIPT, settle
 
@@ -44,12 +45,12 @@ def test_the_state_at_the_close_comes_out_again(
     assert "as recorded" in said.stderr
     (path,) = (home / "data" / "sessions").glob("*.json")
     assert "there is none" in path.read_text()
-    path.write_text(path.read_text().replace("there is none", "there is one"))
+    rewrite(path, b"there is none", b"there is one")
     changed = alita(home, "replay", "--headless")
     assert changed.returncode == 1
     assert changed.stdout.strip() != closing["recorded"]
     assert "recorded as" in changed.stderr
-    path.write_text(path.read_text().replace(f'"version":"{__version__}"', '"version":"0.0.1"'))
+    rewrite(path, f'"version":"{__version__}"'.encode(), b'"version":"0.0.1"')
     other = alita(home, "replay", "--headless")
     assert other.returncode == 0 and "recorded by alita 0.0.1" in other.stderr
 

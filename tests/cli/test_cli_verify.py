@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from crash.scene import at_the_console
+from rewriting import change
 
 
 @pytest.fixture
@@ -33,9 +34,13 @@ def only(path: Path, pattern: str) -> Path:
 
 def swap(path: Path, old: str, new: str) -> None:
     """In the first draft that the session holds."""
-    before, kind, after = path.read_text().partition('"kind":"build_drafted"')
-    assert old in after
-    path.write_text(before + kind + after.replace(old, new, 1))
+
+    def in_draft(text: bytes) -> bytes:
+        before, kind, after = text.partition(b'"kind":"build_drafted"')
+        assert old.encode() in after
+        return before + kind + after.replace(old.encode(), new.encode(), 1)
+
+    change(path, in_draft)
 
 
 async def test_a_sound_home_is_sound_and_each_change_is_found(home: Path) -> None:

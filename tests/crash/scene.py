@@ -215,13 +215,15 @@ class Person:
 
     def left_to_say(self) -> list[str]:
         """Tasks that the screen does not show."""
-        shown = {one.text for one in self._seen if isinstance(one, e.TaskSubmitted)}
+        shown = {one.text for one in self._seen if isinstance(one, e.TaskSubmitted | e.TaskQueued)}
         return [task for task in TASKS if task not in shown]
 
     def awaits_an_answer(self) -> bool:
         """True while a task is not done."""
         ended = {one.task_id for one in self._all(e.TaskFinished) if one.outcome != "parked"}
-        return any(one.task_id not in ended for one in self._all(e.TaskSubmitted))
+        begun = {one.queue_id for one in self._all(e.TaskSubmitted)}
+        queued = any(one.queue_id not in begun for one in self._all(e.TaskQueued))
+        return queued or any(one.task_id not in ended for one in self._all(e.TaskSubmitted))
 
     async def watch(self) -> None:
         for event in list(self._seen):

@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from rewriting import change
 
 from alita_tui.sandbox.policy import default_settings
 from alita_tui.sandbox.setup import repair
@@ -102,8 +103,9 @@ def keep(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
                 (home / "data" / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime_ns
             )
             # Without the states at the closes: a recording outlives the words that the view is made of.
-            text = re.sub(r'("kind":"session_closed")[^{}]*}', r"\1}", newest.read_text("utf-8"))
-            (Path(__file__).parents[2] / "sessions" / f"{name}.json").write_text(text, "utf-8")
+            closed = re.compile(rb'("kind":"session_closed")[^{}]*}')
+            target = Path(__file__).parents[2] / "sessions" / f"{name}.json"
+            change(newest, lambda text: closed.sub(rb"\1}", text), target)
 
     return copy
 

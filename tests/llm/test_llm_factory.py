@@ -33,7 +33,7 @@ PING = ScriptReply(
 def test_presets_are_complete_and_distinct() -> None:
     assert {one.name for one in PRESETS} == {
         "anthropic", "openai", "ollama", "llama.cpp", "vllm", "lmstudio", "groq", "mistral", "deepseek",
-        "gemini", "openrouter", "custom",
+        "gemini", "xai", "openrouter", "custom",
     }  # fmt: skip
     assert len({one.key_name for one in PRESETS}) == len(PRESETS)
     for one in PRESETS:

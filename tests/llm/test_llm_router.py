@@ -32,7 +32,7 @@ def router(time: VirtualTime, *candidates: Candidate) -> Router:
 
 
 def way(router: Router, tokens: int = 100, usd: float = 0.1) -> Route:
-    return router.route("orchestrator", tokens, lambda _: usd)
+    return router.route("orchestrator", lambda _: tokens, lambda _: usd)
 
 
 def asked(route: Route) -> str:
@@ -113,7 +113,7 @@ def test_late_failures_of_earlier_calls_do_not_lengthen_the_wait() -> None:
 A, B = candidate("p:a"), candidate("p:b")
 
 
-@pytest.mark.parametrize("kind", ["connection", "timeout", "overloaded", "rate_limit", "malformed"])
+@pytest.mark.parametrize("kind", ["connection", "timeout", "overloaded", "rate_limit"])
 def test_what_lasts_goes_to_the_next_at_once(kind: ModelErrorKind) -> None:
     route = way(router(VirtualTime(), A, B))
     assert [failing(route, fault(kind)), asked(route)] == ["p:a", "p:b"]
@@ -144,12 +144,57 @@ def test_what_only_the_person_can_mend_turns_it_off(kind: ModelErrorKind) -> Non
 
 
 @pytest.mark.parametrize("kind", ["refused", "bad_request"])
-def test_what_would_end_the_same_way_is_not_tried_again(kind: ModelErrorKind) -> None:
+def test_what_would_end_the_same_way_is_tried_with_the_others_alone(kind: ModelErrorKind) -> None:
     route = way(router(VirtualTime(), A, B))
-    failing(route, fault(kind))
+    assert [failing(route, fault(kind)), failing(route, fault(kind))] == ["p:a", "p:b"]
     with pytest.raises(ModelError) as caught:
         route.next()
     assert caught.value.kind == kind
+
+
+def test_one_odd_reply_is_asked_for_again_then_the_next_is_asked() -> None:
+    route = way(router(VirtualTime(), A, B))
+    assert failing(route, fault("malformed")) == "p:a"
+    wait = route.next()
+    assert isinstance(wait, float) and 0 < wait <= 1
+    time = VirtualTime()
+    route = way(router(time, A, B))
+    asked_in_turn = []
+    while len(asked_in_turn) < 3:
+        turn = route.next()
+        if isinstance(turn, float):
+            time.now += turn
+            continue
+        asked_in_turn.append(turn.name)
+        route.failed(turn, fault("malformed"))
+    assert asked_in_turn == ["p:a", "p:a", "p:b"]
+
+
+def test_a_window_that_a_server_names_is_asked_within_once_more() -> None:
+    routing = router(VirtualTime(), A, B)
+    small = ModelError("context", "too long", window=8192)
+    route = way(routing, tokens=5000)
+    assert [failing(route, small), failing(route, small), asked(route)] == ["p:a", "p:a", "p:b"]
+    assert routing.window("orchestrator") == 8192
+    assert asked(way(routing, tokens=9000)) == "p:b"  # it is known from now on
+    tiny = ModelError("context", "too long", window=4096)
+    other = way(router(VirtualTime(), A, B), tokens=5000)
+    assert [failing(other, tiny), asked(other)] == ["p:a", "p:b"]
+
+
+def test_nobody_left_because_of_the_window_says_what_to_set() -> None:
+    own = candidate("llama.cpp:qwen", context=4096)
+    with pytest.raises(ModelError) as caught:
+        way(router(VirtualTime(), own), tokens=5000).next()
+    assert caught.value.kind == "context" and "llama-server -c" in caught.value.hint
+
+
+def test_a_wait_that_is_too_long_is_told() -> None:
+    routing = router(VirtualTime(), A)
+    failing(way(routing), fault("rate_limit", 900))
+    with pytest.raises(ModelError) as caught:
+        way(routing).next()
+    assert caught.value.retry_after == 900
 
 
 def test_a_reset_time_is_waited_for() -> None:
@@ -208,7 +253,7 @@ def test_limits_pass_a_candidate_over() -> None:
 
 def test_a_cost_limit_is_not_kept_by_a_model_without_a_price() -> None:
     routing = router(VirtualTime(), candidate("p:a", max_usd=0.5), B)
-    route = routing.route("orchestrator", 100, lambda model: None if model.name == "p:a" else 0.1)
+    route = routing.route("orchestrator", lambda _: 100, lambda model: None if model.name == "p:a" else 0.1)
     assert asked(route) == "p:b"
     assert route.why("p:a", B) == "the call is not within the limits: p:a has no known price"
 

@@ -124,8 +124,8 @@ STAYING = (
 )  # fmt: skip
 
 WARDEN = (
-    Attack("kill of PID 1", body("attack()\nos.kill(1, signal.SIGKILL)\nos.kill(1, signal.SIGTERM)\ntime.sleep(0.2)\nreturn os.path.exists('/proc/1')"), "ok", result=True),
-    Attack("stop of PID 1", body("attack()\nos.kill(1, signal.SIGSTOP)\ntime.sleep(0.2)\nreturn 'T' in open('/proc/1/stat').read().split(')')[1].split()[0]"), "ok", result=False),
+    refused("kill of PID 1", "attack()\nos.kill(1, signal.SIGKILL)"),
+    refused("stop of PID 1", "attack()\nos.kill(1, signal.SIGSTOP)"),
     Attack("every signal to PID 1", body("attack()\nfor n in range(1, 65):\n    try: os.kill(1, n)\n    except OSError: pass\ntime.sleep(0.2)\nreturn os.path.exists('/proc/1')"), "ok", result=True),
     Attack("kill of everybody", body("pid = os.fork()\nif pid == 0: time.sleep(600)\nattack()\nos.kill(-1, signal.SIGKILL)\nreturn os.waitpid(pid, 0)[1]"), "ok", result=9),
     Attack("kill of the own group", body("attack()\nos.killpg(0, signal.SIGKILL)"), "exit", ("signal 9",)),

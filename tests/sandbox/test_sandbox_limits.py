@@ -19,9 +19,9 @@ PLACE = Place(
     image="i", warden="/w", seccomp="/s", uid=20_007, controllers=frozenset({"memory", "pids", "cpu"})
 )
 CGROUP = {
-    "memory.max": str(140 << 20),
+    "memory.max": str(172 << 20),
     "memory.swap.max": "0",
-    "pids.max": "24",
+    "pids.max": "28",
     "cpu.max": "100000 100000",
 }
 
@@ -68,8 +68,8 @@ async def test_what_was_measured_is_kept_for_the_same_machine(tmp_path: Path) ->
 
 def test_the_body_asks_for_what_is_delegated() -> None:
     assert spec(PLACE, LIMITS)["resource_limits"] == {
-        "memory": {"limit": 140 << 20, "swap": 140 << 20},
-        "pids": {"limit": 24},
+        "memory": {"limit": 172 << 20, "swap": 172 << 20},
+        "pids": {"limit": 28},
         "cpu": {"quota": 100_000, "period": 100_000},
     }
     some = msgspec.structs.replace(PLACE, controllers=frozenset({"pids"}))
@@ -96,7 +96,7 @@ def test_a_container_without_its_cgroup_limits_is_refused(changed: dict[str, str
 def seen(cgroup: dict[str, str]) -> dict[str, Any]:
     """What a well confined warden reports."""
     return {
-        "kernel": "Linux", "no_new_privs": 1, "seccomp": 2, "capabilities": [0] * 5, "uid": [20_007] * 4, "gid": [20_007] * 4, "pid": 1,
+        "kernel": "Linux", "no_new_privs": 1, "seccomp": 2, "capabilities": [0xE0] * 5, "uid": [20_007] * 4, "gid": [20_007] * 4, "pid": 1,
         "interfaces": ["lo"], "routes": 0, "open_files": [256, 256], "core": [0, 0], "namespaces": "refused",
         "shared_memory": False, "oom_score": 900, "environment": ["PATH"], "cgroup": cgroup,
         "mounts": {"/": "ro", "/tmp": "rw,nosuid,nodev,noexec,size=8192k", "/warden.pyz": "ro"},

@@ -164,14 +164,14 @@ async def test_many_calls_leave_this_process_as_it_was(sandbox: PodmanSandbox) -
     assert len(asyncio.all_tasks()) <= tasks + 1
 
 
-def test_only_the_three_capabilities_are_taken_for_a_session() -> None:
-    place = Place(image="i", warden="/w", seccomp="/s", uid=20_007, calls=50)
+@pytest.mark.parametrize(("calls", "last"), [(1, 20_010), (50, 20_058)])
+def test_the_warden_has_three_capabilities_and_a_user_id_for_each_child(calls: int, last: int) -> None:
+    place = Place(image="i", warden="/w", seccomp="/s", uid=20_007, calls=calls)
     body = spec(place, LIMITS)
     assert body["cap_add"] == ["CAP_KILL", "CAP_SETGID", "CAP_SETUID"]
-    assert body["command"][-3:] == ["session", "20008", "20058"]
-    assert list(place.uids) == list(range(20_007, 20_058))
-    good = {**seen({}), "capabilities": [0xE0] * 5}
+    assert body["command"][-2:] == ["20008", str(calls)]
+    assert list(place.uids) == list(range(20_007, last))
+    good = seen({})
     assert not deviations(good, place, LIMITS)
     for held in (0, 0xE1, 0x1FF):
         assert deviations({**good, "capabilities": [held] * 5}, place, LIMITS)
-    assert deviations(good, Place(image="i", warden="/w", seccomp="/s", uid=20_007), LIMITS)

@@ -82,6 +82,7 @@ class ModelServer(ABC):
         """Set when a client went before its answer was complete."""
         self.all_left = threading.Event()
         """Set while no connection is open, once there was one."""
+        self.always: ScriptReply | None = None
         self.faults: deque[Fault] = deque()
         """What the next requests meet, in order."""
         self._loop = asyncio.new_event_loop()
@@ -111,6 +112,10 @@ class ModelServer(ABC):
     def plan(self, *faults: Fault) -> None:
         """Each of the next requests meets one of these, in order."""
         self.faults.extend(faults)
+
+    def play(self, reply: ScriptReply) -> None:
+        """Every further request gets this reply, and refusals meanwhile do not use it up."""
+        self.always = reply
 
     def release(self) -> None:
         """Let the answers that are held go on."""
@@ -151,6 +156,14 @@ class ModelServer(ABC):
     @abstractmethod
     def stream(self, reply: ScriptReply, body: Any) -> list[bytes]:
         """The events of a reply, each with its blank line."""
+
+    def refusal(self, body: Any) -> tuple[int, Any] | None:
+        """The status and body with which the vendor refuses a request; None where it takes it."""
+        return None
+
+    def plain_answer(self, path: str) -> Any:
+        """What a GET beside the list of models gives; None: nothing."""
+        return None
 
     # --- serving --------------------------------------------------------------------------
 
@@ -204,7 +217,7 @@ class ModelServer(ABC):
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
         body = json.loads(raw) if raw else None
         self.requests.append(Received(method, path, headers, body))
-        fault = self.faults.popleft() if self.faults else Fault()
+        fault = self.faults.popleft() if self.faults else Fault(script=self.always)
         if fault.status:
             text = f"refused with {fault.status}"
             answer = fault.body if fault.body is not None else self._json(self.error_body(fault.status, text))
@@ -215,8 +228,12 @@ class ModelServer(ABC):
             return await self._plain(writer, 401, self._json(self.error_body(401, "invalid key")), {})
         if method == "GET" and path.partition("?")[0] == "/v1/models":
             return await self._plain(writer, 200, self._json(self.models_body()), {})
+        if method == "GET" and (plain := self.plain_answer(path)) is not None:
+            return await self._plain(writer, 200, self._json(plain), {})
         if path != self.path or method != "POST":
             return await self._plain(writer, 404, self._json(self.error_body(404, f"no {path}")), {})
+        if refused := self.refusal(body):
+            return await self._plain(writer, refused[0], self._json(refused[1]), {})
         try:
             events = fault.events if fault.events is not None else self._events(fault, body)
         except ModelError as error:
@@ -248,6 +265,7 @@ class ModelServer(ABC):
             b"cache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n"
         )
         gone = asyncio.ensure_future(reader.read(1))  # a client that waits for its answer sends nothing
+        gone.add_done_callback(lambda read: read.cancelled() or read.exception())  # a reset is no news here
         try:
             broken = fault.then != "go_on"
             for event in events[: fault.after] if broken else events:

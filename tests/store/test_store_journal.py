@@ -199,7 +199,7 @@ def test_empty_files_open(path):
     journal_of(path).touch()
     assert numbers(path, "exclusive") == []
     with TinyDB(path) as plain:
-        assert plain.tables() == {"store"}
+        assert plain.tables() == {"store", "checksums"}
 
 
 def test_a_crash_between_checkpoint_and_emptying_the_journal_does_not_bring_old_state_back(path):

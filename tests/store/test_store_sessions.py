@@ -11,6 +11,7 @@ import pytest
 import streams
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rewriting import rewrite
 from tinydb import TinyDB
 
 from alita_tui.spine import events as e
@@ -119,7 +120,7 @@ def test_a_file_that_is_no_session_is_never_repaired_over(tmp_path, raw):
 async def test_an_event_of_a_newer_version_opens_as_unknown(tmp_path):
     path = tmp_path / "s.json"
     await save(path, DURABLE)
-    path.write_bytes(path.read_bytes().replace(b'"kind":"plan_proposed"', b'"kind":"plan_dreamt"'))
+    rewrite(path, b'"kind":"plan_proposed"', b'"kind":"plan_dreamt"')
     file = SessionFile.open(path, readonly=True)
     unknown = [one for one in file.envelopes() if isinstance(one.event, e.UnknownEvent)]
     assert len(unknown) == 1 and "plan_dreamt" in unknown[0].event.raw

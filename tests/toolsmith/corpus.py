@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import msgspec
 from corpus_tools import TEXT, TOOLS, Tool
 from servers.package_index import Offer
 from trial import Known
@@ -28,6 +29,15 @@ def fails(*given):
     except ValueError:
         return True
     return False
+"""
+_OFFLINE = """
+
+def test_offline():
+    try:
+        run(*{values!r}, True)
+    except OSError:
+        return
+    assert False
 """
 
 
@@ -148,16 +158,17 @@ def _scratch(tool: Tool, n: int) -> Iterator[ToolDraft]:
 
 
 def _declared(tool: Tool, n: int) -> Iterator[ToolDraft]:
-    top = "from urllib.request import urlopen\n\n\ndef _news() -> bytes:\n    with urlopen('https://api.example.org/v1') as answer:\n        return answer.read()\n"
+    top = "from urllib.request import urlopen\n\n\ndef _news() -> bytes:\n    return urlopen('https://api.example.org/v1', timeout=5).read()\n"
     body = f"if online:\n    _news()\n{tool.body}"
     properties = {**tool.takes, "online": {"type": "boolean"}}
     schema = {"type": "object", "properties": properties, "required": list(tool.takes)}
-    yield _draft(
+    draft = _draft(
         tool,
         _code(tool, body, top=top, signature=f"{tool.signature}, online: bool = False"),
         input_schema=schema,
         capabilities=Capabilities(network=("api.example.org:443",)),
     )
+    yield msgspec.structs.replace(draft, tests=draft.tests + _OFFLINE.format(values=tool.others[0]))
 
 
 def _needs(tool: Tool, n: int) -> Iterator[ToolDraft]:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from alita_tui.spine.errors import SandboxUnavailable
@@ -119,6 +120,12 @@ async def test_ending_the_look_ends_every_gate() -> None:
         ("Days since 2024-02-29?", "D = '2024-02-29'\n", ["“2024-02-29”"]),
         ("Convert 4711 EUR", '"""Like 4711."""\ndef run(x):\n    return x * 100\n', []),
         ("The first 10 primes", "A = 10\n", []),
+        (
+            "How strong is 75 km/h?",
+            "B = (1, 6, 12, 20, 29, 75)\nC = ((29, 'a'), (39, 'b'), (75, 'c'), (88, 'd'), (99, 'e'))\n",
+            [],
+        ),
+        ("How strong is 75 km/h?", "B = (1, 6, 12, 20)\nC = (5, 75)\n", ["75"]),
         ("Sort the list", "A = 'list'\n", []),
     ],
 )
@@ -130,6 +137,16 @@ async def test_the_gate_names_line_and_value() -> None:
     found = await Literals().check(Case(build_id="b", draft=draft("A = 1\nB = 4711\n"), task="Convert 4711"))
     assert found.state == "failed"
     assert (found.rows[0].label, found.rows[0].text) == ("line 2", "4711 comes from the task")
+
+
+async def test_a_number_that_the_contract_names_is_no_leak() -> None:
+    for more in ({"description": "Bases 2 to 36."}, {"input_schema": {"type": "integer", "maximum": 36}}):
+        held = msgspec.structs.replace(draft("A = 36\n"), **more)
+        assert (
+            await Literals().check(Case(build_id="b", draft=held, task="zz in base 36"))
+        ).state == "passed"
+    found = await Literals().check(Case(build_id="b", draft=draft("A = 36\n"), task="zz in base 36"))
+    assert found.state == "failed"
 
 
 # --- mutants ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from alita_tui.registry.shelf import Shelf
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports import ModelRequest, PastCall, Reply
-from alita_tui.spine.values import Capabilities, GateResult, Json, Lock, ToolDraft, build_digest
+from alita_tui.spine.values import Capabilities, GateResult, Lock, ToolDraft, build_digest
 from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench
 from alita_tui.toolsmith.gates.declared import Declared
@@ -320,14 +320,9 @@ async def test_recorded_calls_that_come_out_otherwise(bench: Workbench) -> None:
      "while True:\n        pass", "return 'x' * 10_000_000"],
 )  # fmt: skip
 async def test_code_that_fights_gets_no_pass(bench: Workbench, body: str) -> None:
-    async def ask(what: str, pieces: Sequence[Json]) -> object:
-        try:
-            return await bench.work(
-                what, case(f"def run(x: int) -> int:\n    {body}\n"), pieces=pieces, seconds=0.5, total=1.0
-            )
-        except CouldNotRun:
-            return None
-
-    outputs, examples = await asyncio.gather(ask("outputs", [{"x": 1}]), ask("examples", []))
-    for answer in (outputs, examples):
-        assert answer is None or not any("result" in one or one.get("examples") for one in answer)  # type: ignore[attr-defined]
+    fights = case(f"def run(x: int) -> int:\n    {body}\n")
+    outputs, tested = await asyncio.gather(
+        bench.outputs(fights, [{"x": 1}], seconds=0.5, total=1.0), bench.tests(fights, seconds=0.5, total=1.0)
+    )
+    assert not any("result" in one for one in outputs), outputs
+    assert not any(one.passed for one in tested), tested

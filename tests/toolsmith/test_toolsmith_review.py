@@ -455,3 +455,36 @@ def test_any_text_is_reviewed(code, tests, input_schema, output_schema, requirem
     result = review(draft)
     assert result.passed is not any(one.blocking for one in result.findings)
     msgspec.json.encode(result)
+
+
+# --- what tests see of the tool --------------------------------------------------------------
+
+TWO = "class BadInput(ValueError):\n    pass\n\n\nclass Worse(BadInput):\n    pass\n\n\nLIMIT = 3\n\n\ndef helper(x):\n    return x\n\n\ndef run(x: int) -> int:\n    return helper(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "refused"),
+    [
+        ("from double_it import run", ""),
+        ("from double_it import run, BadInput, Worse", ""),
+        ("import double_it as d\nrun = d.run\nBad = d.BadInput", ""),
+        ("from double_it import helper, run", "helper"),
+        ("from double_it import LIMIT, run", "LIMIT"),
+        ("from double_it import *", "*"),
+        ("import double_it\nfrom double_it import run\ndouble_it.helper = None", "helper"),
+    ],
+)
+def test_tests_that_use_more_than_run_and_its_exceptions_are_refused(first: str, refused: str) -> None:
+    tests = f"{first}\n\n\ndef test_it():\n    assert run(1) == 1\n"
+    fields = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    draft = ToolDraft(
+        name="double_it", description="d", code=TWO, tests=tests, input_schema=fields, output_schema={"type": "integer"}
+    )  # fmt: skip
+    blocking = [one.text for one in review(draft).findings if one.blocking]
+    assert blocking == (
+        [
+            f"tests, line {len(first.splitlines())}: uses {refused} of double_it; tests see `run` and its exceptions only"
+        ]
+        if refused
+        else []
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -24,15 +24,7 @@ from alita_tui.spine.ports import (
     ToolShelf,
 )
 from alita_tui.spine.values import GateResult, Json, LockedPackage, ToolDraft
-from alita_tui.toolsmith.gates.case import Gate, Workbench
-from alita_tui.toolsmith.gates.declared import Declared
-from alita_tui.toolsmith.gates.examples import Examples
-from alita_tui.toolsmith.gates.hidden import Hidden
-from alita_tui.toolsmith.gates.literals import Literals
-from alita_tui.toolsmith.gates.mutation import Mutation
-from alita_tui.toolsmith.gates.neighbours import Neighbours
-from alita_tui.toolsmith.gates.packages import Requirements
-from alita_tui.toolsmith.gates.replay import Replayed
+from alita_tui.toolsmith.gates.every import every
 from alita_tui.toolsmith.proving import Build, Prover
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -125,16 +117,15 @@ class Trial:
         book: FaultBook | None = None,
     ) -> None:
         self._sandbox = sandbox
-        bench = Workbench(sandbox, LIMITS)
-        self._before: tuple[Gate, ...] = (Requirements(index or NoIndex(), book or NoIndex(), lambda: NOW),)
-        self._after: Callable[[], tuple[Gate, ...]] = lambda: (
-            Examples(bench),
-            Declared(bench),
-            Literals(),
-            Mutation(bench),
-            Hidden(bench, reviewer),
-            Neighbours(bench, shelf),
-            Replayed(bench, lambda _: ()),
+        self._gates = every(
+            sandbox,
+            LIMITS,
+            asker=reviewer,
+            index=index or NoIndex(),
+            book=book or NoIndex(),
+            shelf=shelf,
+            calls=lambda _: (),
+            now=lambda: NOW,
         )
 
     async def judge(self, draft: ToolDraft, task: str, *, parent: ToolDraft | None = None) -> Verdict:
@@ -142,8 +133,8 @@ class Trial:
         prover = Prover(
             bus,
             self._sandbox,
-            before=self._before,
-            after=self._after(),
+            before=self._gates.before,
+            after=self._gates.after,
             limits=LIMITS,
             progress=lambda *_: None,
         )

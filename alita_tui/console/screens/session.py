@@ -29,7 +29,7 @@ from alita_tui.console.widgets.side import Side
 from alita_tui.console.widgets.status import StatusLine
 from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
 from alita_tui.console.widgets.trace import Trace
-from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Steer, SubmitTask
+from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Retry, Steer, SubmitTask
 from alita_tui.spine.text import counted
 from alita_tui.view.model import SessionView
 
@@ -310,6 +310,11 @@ class SessionScreen(Screen[None]):
         """Stop the running task."""
         if self.view.busy and self.bar is None:
             self.post_message(self.Asked(Interrupt()))
+
+    def action_retry(self) -> None:
+        """Try the last task again; the engine says where there is nothing to try."""
+        if not self.view.busy and self.bar is None:
+            self.post_message(self.Asked(Retry()))
 
     def clear(self) -> bool:
         """Empty the composer; False when it was empty."""

@@ -131,7 +131,7 @@ def _caps(view: SessionView, width: int) -> list[Row]:
     tokens = f"{spend.input_tokens:,} in, {spend.output_tokens:,} out, {spend.calls} calls"
     found.append(Row(((tokens, ""),), (("  tokens    ", ""),)))
     if spend.unpriced_calls:
-        said = f"{spend.unpriced_calls} calls without a known price: not in these sums"
+        said = f"{spend.unpriced_calls} calls without a known price: in the totals as budget.unknown_usd says"
         found.append(Row(((said, "warn"),), (("  unpriced  ", ""),)))
     return found
 

@@ -1,50 +1,30 @@
-"""The process that runs the tool: forked by the warden, confined, with no way to the channel."""
+"""The process that runs a tool: forked by the warden before there is a job, confined, with no way to the channel."""
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import json
 import os
-import resource
-import signal
 import struct
 import sys
-import time
 import traceback
 from typing import Any, NoReturn
 
-ARCHIVE = sys.path[0]
+from alita_tui.sandbox.warden.confine import ARCHIVE, allow, become, restrict, settle
 
 
-def child(
-    out: int, err: int, result: int, orders: int, uid: int | None, limits: dict[str, Any] | None
-) -> NoReturn:
-    """Import what is asked for, run the job, end; never returns. With a uid it first becomes that user."""
-    os.setsid()
-    if uid is not None and limits is not None:
-        restrict(0, limits)
-        renounce(uid)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # the tool may read its own /proc/self
-    null = os.open("/dev/null", os.O_RDONLY)
-    held = [os.dup(fd) for fd in (null, out, err, result, orders)]  # clear of the numbers they get
-    for target, source in enumerate(held):
-        os.dup2(source, target)
-    os.closerange(5, 256)
-    os.chdir("/tmp")
-    os.nice(10)
-    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
-    sys.dont_write_bytecode = True
-    sys.path.remove(ARCHIVE)
-    for name in [name for name in sys.modules if name == "__main__" or name.startswith("alita_tui")]:
-        del sys.modules[name]
+def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
+    """Become this user, import what is asked for, run the job, end; never returns."""
+    become(pipes, uid)
+    settle()
     os.mkdir("/tmp/tool", 0o700)
-    ahead(json.loads(order()), say=uid is not None)
+    asked = json.loads(order())
+    restrict(asked["limits"])
+    ahead(asked)
     open_door(json.loads(order()))
     job = json.loads(order())
     os.close(4)
+    allow(asked["limits"]["cpu_seconds"])
     code = 0
     try:
         answer: dict[str, Any] | None = work(job)
@@ -67,38 +47,6 @@ def child(
     os._exit(code & 0xFF)
 
 
-def restrict(pid: int, limits: dict[str, Any]) -> None:
-    """Limits of a process (0: this one); what they are cannot be raised again."""
-    memory = limits["memory_bytes"]
-    for which, amount in (
-        (resource.RLIMIT_AS, memory * 2 + (256 << 20)),
-        (resource.RLIMIT_DATA, memory),
-        (resource.RLIMIT_NPROC, limits["processes"]),
-        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
-        (resource.RLIMIT_STACK, 16 << 20),
-    ):
-        resource.prlimit(pid, which, (amount, amount))
-    if pid == 0:  # nobody can set it later: imports count as well
-        seconds = int(limits["cpu_seconds"] + 0.999)
-        resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds + 1))
-
-
-def renounce(uid: int) -> None:
-    """Become this user and give up every capability for good, or end."""
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
-    libc = ctypes.CDLL(None)
-    libc.prctl(47, 4, 0, 0, 0)  # PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL
-    header = struct.pack("Ii", 0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
-    libc.capset(header, bytes(24))
-    with open("/proc/self/status") as lines:
-        status = dict(line.split(":", 1) for line in lines if ":" in line)
-    held = [int(status.get(name, "0"), 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")]
-    if any(held) or set(map(int, (status["Uid"] + status["Gid"]).split())) != {uid}:
-        os._exit(70)
-
-
 def order() -> bytes:
     """The next message of the warden."""
 
@@ -114,8 +62,11 @@ def order() -> bytes:
     return exactly(struct.unpack(">I", exactly(4))[0])
 
 
-def ahead(asked: dict[str, Any], *, say: bool) -> None:
-    """Import modules before the job is there; what cannot be imported the job will report itself."""
+def ahead(asked: dict[str, Any]) -> None:
+    """Import modules before the job is there; what cannot be imported the job will report itself.
+
+    Say when that is done, where somebody waits for it.
+    """
     if asked["environment"]:
         sys.path.insert(0, "/env")
     for name in asked["imports"]:
@@ -123,7 +74,7 @@ def ahead(asked: dict[str, Any], *, say: bool) -> None:
             importlib.import_module(name)
         except BaseException:
             sys.modules.pop(name, None)
-    if asked["imports"] or say:
+    if asked["say"]:
         os.write(3, b".")
 
 
@@ -144,15 +95,16 @@ def encode(answer: dict[str, Any]) -> bytes:
 
 
 def told() -> str:
-    """The traceback without the warden's own frames."""
+    """The traceback without the frames of ours and of Python's import."""
     kind, value, trace = sys.exc_info()
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(ARCHIVE):
-        trace = trace.tb_next
     while trace is not None and any(
-        one in trace.tb_frame.f_code.co_filename for one in ("importlib", "runpy")
+        one in trace.tb_frame.f_code.co_filename for one in (ARCHIVE, "importlib", "runpy")
     ):
         trace = trace.tb_next
-    text = "".join(traceback.format_exception(kind, value, trace))
+    whole = traceback.TracebackException(kind or Exception, value or Exception(), trace)
+    kept = [one for one in whole.stack if not one.filename.startswith(ARCHIVE)]
+    whole.stack = traceback.StackSummary.from_list(kept)
+    text = "".join(whole.format())
     return text if len(text) < 20000 else text[:10000] + "\n[...]\n" + text[-10000:]
 
 
@@ -166,30 +118,12 @@ def met(error: BaseException) -> str | None:
 def work(job: dict[str, Any]) -> dict[str, Any]:
     """Import the tool and do what the job says."""
     name = job["module"]
-    files = {name: job["code"]}
-    if job["what"] == "test":
-        files["test_" + name] = job["tests"]
-    for stem, text in files.items():
-        with open("/tmp/tool/" + stem + ".py", "w", encoding="utf-8", errors="surrogatepass") as file:
-            file.write(text)
+    with open("/tmp/tool/" + name + ".py", "w", encoding="utf-8", errors="surrogatepass") as file:
+        file.write(job["code"])
     sys.path.insert(0, "/tmp/tool")
     if job["what"] == "script":
         return script(job, "/tmp/tool/" + name + ".py")
-    if job["what"] == "run":
-        return {"result": importlib.import_module(name).run(**job["arguments"])}
-    tests = importlib.import_module("test_" + name)
-    cases = []
-    for label, test in list(vars(tests).items()):
-        if label.startswith("test_") and callable(test):
-            started = time.monotonic()
-            message = ""
-            try:
-                test()
-            except (SystemExit, KeyboardInterrupt, Exception):
-                message = told() or "failed"
-            spent = (time.monotonic() - started) * 1000
-            cases.append({"name": label, "passed": not message, "message": message, "duration_ms": spent})
-    return {"cases": cases}
+    return {"result": importlib.import_module(name).run(**job["arguments"])}
 
 
 def script(job: dict[str, Any], path: str) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import select
 import signal
 import struct
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
-from alita_tui.sandbox.warden.child import child, renounce, restrict
+from alita_tui.sandbox.warden.confine import empty, renounce
 from alita_tui.sandbox.warden.doors import Doors
 from alita_tui.sandbox.warden.line import Line
 from alita_tui.sandbox.warden.watch import Watch
@@ -19,6 +20,8 @@ from alita_tui.sandbox.warden.watch import Watch
 CHUNK = 65536
 FLOOD = 64
 PRELOAD = 20.0
+OVER = 2.0
+"""Seconds of processor time beyond the limit after which the warden ends what the kernel did not."""
 SOON = 0.002
 """Seconds between looks at a child that has closed all its pipes and is about to end."""
 
@@ -26,13 +29,15 @@ SOON = 0.002
 class Tool:
     """The child, its pipes and its limits, as the warden holds them."""
 
-    def __init__(self, uid: int | None = None, limits: dict[str, Any] | None = None) -> None:
-        """With a uid, the child becomes that user and sets these limits itself: they are out of reach then."""
-        self.foreign = uid is not None
+    def __init__(self, begin: Callable[[tuple[int, int, int, int]], NoReturn]) -> None:
+        """`begin` is what the child does, given where it writes, fails, answers and hears."""
         out, err, result, orders = os.pipe(), os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            child(out[1], err[1], result[1], orders[0], uid, limits)
+            try:
+                begin((out[1], err[1], result[1], orders[0]))
+            finally:
+                os._exit(70)
         for fd in (out[1], err[1], result[1], orders[0]):
             os.close(fd)
         self.exit = opened(self.pid)
@@ -66,17 +71,6 @@ class Tool:
         for fd in (*self.exit, self.orders, *self.pipes):
             os.close(fd)
 
-    def allow(self, seconds: float, reserve: float = 0.0) -> None:
-        """Processor time from now on, in whole seconds as the kernel counts them; never more than before."""
-        if self.foreign:
-            return
-        most = max(int(self.spent() + seconds + 0.999), 1)
-        ceiling = resource.prlimit(self.pid, resource.RLIMIT_CPU)[1]
-        last = most + int(reserve + 0.999) + 1  # a second for a tool that ignores the signal
-        if ceiling != resource.RLIM_INFINITY:
-            most, last = min(most, ceiling), min(last, ceiling)
-        resource.prlimit(self.pid, resource.RLIMIT_CPU, (most, last))
-
     def alone(self) -> bool:
         """True when the child is one process with one thread, besides the warden."""
         if [entry for entry in os.listdir("/proc") if entry.isdigit()] not in (
@@ -95,12 +89,11 @@ def opened(pid: int) -> list[int]:
         return []
 
 
-def prepare(tool: Tool, asked: dict[str, Any], line: Line) -> str:
-    """Hold the child to its limits and have it import; what is wrong with it then, or nothing."""
-    if not tool.foreign:
-        restrict(tool.pid, asked["limits"])
-    tool.tell(json.dumps({"imports": asked["imports"], "environment": asked["environment"]}).encode())
-    if not asked["imports"] and not tool.foreign:
+def prepare(tool: Tool, asked: dict[str, Any], line: Line, *, wait: bool) -> str:
+    """Have the child import; what is wrong with it then, or nothing. Without imports only `wait` waits for it."""
+    asked = {**asked, "say": bool(asked["imports"]) or wait}
+    tool.tell(json.dumps(asked).encode())
+    if not asked["say"]:
         while tool.unsent:
             tool.push()
         return ""
@@ -128,7 +121,6 @@ def prepare(tool: Tool, asked: dict[str, Any], line: Line) -> str:
                 said = os.read(fd, 1)
                 if not said:
                     return "its imports ended the process"
-    tool.allow(1, asked["limits"]["cpu_seconds"])  # nothing that waits needs more
     return "" if tool.alone() else "its imports left something running"
 
 
@@ -136,8 +128,8 @@ def oversee(tool: Tool, limits: dict[str, Any], line: Line, doors: Doors) -> dic
     """Pass on what the child prints and what goes through the doors, hold it to its limits, report."""
     watch = Watch(limits)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    before = tool.spent() + usage.ru_utime + usage.ru_stime
-    tool.allow(limits["cpu_seconds"])
+    began = tool.spent()
+    before = began + usage.ru_utime + usage.ru_stime
     started = looked = time.monotonic()
     deadline = started + limits["wall_seconds"]
     seen = {"O": 0, "E": 0, "R": 0}
@@ -200,6 +192,8 @@ def oversee(tool: Tool, limits: dict[str, Any], line: Line, doors: Doors) -> dic
         if status is None and now - looked > watch.patience:
             looked = now
             limit = watch.breach()
+            if tool.spent() - began > limits["cpu_seconds"] + OVER:
+                limit = "cpu"  # it raised what it may take before the kernel's limit was set
             if limit:
                 stop(limit)
     assert status is not None
@@ -259,23 +253,11 @@ def sweep(uid: int) -> bool:
     if helper == 0:
         try:
             renounce(uid)  # the warden may not remove another user's files
-            empty("/tmp")
+            empty("/tmp", uid)
         finally:
             os._exit(0)
     os.waitpid(helper, 0)
     return not os.listdir("/tmp")
-
-
-def empty(folder: str) -> None:
-    """Remove all that is in a folder, whatever its modes are."""
-    if folder != "/tmp":
-        os.chmod(folder, 0o700)
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            empty(entry.path)
-            os.rmdir(entry.path)
-        else:
-            os.unlink(entry.path)
 
 
 def end_all() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
 from typing import Any, Protocol
+
+import msgspec
 
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports import Job, Limits, Sandbox
+from alita_tui.spine.syntax import UNPARSABLE
 from alita_tui.spine.text import one_line
+from alita_tui.spine.trials import Conditions, Piece, Plan
 from alita_tui.spine.values import (
     GateName,
     GateResult,
@@ -18,9 +20,14 @@ from alita_tui.spine.values import (
     Json,
     Lock,
     RunReport,
+    TestCase,
     ToolDraft,
     Value,
 )
+from alita_tui.toolsmith.gates.judged import Called, Tested, Watched
+from alita_tui.toolsmith.gates.places import Instrumented, instrumented
+from alita_tui.toolsmith.gates.probes import parameters
+from alita_tui.toolsmith.gates.shared import Shared
 
 
 class Case(Value, frozen=True):
@@ -66,60 +73,203 @@ def failed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateRe
 
 def shown(value: Json, most: int = 120) -> str:
     """A JSON value on one line, cut."""
-    import msgspec
-
     return one_line(msgspec.json.encode(value).decode(), most)
 
 
 _AT_ONCE = 3
-"""Runs of the harness; more would only wait for each other's processors."""
+"""Containers at a time; more would only wait for each other's processors."""
+_PLAIN = Conditions()
+_WATCHED_SECONDS = 12.0
+
+
+class Unsupported(CouldNotRun):
+    """The sandbox has no such time zone or locale."""
 
 
 class Workbench:
-    """Runs the harness in the sandbox, under the draft profile: nothing is granted, one container a run."""
+    """Has drafts judged in the sandbox, under the draft profile: nothing is granted, one container a plan."""
 
     def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
         self._sandbox = sandbox
         self._limits = limits
         self._room = asyncio.Semaphore(_AT_ONCE)
+        self._watched: Shared[Watched] = Shared()
 
-    async def work(
-        self, what: str, case: Case, *, pieces: Sequence[Json] = (), seconds: float = 2.0, total: float = 12.0
-    ) -> list[Any]:
-        """The harness's answer, one entry per piece that there was time for. Raises CouldNotRun."""
+    async def outputs(
+        self,
+        case: Case,
+        calls: Sequence[Json],
+        *,
+        code: str | None = None,
+        fresh: bool = False,
+        conditions: Conditions = _PLAIN,
+        seconds: float = 2.0,
+        total: float = 12.0,
+    ) -> list[dict[str, Any]]:
+        """What `run` gives for these keyword arguments, as far as there was time: see `Called.answers`.
+
+        With `fresh` each call has a process of its own; else they follow each other in one. `seconds` are for each
+        call, `total` for all. Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
+        """
+        piece = calls_of(case, calls, code=code, fresh=fresh, conditions=conditions, seconds=seconds)
+        return self.answers((await self.judge(case, [piece], total=total))[0], len(calls))
+
+    async def tests(
+        self,
+        case: Case,
+        *,
+        code: str | None = None,
+        tests: str | None = None,
+        conditions: Conditions = _PLAIN,
+        seconds: float = 3.0,
+        total: float = 12.0,
+    ) -> list[TestCase]:
+        """How each of the tests ends. Raises CouldNotRun, also where they cannot be imported, and Unsupported."""
+        piece = tests_of(case, code=code, tests=tests, conditions=conditions, seconds=seconds)
+        found = (await self.judge(case, [piece], total=total))[0]
+        if not isinstance(found, Tested) or found.error:
+            raise CouldNotRun(f"the tests could not begin: {one_line(found.error, 200)}")
+        return found.cases
+
+    async def judge(
+        self, case: Case, pieces: Sequence[Piece], *, total: float = 12.0
+    ) -> list[Tested | Called]:
+        """Several pieces in one container, one after the other; an entry for each that there was time for.
+
+        Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
+        """
+        longest = max((one.seconds for one in pieces), default=0.0)
         job = Job(
             run_id=case.build_id,
-            module="alita_gate",
-            code=_harness(),
-            arguments={
-                "what": what,
-                "name": case.draft.name,
-                "code": case.draft.code,
-                "tests": case.draft.tests,
-                "pieces": list(pieces),
-                "seconds": seconds,
-                "total": total,
-            },
+            module=case.draft.name,
+            code=case.draft.code,
+            what="judge",
+            plan=Plan(pieces=tuple(pieces), total=total),
             lock=case.lock,
-            limits=self._bounds(total + seconds + 2),
+            limits=self._bounds(total + longest + 4),
         )
         async with self._room:
-            return _answer(await self._sandbox.run(job, lambda *_: None, lambda *_: None))
+            report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
+        found = _read(report, pieces)
+        for one in found:
+            if one.unsupported:
+                raise Unsupported(one.unsupported)
+        if not found and pieces:
+            raise CouldNotRun("there was no time for it")
+        return found
+
+    async def watched(self, case: Case) -> Watched:
+        """The draft's tests, run once for all gates that look into the tool's process. Raises CouldNotRun."""
+        return await self._watched.get(case, lambda: self._watch(case))
+
+    async def used(self, case: Case) -> list[dict[str, Json]]:
+        """Arguments that the draft's tests are seen to call `run` with; none where they could not be watched."""
+        try:
+            calls = (await self.watched(case)).tested.calls
+        except CouldNotRun:
+            return []
+        names = parameters(case.draft.code)
+        return [{**dict(zip(names, one.given, strict=False)), **one.named} for one in calls]
+
+    async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
+        """Calls of the draft's `run`, each in a process of its own, with the places that they come by."""
+        made, _ = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = calls_of(case, calls, code=made.code, fresh=True, watch=True)
+        found = (await self.judge(case, [piece]))[0]
+        if not isinstance(found, Called):
+            raise CouldNotRun("the judge answered otherwise than it was asked")
+        return found
+
+    async def _watch(self, case: Case) -> Watched:
+        made, problem = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = tests_of(case, code=made.code, seconds=_WATCHED_SECONDS, watch=True)
+        found = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
+        if not isinstance(found, Tested) or found.error or found.late:
+            raise CouldNotRun("the tests did not come to an end while they were watched")
+        return Watched(tested=found, places=made.places, problem=problem)
+
+    @staticmethod
+    def answers(found: Tested | Called, count: int) -> list[dict[str, Any]]:
+        """The answers of a piece of so many calls; the same error for each where the code cannot be imported."""
+        if isinstance(found, Tested):
+            raise CouldNotRun("the judge answered otherwise than it was asked")
+        if found.error:
+            text = found.error.strip().splitlines()[-1][:500]
+            return [{"error": found.exception or "ended", "text": text, "ms": 0.0}] * count
+        return found.answers
 
     def _bounds(self, wall: float) -> Limits:
-        import msgspec
-
         return msgspec.structs.replace(
             self._limits, wall_seconds=wall, cpu_seconds=wall, result_bytes=8 * 1024 * 1024
         )
 
 
-@cache
-def _harness() -> str:
-    return files("alita_tui.toolsmith.gates").joinpath("harness.py").read_text("utf-8")
+def _instrumented(code: str) -> tuple[Instrumented, str]:
+    """The code with its places; as it is, and why, where it cannot be written anew."""
+    try:
+        return instrumented(code), ""
+    except UNPARSABLE as error:
+        return Instrumented(code, ()), f"the code cannot be written anew: {one_line(str(error), 200)}"
 
 
-def _answer(report: RunReport) -> list[Any]:
+def calls_of(
+    case: Case,
+    calls: Sequence[Json],
+    *,
+    code: str | None = None,
+    fresh: bool = False,
+    conditions: Conditions = _PLAIN,
+    seconds: float = 2.0,
+    watch: bool = False,
+    ladders: Sequence[int] = (),
+    enough_ms: float = 0.0,
+) -> Piece:
+    """A piece of work: calls of a draft's `run`, or of another version's; for `ladders` see `Piece`."""
+    return Piece(
+        kind="calls",
+        name=case.draft.name,
+        code=case.draft.code if code is None else code,
+        calls=tuple(calls),
+        fresh=fresh,
+        conditions=conditions,
+        seconds=seconds,
+        watch=watch,
+        ladders=tuple(ladders),
+        enough_ms=enough_ms,
+    )
+
+
+def tests_of(
+    case: Case,
+    *,
+    code: str | None = None,
+    tests: str | None = None,
+    conditions: Conditions = _PLAIN,
+    seconds: float = 3.0,
+    watch: bool = False,
+    stop: bool = False,
+) -> Piece:
+    """A piece of work: a draft's tests, or others, against its code, or another version's."""
+    return Piece(
+        kind="tests",
+        name=case.draft.name,
+        code=case.draft.code if code is None else code,
+        tests=case.draft.tests if tests is None else tests,
+        conditions=conditions,
+        seconds=seconds,
+        watch=watch,
+        stop=stop,
+    )
+
+
+def _read(report: RunReport, pieces: Sequence[Piece]) -> list[Tested | Called]:
+    """The judge's entries. Raises CouldNotRun where there are none to read."""
     if report.status != "ok" or not isinstance(report.result, list):
         raise CouldNotRun(f"its run in the sandbox ended with {report.reason or 'no answer'}")
-    return report.result
+    try:
+        return [
+            msgspec.convert(entry, Tested) if piece.kind == "tests" else msgspec.convert(entry, Called)
+            for piece, entry in zip(pieces, report.result, strict=False)
+        ]
+    except msgspec.ValidationError as error:
+        raise CouldNotRun(f"the judge's answer cannot be read: {error}") from error

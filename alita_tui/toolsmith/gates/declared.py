@@ -12,7 +12,7 @@ from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, ToolDraft
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
+from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.reading import Notes
 from alita_tui.toolsmith.uses import note_uses
 from alita_tui.view.changes import NEW_REACH
@@ -29,6 +29,7 @@ _RULES = {
 }
 _URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
 _PLACE = re.compile(r"[^:]+:\d+")
+_LOOPBACK = ("127.0.0.1", "localhost")
 _SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
@@ -43,11 +44,9 @@ class Declared:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        (answer,) = await self._bench.work("observe", case, total=12.0)
-        if "seen" not in answer:
-            raise CouldNotRun("the tests did not come to an end while they were watched")
+        run = await self._bench.watched(case)
         seen: defaultdict[str, list[str]] = defaultdict(list)
-        for kind, what in answer["seen"]:
+        for kind, what in run.tested.seen:
             if kind in _KINDS:
                 seen[kind].append(one_line(what, 80))
         used = await asyncio.to_thread(uses, case.draft, Capabilities())
@@ -82,8 +81,8 @@ class Declared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
         # Said is what was looked at: a claim of more would be one that nobody has seen.
         says = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
-        watched = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
-        return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {watched}", rows)
+        reached = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
+        return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {reached}", rows)
 
 
 def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:
@@ -150,8 +149,8 @@ def _covered(wants: Capabilities, place: str) -> bool:
     """True for a granted host and port, a look-up of a granted name, and the broker on the tool's own loopback."""
     host, _, port = place.partition(":")
     places = [one.where for one in host_grants(wants)]
-    if place in places or (host == "127.0.0.1" and _brokered(wants)):
-        return True
+    if place in places or (host in _LOOPBACK and (places or _brokered(wants))):
+        return True  # a server of the tests stands for the one that is granted
     return port in ("", "None") and any(one.startswith(f"{host}:") for one in places)
 
 

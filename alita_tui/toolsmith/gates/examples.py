@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
-from alita_tui.toolsmith.gates.probes import misfit
+from alita_tui.toolsmith.gates.judged import Call
+from alita_tui.toolsmith.gates.probes import misfit, parameters
 
 _SHOWN = 8
 
@@ -23,10 +23,8 @@ class Examples:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        (answer,) = await self._bench.work("examples", case)
-        examples = answer.get("examples")
-        if not isinstance(examples, list):
-            raise CouldNotRun("the tests did not come to an end while their calls were noted")
+        calls = (await self._bench.watched(case)).tested.calls
+        examples = [one for one in calls if not one.error or one.unfit]
         if not examples:
             raise CouldNotRun("the tests show no call of run that returns")
         rows = await asyncio.to_thread(_rows, examples, case.draft)
@@ -37,15 +35,17 @@ class Examples:
         return passed(self.name, f"the schemas accept arguments and results of the tests' {count} calls")
 
 
-def _rows(examples: list[dict[str, Any]], draft: ToolDraft) -> list[GateRow]:
+def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:
+    names = parameters(draft.code)
     rows = []
     for one in examples:
+        arguments = {**dict(zip(names, one.given, strict=False)), **one.named}
         wrong = {
-            "arguments": misfit(one["arguments"], draft.input_schema),
-            "result": one["problem"] or misfit(one["result"], draft.output_schema),
+            "arguments": misfit(arguments, draft.input_schema),
+            "result": one.unfit or misfit(one.result, draft.output_schema),
         }
         text = "; ".join(f"{part}: {reason}" for part, reason in wrong.items() if reason)
         if text:
-            label = f"run({shown(one['arguments'], 80)})"
+            label = f"run({shown(arguments, 80)})"
             rows.append(GateRow(label=label, text=one_line(text, 300), tone="bad"))
     return rows

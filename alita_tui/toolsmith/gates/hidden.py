@@ -10,19 +10,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.gates.judged import Called
 from alita_tui.toolsmith.gates.probes import agree, fits, same
+from alita_tui.toolsmith.gates.refusals import refused
+from alita_tui.toolsmith.gates.shared import Shared
 
 _MOST = 12
 _FEWEST = 3
 """Agreed cases below which nothing can be said."""
+_ERROR_KEYS = frozenset({"error", "errors", "problem", "problems", "error_message"})
+_SUCCESS_KEYS = frozenset({"ok", "valid", "is_valid", "success"})
+"""Keys of a result by which a contract may tell of bad input."""
 _ENTRY: dict[str, Json] = {
     "expect": {"description": "what run returns; object keys that the contract leaves open are left out"},
     "raises": {"type": "boolean", "description": "true when run has to refuse the arguments"},
@@ -76,6 +83,14 @@ class Expected(Value, frozen=True):
     raises: bool = False
 
 
+class Ran(NamedTuple):
+    """Hidden cases, the model that wrote them, and what became of them."""
+
+    cases: tuple[Expected, ...]
+    model: str
+    called: Called
+
+
 class Hidden:
     """Cases from a separate model call, agreed on by two of three samples, asked of the tool."""
 
@@ -86,9 +101,26 @@ class Hidden:
         self._asker = asker
         self._system = files("alita_tui.toolsmith.prompts").joinpath("reviewer.md").read_text("utf-8")
         self._known: tuple[str, tuple[Expected, ...], str] = ("", (), "")
+        self._ran: Shared[Ran] = Shared()
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
+        cases, model, called = await self.ran(case)
+        answers = self._bench.answers(called, len(cases))
+        rows = [_row(one, answer, case.draft) for one, answer in zip(cases, answers, strict=False)]
+        good = sum(row.tone == "good" for row in rows)
+        said = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
+        if good < len(rows):
+            return failed(self.name, said, rows)
+        if len(rows) < len(cases):
+            raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases", rows)
+        return passed(self.name, said, rows)
+
+    async def ran(self, case: Case) -> Ran:
+        """The cases and what the tool answered to them; asked and run once for all gates. Raises CouldNotRun."""
+        return await self._ran.get(case, lambda: self._run(case))
+
+    async def _run(self, case: Case) -> Ran:
         about = _contract(case.draft)
         if self._known[0] != about:  # a repair that keeps the contract is held to the same cases
             try:
@@ -105,16 +137,7 @@ class Hidden:
         _, cases, model = self._known
         if len(cases) < _FEWEST:
             raise CouldNotRun(f"two of three samples agreed on {len(cases)} cases only; {_FEWEST} are needed")
-        answers = await self._bench.work("outputs", case, pieces=[one.arguments for one in cases])
-        rows = [_row(one, answer) for one, answer in zip(cases, answers, strict=False)]
-        good = sum(row.tone == "good" for row in rows)
-        wrong = any(row.tone == "bad" for row in rows)
-        said = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
-        if wrong:
-            return failed(self.name, said, rows)
-        if len(rows) < len(cases):
-            raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases", rows)
-        return passed(self.name, said, rows)
+        return Ran(cases, model, await self._bench.watched_calls(case, [one.arguments for one in cases]))
 
     async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
         """The cases that two of three samples agree on, and the model that wrote them."""
@@ -190,14 +213,33 @@ def _settle(one: Expected, others: Sequence[dict[str, Any]]) -> Expected | None:
     return None
 
 
-def _row(one: Expected, answer: dict[str, Any]) -> GateRow:
+def _row(one: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
     label = f"run({shown(one.arguments, 80)})"
     wanted = "an error" if one.raises else shown(one.expect)
     returned = "result" in answer
     got = shown(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
-    if one.raises and returned:  # the contract lets a tool tell of bad input in its result as well
-        return GateRow(label=label, text=f"→ {got}, where an error was expected", tone="warn")
-    hung = answer.get("error") in ("timeout", "ended")
-    right = not hung if one.raises else returned and same(one.expect, answer["result"])
+    if not one.raises:
+        right = returned and same(one.expect, answer["result"])
+    elif returned:
+        right = _tells_of_error(answer["result"], draft.output_schema)
+    else:
+        right = refused(answer, draft)
     text = f"→ {wanted}" if right else f"→ {got}, where {wanted} was agreed on"
-    return GateRow(label=label, text=text, tone="good" if right else "bad")
+    if one.raises and right:
+        text = f"→ {got}"
+    elif one.raises and not returned:
+        text = f"→ {got}: a crash, where a refusal was agreed on"
+    return GateRow(label=label, text=one_line(text, 300), tone="good" if right else "bad")
+
+
+def _tells_of_error(result: Json, schema: Json) -> bool:
+    """True where the output schema has a form for errors and the result is of that form."""
+    if not isinstance(result, dict) or not isinstance(schema, dict):
+        return False
+    forms = [
+        schema,
+        *(one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, dict)),
+    ]
+    known = {name for one in forms if isinstance(one.get("properties"), dict) for name in one["properties"]}
+    told = any(result.get(name) for name in _ERROR_KEYS & known)
+    return told or any(result.get(name) is False for name in _SUCCESS_KEYS & known)

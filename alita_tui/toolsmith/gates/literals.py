@@ -7,13 +7,14 @@ import asyncio
 import re
 
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.spine.values import GateName, GateResult, GateRow
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, failed, passed
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
                      0.5, 1.5, 2.5, 273.15, 9.81, 3.14})  # fmt: skip
 """Numbers that stand in code for reasons of their own."""
+_TABLE = 5
 _QUOTED = re.compile(r"[\"“«`]([^\"”»`]{3,})[\"”»`]|(?:(?<=\s)|^)'([^']{3,})'(?=[\s.,;:!?)]|$)")
 _TELLING = re.compile(
     r"[\w.+%-]+@[\w.-]+\w|https?://[^\s\"'<>)]+|[\w-]*\d[\w-]*(?:[./:_-][\w-]+)+|\w+\.[a-z]\w{1,4}\b"
@@ -32,7 +33,8 @@ class Literals:
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
             return passed(self.name, "the task names no value that could leak")
-        found = await asyncio.to_thread(leaks, case.draft.code, texts, numbers)
+        told = told_numbers(case.draft)
+        found = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - told)
         rows = [
             GateRow(label=f"line {line}", text=f"{value} comes from the task", tone="bad")
             for line, value in found
@@ -62,6 +64,41 @@ def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
     return frozenset(one.lower() for one in texts if len(one) >= 4), frozenset(numbers)
 
 
+def told_numbers(draft: ToolDraft) -> frozenset[float]:
+    """Numbers that the contract itself names, such as a bound: they stand in the code for its reasons."""
+    found = {float(one.replace(",", "").replace("_", "")) for one in _NUMBER.findall(draft.description)}
+    rest: list[Json] = [draft.input_schema, draft.output_schema]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, dict):
+            rest += list(one.values())
+        elif isinstance(one, list):
+            rest += one
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            found.add(float(one))
+    return frozenset(found)
+
+
+def _table(node: ast.AST) -> list[ast.Constant]:
+    """The numbers of a table: a list, tuple, set or dict with several numbers among its own items."""
+    items: list[ast.expr] = []
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        items = node.elts
+    elif isinstance(node, ast.Dict):
+        items = [one for one in (*node.keys, *node.values) if one is not None]
+    flat = [
+        inner for one in items for inner in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])
+    ]
+    numbers = [
+        one
+        for one in flat
+        if isinstance(one, ast.Constant)
+        and isinstance(one.value, int | float)
+        and not isinstance(one.value, bool)
+    ]
+    return numbers if len(numbers) >= _TABLE else []
+
+
 def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
     """Where constants of the code, docstrings aside, hold one of the values: line and value."""
     try:
@@ -69,6 +106,7 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
     except UNPARSABLE:
         return []
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    said |= {id(one) for node in ast.walk(tree) for one in _table(node)}
     found: list[tuple[int, str]] = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or id(node) in said:

@@ -33,6 +33,10 @@ _SAME_KIND = frozenset(
 """Calls whose result is of the kind of what they work on: left out, nothing breaks, and only a test can tell."""
 
 
+_FURTHER_DOWN = 37
+"""Lines by which all of a disguised program is moved."""
+
+
 class Mutant(NamedTuple):
     """One wrong version."""
 
@@ -52,6 +56,16 @@ def mutants(code: str, most: int) -> list[Mutant]:
     step = max(1.0, len(places) / most)
     chosen = [places[int(n * step)] for n in range(min(most, len(places)))]
     return [_changed(code, number) for number in chosen]
+
+
+def disguised(code: str) -> str:
+    """The same program written otherwise: other lines, other bytecode in every function, no comment."""
+    tree = _parsed(code)
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS):
+            documented = ast.get_docstring(node, clean=False) is not None
+            node.body.insert(int(documented), ast.Expr(ast.List([], ast.Load())))
+    return "\n" * _FURTHER_DOWN + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
 def _parsed(code: str) -> ast.Module:

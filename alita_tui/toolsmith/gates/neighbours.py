@@ -71,8 +71,8 @@ class Neighbours:
     ) -> tuple[str, bool]:
         theirs = Case(build_id=case.build_id, draft=record.draft, lock=record.lock)
         ours, other = await asyncio.gather(
-            self._bench.work("outputs", case, pieces=[one for one, _ in pairs], seconds=1.5),
-            self._bench.work("outputs", theirs, pieces=[one for _, one in pairs], seconds=1.5),
+            self._bench.outputs(case, [one for one, _ in pairs], fresh=True, seconds=1.5),
+            self._bench.outputs(theirs, [one for _, one in pairs], fresh=True, seconds=1.5),
         )
         both = [
             (a["result"], b["result"])

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Json, ToolDraft
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
 _FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
 _DEEPEST = 4
+_STEPS_EACH = 100_000
+_STEPS = 300_000
+"""Keywords of one schema that are applied to one value, and to all values held against it."""
 
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
@@ -29,11 +33,10 @@ def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
 def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
     """Arguments that the draft's tests write out in calls of `run`."""
     try:
-        code, tests = parse(draft.code), parse(draft.tests)
+        tests = parse(draft.tests)
     except UNPARSABLE:
         return
-    runs = [n for n in code.body if isinstance(n, ast.FunctionDef) and n.name == "run"]
-    names = [one.arg for one in runs[0].args.args] if runs else []
+    names = parameters(draft.code)
     for node in ast.walk(tests):
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "run":
             try:
@@ -42,6 +45,16 @@ def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 continue
             yield given
+
+
+def parameters(code: str) -> list[str]:
+    """Names of the parameters of `run` that can be given by position; none where there is no such function."""
+    try:
+        body = parse(code).body
+    except UNPARSABLE:
+        return []
+    runs = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "run"]
+    return [one.arg for one in (*runs[0].args.posonlyargs, *runs[0].args.args)] if runs else []
 
 
 def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:
@@ -103,15 +116,69 @@ def fits(arguments: Json, schema: Json) -> bool:
 
 def misfit(value: Json, schema: Json) -> str:
     """Why a value does not meet a schema, in one line; empty where it does."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError, best_match
-    from referencing.exceptions import Unresolvable
+    return Fit(schema).misfit(value)
 
-    try:
-        error = best_match(Draft202012Validator(_without_patterns(schema)).iter_errors(value))
-    except (SchemaError, Unresolvable, RecursionError, TypeError) as problem:
-        return f"the schema cannot be applied: {problem}"
-    return f"{error.json_path}: {error.message}" if error else ""
+
+class Fit:
+    """Holds values against one schema, as long as that costs no more than a bounded number of steps."""
+
+    def __init__(self, schema: Json) -> None:
+        from jsonschema import Draft202012Validator, FormatChecker
+        from jsonschema.validators import extend
+
+        # Of the formats only those that cost no more than reading the value once.
+        formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
+        rules = {name: self._counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
+        bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
+        self._held = bounded(_without_patterns(schema), format_checker=formats)
+        self._left = _STEPS
+        self._each = 0
+        self._broken = ""
+
+    def __call__(self, value: Json) -> bool:
+        """True where a value meets the schema."""
+        return not self.misfit(value)
+
+    def misfit(self, value: Json) -> str:
+        """Why a value does not meet the schema, in one line; empty where it does."""
+        from jsonschema.exceptions import SchemaError, UnknownType, best_match
+        from referencing.exceptions import Unresolvable
+
+        if self._broken:  # a schema that cannot be applied is not tried again and again
+            return self._broken
+        self._each = _STEPS_EACH
+        try:
+            error = best_match(self._held.iter_errors(value))
+        except (
+            SchemaError,
+            UnknownType,
+            Unresolvable,
+            RecursionError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            ArithmeticError,
+        ) as why:
+            self._broken = f"the schema cannot be applied: {one_line(str(why), 200)}"
+            return self._broken
+        return f"{error.json_path}: {error.message}" if error else ""
+
+    @property
+    def spent(self) -> bool:
+        """True where there are no steps left for another value, though each before it was cheap enough."""
+        return self._left < 0 <= self._each
+
+    def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """A keyword's rule, which applies only while there are steps left: references can multiply without end."""
+
+        def apply(*given: Any) -> Any:
+            self._left -= 1
+            self._each -= 1
+            if min(self._left, self._each) < 0:
+                raise ValueError("it takes too many steps")
+            return rule(*given)
+
+        return apply
 
 
 def _without_patterns(schema: Json) -> Json:

@@ -28,7 +28,7 @@ class Replayed:
         calls = await asyncio.to_thread(self._calls, case.draft.name)
         if not calls:
             return passed(self.name, "the version before was never called")
-        answers = await self._bench.work("outputs", case, pieces=[one.arguments for one in calls])
+        answers = await self._bench.outputs(case, [one.arguments for one in calls], fresh=True)
         rows, changed = [], 0
         for call, answer in zip(calls, answers, strict=False):
             label = f"run({shown(call.arguments, 80)})"

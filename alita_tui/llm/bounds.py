@@ -1,0 +1,82 @@
+"""What a server may take at most, whatever it sends: silence, time in all, and bytes.
+
+The HTTP library's own time-out hears every byte: a comment every second keeps a dead reply alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_IN_ALL = 15.0
+"""Silences that a reply may take in all: half an hour with the time-out of 120 seconds."""
+MOST_BYTES = 64_000_000
+"""Bytes of one answer: about 200,000 tokens, each in an event of its own."""
+MOST_LINE = 4_000_000
+"""Bytes of one event, which the SDKs put together piece by piece, each time anew."""
+MOST_PLAIN = 4_000_000
+"""Bytes of an answer that is no stream: a list of models, an error."""
+
+
+class TooMuch(Exception):
+    """A server went over a bound. The text says which."""
+
+
+class Silent(TooMuch):
+    """It was silent for too long, or took too long in all."""
+
+
+async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGenerator[T, None]:
+    """The pieces, as long as each comes within `silence` seconds and all of them within fifteen times that.
+
+    Only pieces count: pings, comments and empty events are silence. Raises Silent.
+    """
+    end = time.monotonic() + _IN_ALL * silence
+    while True:
+        left = end - time.monotonic()
+        try:
+            async with asyncio.timeout(min(silence, left)):
+                piece = await anext(pieces)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            said = (
+                f"took more than {_IN_ALL * silence:g}" if left < silence else f"said nothing for {silence:g}"
+            )
+            raise Silent(f"{said} seconds") from None
+        yield piece
+
+
+async def watch(response: Any) -> None:
+    """Bound the body of a response; a hook of the HTTP client. Raises TooMuch."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        # Not asked for; a few bytes could become gigabytes.
+        raise TooMuch("sent a compressed answer, which was not asked for")
+    streamed = "event-stream" in response.headers.get("content-type", "")
+    response.stream = _counted(response.stream, MOST_BYTES if streamed else MOST_PLAIN)
+
+
+def _counted(stream: Any, most: int) -> Any:
+    import httpx2
+
+    class Counted(httpx2.AsyncByteStream):
+        """A body that ends with an error where it is longer than it may be."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            got = line = 0
+            async for part in stream:
+                got += len(part)
+                line = len(part) - 1 - last if (last := part.rfind(b"\n")) >= 0 else line + len(part)
+                if got > most or line > MOST_LINE:
+                    over = most if got > most else MOST_LINE
+                    raise TooMuch(f"sent more than {over // 1_000_000} megabytes")
+                yield part
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Counted()

@@ -1,0 +1,87 @@
+"""JSON Schema in the part that a vendor takes: what it does not know it refuses, for the whole request.
+
+Nothing is lost: every call is checked against the whole schema when it comes back.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Literal
+
+import msgspec
+
+_PLAIN = frozenset({
+    "type", "description", "enum", "properties", "required", "items", "anyOf", "default", "minimum", "maximum",
+    "minItems", "maxItems",
+})  # fmt: skip
+"""Known everywhere. Left out: `pattern`, which llama.cpp turns into a grammar and refuses unless it is
+anchored at both ends (`json-schema-to-grammar`), `additionalProperties`, `$ref`, `format` and the like."""
+_GOOGLE = _PLAIN - {"default"} | {"nullable"}
+"""Of Google's Schema object (https://ai.google.dev/api/caching#Schema)."""
+
+
+def fitting(schema: Any, rules: Literal["full", "plain", "google"]) -> Any:
+    """A schema with nothing but what a vendor knows. `full` is the schema as it is.
+
+    Google takes no list of types and no `null` type, only texts in `enum`, and no object without properties:
+    such an object is asked for as a text that holds JSON.
+    """
+    if rules == "full" or not isinstance(schema, dict):
+        return schema
+    if rules == "google":
+        schema = _googled(schema)
+    known = _GOOGLE if rules == "google" else _PLAIN
+    found: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, dict):
+            found[key] = {name: fitting(part, rules) for name, part in value.items()}
+        elif key == "items":
+            found[key] = fitting(value, rules)
+        elif key == "anyOf" and isinstance(value, list):
+            found[key] = [fitting(part, rules) for part in value]
+        elif key == "const":
+            found["enum"] = [value]
+        elif key in known:
+            found[key] = value
+    return found
+
+
+def _googled(schema: dict[str, Any]) -> dict[str, Any]:
+    schema = dict(schema)
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        schema["type"] = next((kind for kind in kinds if kind != "null"), "string")
+        schema["nullable"] = "null" in kinds
+    choices = schema.get("anyOf")
+    if isinstance(choices, list):
+        real = [one for one in choices if not (isinstance(one, dict) and one.get("type") == "null")]
+        if len(real) < len(choices):
+            schema["nullable"] = True
+        if len(real) == 1 and isinstance(real[0], dict):
+            schema = {**{key: value for key, value in schema.items() if key != "anyOf"}, **real[0]}
+        else:
+            schema["anyOf"] = real
+    if schema.get("type") == "object" and not schema.get("properties"):
+        said = f"{schema.get('description', '')} A JSON object, written as text.".strip()
+        schema = {**schema, "type": "string", "description": said}
+    if any(not isinstance(one, str) for one in schema.get("enum", ())):
+        del schema["enum"]
+    if "type" not in schema and "anyOf" not in schema:
+        schema["type"] = "string"
+    return schema
+
+
+def unfolded(arguments: str, schema: Any) -> str:
+    """Arguments as JSON text, with objects where the schema wants them and a text that holds one came."""
+    try:
+        found = msgspec.json.decode(arguments)
+    except msgspec.DecodeError:
+        return arguments
+    if not isinstance(found, dict) or not isinstance(schema, dict):
+        return arguments
+    for name, part in (schema.get("properties") or {}).items():
+        if part.get("type") == "object" and isinstance(value := found.get(name), str):
+            with suppress(msgspec.DecodeError):
+                read = msgspec.json.decode(value)
+                found[name] = read if isinstance(read, dict) else value
+    return msgspec.json.encode(found).decode()

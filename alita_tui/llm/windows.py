@@ -1,0 +1,48 @@
+"""The window of a model on a server of one's own: each server says it in its own place."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from alita_tui.llm.faults import Endpoint
+
+_PLACES: dict[str, str] = {
+    "llama.cpp": "/props",  # tools/server/README.md
+    "vllm": "/v1/models",  # ModelCard.max_model_len
+    "lmstudio": "/api/v0/models/{model}",  # lmstudio.ai/docs/developer/rest
+    "ollama": "/api/ps",  # docs/api.md; only once the model is loaded
+}
+_KEYS = ("n_ctx", "max_model_len", "loaded_context_length", "context_length")
+
+
+async def window_of(at: Endpoint, client: Any) -> int:
+    """Tokens that the model's server says it has loaded it with, or 0."""
+    import httpx2
+
+    place = _PLACES.get(at.provider)
+    if place is None:
+        return 0
+    url = at.base_url.removesuffix("/v1") + place.format(model=quote(at.model, safe="/"))
+    headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
+    try:
+        answer = await client._client.get(url, headers=headers)
+        return _read(answer.json(), at.model) if answer.status_code == 200 else 0
+    except (httpx2.HTTPError, ValueError, RecursionError):
+        return 0
+
+
+def _read(said: Any, model: str) -> int:
+    if not isinstance(said, dict):
+        return 0
+    listed = said.get("data", said.get("models"))
+    if isinstance(listed, list):
+        names = ("id", "name", "model", "root")
+        own = (one for one in listed if isinstance(one, dict) and model in map(one.get, names))
+        return _read(next(own, None), model)
+    settings = said.get("default_generation_settings")
+    for part in (said, settings if isinstance(settings, dict) else {}):
+        for key in _KEYS:
+            if type(found := part.get(key)) is int and found > 0:
+                return found
+    return 0

@@ -1,0 +1,108 @@
+"""The conditions of a trial, set in a party before anything of the draft is imported."""
+
+from __future__ import annotations
+
+import datetime
+import locale
+import os
+import time
+from datetime import date as PlainDate
+from datetime import datetime as PlainMoment
+from typing import Any
+
+
+class Unsupported(Exception):
+    """The machine has no such condition."""
+
+
+def meet(asked: dict[str, Any]) -> None:
+    """Set time zone, locale and clock. Raises Unsupported."""
+    if asked.get("time_zone"):
+        _zone(asked["time_zone"])
+    if asked.get("locale"):
+        os.environ["LC_ALL"] = os.environ["LANG"] = asked["locale"]
+        try:
+            locale.setlocale(locale.LC_ALL, asked["locale"])
+        except locale.Error:
+            raise Unsupported(f"the sandbox has no locale {asked['locale']}") from None
+    if asked.get("clock_shift_seconds"):
+        _shift(float(asked["clock_shift_seconds"]))
+
+
+def _zone(name: str) -> None:
+    if "/" in name and not os.path.exists(f"/usr/share/zoneinfo/{name}"):
+        raise Unsupported(f"the sandbox has no time zone {name}")
+    os.environ["TZ"] = name
+    time.tzset()
+
+
+def _shift(seconds: float) -> None:
+    """Have Python's own clocks go so much ahead, or behind. What counts durations is left alone."""
+    real = {
+        name: getattr(time, name) for name in ("time", "time_ns", "localtime", "gmtime", "ctime", "asctime")
+    }
+    strftime, clock_gettime = time.strftime, time.clock_gettime
+    nanoseconds = int(seconds * 1e9)
+
+    def now() -> float:
+        return float(real["time"]()) + seconds
+
+    def at(convert: Any) -> Any:
+        return lambda given=None: convert(now() if given is None else given)
+
+    shifted: dict[str, Any] = {
+        "time": now,
+        "time_ns": lambda: int(real["time_ns"]()) + nanoseconds,
+        "localtime": at(real["localtime"]),
+        "gmtime": at(real["gmtime"]),
+        "ctime": at(real["ctime"]),
+        "asctime": lambda given=None: real["asctime"](time.localtime() if given is None else given),
+        "strftime": lambda how, given=None: strftime(how, time.localtime() if given is None else given),
+        "clock_gettime": lambda which: (
+            clock_gettime(which) + (seconds if which == time.CLOCK_REALTIME else 0)
+        ),
+    }
+    for name, one in shifted.items():
+        setattr(time, name, one)
+    _dates(now)
+
+
+def _dates(now: Any) -> None:
+    """Classes in place of `date` and `datetime` whose present is the shifted one."""
+
+    class OfDates(type):
+        def __instancecheck__(cls, one: object) -> bool:
+            return isinstance(one, PlainDate)
+
+        def __subclasscheck__(cls, one: type) -> bool:
+            return issubclass(one, PlainDate)
+
+    class OfMoments(type):
+        def __instancecheck__(cls, one: object) -> bool:
+            return isinstance(one, PlainMoment)
+
+        def __subclasscheck__(cls, one: type) -> bool:
+            return issubclass(one, PlainMoment)
+
+    class date(PlainDate, metaclass=OfDates):
+        @classmethod
+        def today(cls) -> Any:
+            return cls.fromtimestamp(now())
+
+    class moment(PlainMoment, metaclass=OfMoments):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return cls.fromtimestamp(now(), tz)
+
+        @classmethod
+        def today(cls) -> Any:
+            return cls.fromtimestamp(now())
+
+        @classmethod
+        def utcnow(cls) -> Any:
+            return cls.fromtimestamp(now(), datetime.UTC).replace(tzinfo=None)
+
+    for shifted, plain in ((date, PlainDate), (moment, PlainMoment)):
+        shifted.__name__ = shifted.__qualname__ = plain.__name__
+        shifted.__module__ = "datetime"
+        setattr(datetime, plain.__name__, shifted)

@@ -1,0 +1,128 @@
+"""What a tool reaches for, as Python's audit hooks tell it in the tool's own process.
+
+Code that means to hide can avoid them: they are evidence of honest mistakes, never the wall.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any
+
+MOST = 200
+OWN = (
+    sys.prefix,
+    sys.base_prefix,
+    "/env",
+    "/usr/lib",
+    "/usr/share",
+    "/tmp/tool",
+    "/proc/self",
+    "/dev/null",
+    "/etc/localtime",
+)
+"""Paths that Python and the standard library open by themselves."""
+PROCESSES = (
+    "subprocess.Popen",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.fork",
+    "os.forkpty",
+)
+CHANGES = (
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.mkdir",
+    "os.truncate",
+    "os.chmod",
+    "os.link",
+    "os.symlink",
+)
+
+
+class Notes:
+    """Kinds and places, in the order in which they were first seen; nothing while `pausing` is true."""
+
+    def __init__(self, tool: str) -> None:
+        """`tool` is the path of the tool's own file."""
+        self.seen: dict[tuple[str, str], None] = {}
+        self.pausing = False
+        os.environ = Watched(os.environ, tool, self.note)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
+        sys.addaudithook(self._hear)
+
+    def note(self, kind: str, what: object) -> None:
+        """Keep one; what is too many is left out."""
+        if len(self.seen) < MOST and not self.pausing:
+            self.seen[kind, os.fsdecode(what) if isinstance(what, bytes) else str(what)] = None
+
+    def listed(self) -> list[list[str]]:
+        """What was seen, as JSON holds it."""
+        return [list(one) for one in self.seen]
+
+    def _hear(self, event: str, given: tuple[Any, ...]) -> None:
+        if self.pausing:
+            return
+        if event == "open" and isinstance(given[0], (str, bytes)):
+            path = os.path.abspath(os.fsdecode(given[0]))
+            flags = given[2] if isinstance(given[2], int) else 0
+            if not path.startswith(OWN):
+                self.note("writes" if flags & (os.O_WRONLY | os.O_RDWR) else "reads", path)
+        elif event in ("socket.connect", "socket.sendto"):
+            self.note("network", _place(given[1]))
+        elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+            self.note("network", _place(given))
+        elif event in PROCESSES:
+            self.note("processes", given[0] if given else event)
+        elif event in CHANGES:
+            self.note("writes", given[0])
+        elif event in ("os.putenv", "os.unsetenv"):
+            self.note("environment", given[0])
+
+
+def _place(address: Any) -> str:
+    return ":".join(str(one) for one in address[:2]) if isinstance(address, tuple) else str(address)
+
+
+class Watched(MutableMapping[str, str]):
+    """The environment; what the tool's own code asks of it is noted."""
+
+    def __init__(
+        self, real: MutableMapping[str, str], tool: str, note: Callable[[str, object], None]
+    ) -> None:
+        self._real = real
+        self._tool = tool
+        self._note = note
+
+    def _asked(self, name: str) -> None:
+        frame = sys._getframe(2)
+        while frame.f_back and frame.f_code.co_filename.endswith(
+            ("/os.py", "<frozen os>", "_collections_abc>")
+        ):
+            frame = frame.f_back
+        if frame.f_code.co_filename == self._tool:
+            self._note("environment", name)
+
+    def __getitem__(self, name: str) -> str:
+        self._asked(name)
+        return self._real[name]
+
+    def __setitem__(self, name: str, value: str) -> None:
+        self._real[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._real[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._asked("all of it")
+        return iter(self._real)
+
+    def __len__(self) -> int:
+        return len(self._real)
+
+    def copy(self) -> dict[str, str]:
+        """As `os.environ` has it."""
+        return dict(self)

@@ -1,0 +1,127 @@
+"""The party that holds the tests: what they import as the tool is a stand-in that asks the judge for every call."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import random
+import sys
+import threading
+import time
+import types
+from typing import Any, NoReturn
+
+from alita_tui.sandbox.warden.child import told
+from alita_tui.sandbox.warden.conditions import Unsupported, meet
+from alita_tui.sandbox.warden.confine import allow, restrict, settle, share
+from alita_tui.sandbox.warden.served import BUILTIN, flush, hear, say
+
+FOLDER = "/tmp/tests"
+MOST_TEXT = 20_000
+
+
+class ToolEnded(BaseException):
+    """The tool's process ended while it was asked, which no test may take for an answer."""
+
+
+class StandIn(types.ModuleType):
+    """The tool's module as tests see it: `run`, and exception classes by their names."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "Stands for the tool, whose code runs in another process.")
+        self._kinds: dict[str, type[BaseException]] = {}
+        self._calls = 0
+        self._one_at_a_time = threading.Lock()
+        self._environment = dict(os.environ)
+
+    def run(self, *given: Any, **named: Any) -> Any:
+        """What the tool's `run` returns for these JSON values, or an exception of the same name."""
+        with self._one_at_a_time:
+            share(FOLDER)
+            self._calls += 1
+            try:
+                say({"call": self._calls, "given": given, "named": named, **self._surroundings()})
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"run takes JSON values only: {error}") from None
+            answer = hear()
+        if "result" in answer:
+            return answer["result"]
+        raise self._raised(answer)
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:1].isupper() and name.isidentifier():
+            return self._kinds.setdefault(name, type(name, (Exception,), {"__module__": self.__name__}))
+        raise AttributeError(f"tests see run and exception classes of {self.__name__} only, not {name}")
+
+    def _surroundings(self) -> dict[str, Any]:
+        now = dict(os.environ)
+        found: dict[str, Any] = {
+            "environment": {name: text for name, text in now.items() if self._environment.get(name) != text},
+            "without": [name for name in self._environment if name not in now],
+            "folder": "" if os.getcwd() == "/tmp" else os.getcwd(),
+        }
+        return {name: one for name, one in found.items() if one}
+
+    def _raised(self, answer: dict[str, Any]) -> BaseException:
+        kinds = answer["kinds"]
+        if kinds[:1] == ["ToolEnded"]:
+            return ToolEnded(answer["text"])
+        own = [self._kinds[one] for one in kinds if one in self._kinds and one not in BUILTIN]
+        for name in [one for one in kinds if one in BUILTIN] or ["Exception"]:
+            plain = getattr(builtins, name)
+            bases = (*own, plain) if own else (plain,)
+            try:
+                same = not own and name == kinds[0]
+                kind = plain if same else type(kinds[0], bases, {"__module__": self.__name__})
+                raised: BaseException = kind(*answer["args"])
+            except (TypeError, ValueError):
+                continue
+            if answer["trace"]:
+                raised.add_note("In the tool's own process:\n" + answer["trace"])
+            return raised
+        return RuntimeError(answer["text"])
+
+
+def hold() -> NoReturn:
+    """Import the tests and run each, saying which begins and how it ended."""
+    settle()
+    asked = hear()
+    restrict(asked["limits"])
+    if asked["environment"]:
+        sys.path.insert(0, "/env")
+    name = "test_" + asked["name"]
+    stand_in = sys.modules[asked["name"]] = StandIn(asked["name"])
+    try:
+        meet(asked["conditions"])
+        os.mkdir(FOLDER, 0o700)
+        with open(f"{FOLDER}/{name}.py", "w", encoding="utf-8", errors="surrogatepass") as file:
+            file.write(asked["tests"])
+        sys.path.insert(0, FOLDER)
+        module = importlib.import_module(name)
+    except Unsupported as error:
+        say({"unsupported": str(error)})
+        os._exit(0)
+    except BaseException as error:
+        say({"failed": {"error": type(error).__name__[:200], "trace": told()[:MOST_TEXT]}})
+        os._exit(0)
+    allow(asked["limits"]["cpu_seconds"])
+    tests = [(label, one) for label, one in list(vars(module).items()) if label.startswith("test_")]
+    tests = [(label, one) for label, one in tests if callable(one) and one is not stand_in]
+    if asked["conditions"].get("shuffle_seed") is not None:
+        random.Random(asked["conditions"]["shuffle_seed"]).shuffle(tests)  # noqa: S311  # an order, no secret
+    say({"tests": [label for label, _ in tests]})
+    for label, test in tests:
+        say({"begin": label})
+        message, started = "", time.perf_counter()
+        try:
+            test()
+        except BaseException:
+            message = told()[:MOST_TEXT] or "failed"
+        spent = (time.perf_counter() - started) * 1000
+        say({"end": label, "passed": not message, "message": message, "ms": spent})
+        if message and asked["stop"]:
+            break
+    flush()
+    say({"done": True})
+    os._exit(0)

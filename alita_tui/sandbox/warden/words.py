@@ -1,0 +1,66 @@
+"""What the judge and a party say to each other: 4 bytes of length (big endian), then one JSON object."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+LARGEST = 1 << 20
+"""Bytes of one message."""
+DEEPEST = 100
+
+
+class Unreadable(ValueError):
+    """What was said is no message: too large, nested too deeply, or not JSON."""
+
+
+def written(message: dict[str, Any]) -> bytes:
+    """A message as bytes. Raises TypeError or ValueError for what is no JSON, Unreadable for what is too much."""
+    data = json.dumps(message, allow_nan=False).encode()
+    if len(data) > LARGEST:
+        raise Unreadable(f"it is {len(data)} bytes long, of at most {LARGEST}")
+    return struct.pack(">I", len(data)) + data
+
+
+def announced(head: bytes) -> int:
+    """Bytes that follow these four. Raises Unreadable."""
+    size = int(struct.unpack(">I", head)[0])
+    if size > LARGEST:
+        raise Unreadable(f"it announces {size} bytes, of at most {LARGEST}")
+    return size
+
+
+def read(data: bytes) -> dict[str, Any]:
+    """The message in these bytes. Raises Unreadable."""
+    try:
+        found = json.loads(data, parse_constant=_no_number, parse_float=_finite)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Unreadable(f"it is no JSON: {str(error)[:200] or type(error).__name__}") from None
+    if not isinstance(found, dict):
+        raise Unreadable("it is no JSON object")
+    if _depth(found) > DEEPEST:
+        raise Unreadable(f"it is nested more than {DEEPEST} levels deep")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else float(_no_number(text[:40]))
+
+
+def _depth(value: Any) -> int:
+    deepest, rest = 0, [(value, 1)]
+    while rest:
+        one, level = rest.pop()
+        deepest = max(deepest, level)
+        if isinstance(one, dict):
+            rest += [(inner, level + 1) for inner in one.values()]
+        elif isinstance(one, list):
+            rest += [(inner, level + 1) for inner in one]
+    return deepest

@@ -1,0 +1,43 @@
+"""Redacts a text that comes in pieces: a secret that is cut in two is found all the same.
+
+A piece goes out up to its last blank or letter beyond ASCII, where no key or token can go on; the rest waits for
+the next piece. What waits when the text ends is let fall: whoever sends pieces sends the whole afterwards.
+"""
+
+from __future__ import annotations
+
+from os.path import commonprefix
+
+from alita_tui.spine.redaction import Redactor
+
+_CONTEXT = 400
+"""Characters before a piece that are looked at with it, for instance `Authorization: Bearer `."""
+
+_LONGEST = 65_536
+"""Characters that may wait; a text that goes on longer without a blank is no longer shown in pieces."""
+
+_PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
+
+
+class PieceRedactor:
+    """One text, its pieces in order."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._context = ""
+        self._waiting = ""
+        self._mute = False
+
+    def take(self, piece: str) -> str:
+        """The next piece in; what may be shown by now out, without secrets."""
+        if self._mute:
+            return ""
+        text, start = self._context + self._waiting + piece, len(self._context)
+        safe = max(start, min(len(text.rstrip(_PRINTABLE)), self._redactor.begun(text)))
+        shown, self._waiting = text[:safe], text[safe:]
+        if len(self._waiting) > _LONGEST:
+            self._mute, self._waiting = True, ""
+        clean = self._redactor.text(shown)
+        same = len(commonprefix((self._redactor.text(self._context), clean)))
+        self._context = shown[-_CONTEXT:]
+        return clean[same:]

@@ -1,0 +1,74 @@
+"""What could not be read of the files that sessions share, and where the damaged originals are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.text import counted
+from alita_tui.spine.values import Value
+from alita_tui.store import disk, reading
+
+
+class Damage(Value, frozen=True):
+    """One damaged file. It is told of until the kept original is gone."""
+
+    path: str
+    """The file that is used."""
+    problem: str
+    """What was lost."""
+    kept: str = ""
+    """Where the damaged original is; empty while that is the file itself."""
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        return f"{self.problem}; the damaged original is {self.kept or self.path}"
+
+    @property
+    def hint(self) -> str:
+        """What to do."""
+        back = "Bring back what is missing from a backup (`alita backup list`)"
+        if self.kept:
+            return f"{back}, then delete {Path(self.kept).name}: it is no longer mentioned."
+        return f"{back}; the next change to it keeps the original aside and goes on with the rest."
+
+
+def damages(paths: Iterable[Path]) -> tuple[Damage, ...]:
+    """What is damaged of these files, or was and has its original kept. Reads all of them; never raises."""
+    return tuple(one for path in paths for one in (*_now(path), *_before(path)))
+
+
+def _now(path: Path) -> Iterator[Damage]:
+    try:
+        found = reading.read(path)
+    except StoreError as error:
+        yield Damage(path=str(path), problem=error.message)
+        return
+    if found.problems:
+        yield Damage(path=str(path), problem=_told(found.discarded, "; ".join(found.problems)))
+
+
+def _before(path: Path) -> Iterator[Damage]:
+    journal = reading.journal_of(path)
+    asides = [*path.parent.glob(f"{path.name}.damaged-*"), *path.parent.glob(f"{journal.name}.damaged-*")]
+    for aside in sorted(asides):
+        try:
+            lost = (
+                _lost_of_journal(aside)
+                if aside.name.startswith(journal.name)
+                else reading.read(aside).discarded
+            )
+        except StoreError:
+            lost = 0
+        yield Damage(path=str(path), problem=_told(lost, f"{path.name} was damaged"), kept=str(aside))
+
+
+def _told(lost: int, what: str) -> str:
+    return f"{what}: {counted(lost, 'record')} could not be read" if lost else what
+
+
+def _lost_of_journal(path: Path) -> int:
+    lines = (disk.read_bytes(path) or b"").split(b"\n")[:-1]
+    return sum(reading.operation(one) is None for one in lines)

@@ -1,0 +1,153 @@
+"""Many inputs that the input schema allows: does the tool answer each of them, and within its output schema?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.gates.conditions import answer_said, same_answer
+from alita_tui.toolsmith.gates.holes import holes
+from alita_tui.toolsmith.gates.inputs import inputs
+from alita_tui.toolsmith.gates.probes import Fit, calls_in
+from alita_tui.toolsmith.gates.refusals import refused
+from alita_tui.toolsmith.gates.shrink import smaller
+
+_FEWEST = 50
+_MOST_REFUSED = 0.8
+_ROUNDS = 2
+"""Times that smaller inputs with the same fault are looked for."""
+_KINDS_SHOWN = 6
+_AGAIN = 20
+"""Inputs, those of the tests among them, that are tried again at the end."""
+_TIMES = 6
+
+Answer = dict[str, Any]
+Calls = list[dict[str, Json]]
+
+
+class Fault(Value, frozen=True):
+    """An input that the schema allows and what was wrong with the answer."""
+
+    kind: str
+    """The same for faults that are alike: the exception, `timeout`, or where the result does not fit."""
+    arguments: dict[str, Json]
+    text: str
+
+
+class Fuzz:
+    """Inputs from the schema."""
+
+    name: GateName = "fuzz"
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def check(self, case: Case) -> GateResult:
+        """See `Gate.check`."""
+        tests = await self._bench.used(case) or list(calls_in(case.draft))
+        made = await asyncio.to_thread(inputs, case.draft, tests)
+        if not made:
+            raise CouldNotRun("no input could be made from the input schema")
+        again = made[:_AGAIN] * _TIMES
+        answers = await self._bench.outputs(case, [*made, *again], seconds=2.0, total=12.0)
+        late, answers = answers[len(made) :], answers[: len(made)]
+        asked = list(zip(made, answers, strict=False))
+        found = await asyncio.to_thread(faults, case.draft, asked)
+        if not found and len(asked) < min(_FEWEST, len(made)):
+            raise CouldNotRun(f"there was time for {len(asked)} of {len(made)} inputs")
+        found = await self._smallest(case, found)
+        kept = await self._kept(case, made, answers, late)
+        open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
+        rows = [GateRow(label=one.where, text=one.text, tone="bad") for one in open_ends if one.serious]
+        rows += [
+            GateRow(label=f"run({shown(one.arguments, 100)})", text=one.text, tone="bad") for one in found
+        ]
+        rows += [GateRow(label="keeps state between calls", text=kept, tone="bad")] if kept else []
+        rows += [GateRow(label=one.where, text=one.text, tone="warn") for one in open_ends if not one.serious]
+        bad = [row for row in rows if row.tone == "bad"]
+        if bad:
+            said = f"of {len(asked)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
+            return failed(self.name, said, rows[:_KINDS_SHOWN])
+        declined = sum(refused(answer, case.draft) for _, answer in asked)
+        said = f"{len(asked)} inputs that the schema allows, each answered within the output schema"
+        if len(asked) > 4 and declined > _MOST_REFUSED * len(asked):
+            text = f"{declined} of {len(asked)} inputs that the schema allows are refused"
+            rows.append(GateRow(label="refused", text=text, tone="warn"))
+        if declined:
+            said = f"{len(asked)} inputs that the schema allows: {len(asked) - declined} answered, {declined} refused"
+        return passed(self.name, said, rows)
+
+    async def _kept(self, case: Case, made: Calls, answers: list[Answer], late: list[Answer]) -> str:
+        """How an input that was tried again, after hundreds of others, came out otherwise; empty where none did.
+
+        What differs without other calls in between as well is chance, and another check's matter.
+        """
+        if case.draft.capabilities.workspace == "write":
+            return ""  # what it writes is there for the next call, as it is meant to be
+        for number, answer in enumerate(late):
+            n = number % min(_AGAIN, len(made))
+            if same_answer(answers[n], answer) or answer.get("error") in ("timeout", "ended"):
+                continue
+            alone = await self._bench.outputs(case, [made[n]] * 4, fresh=True, total=8.0)
+            if len(alone) < 4 or not all(same_answer(answers[n], one) for one in alone):
+                return ""
+            said = (
+                f"{answer_said(answers[n])} at first, {answer_said(answer)} as call {len(made) + number + 1}"
+            )
+            return f"run({shown(made[n], 80)}) → {said}"
+        return ""
+
+    async def _smallest(self, case: Case, found: list[Fault]) -> list[Fault]:
+        """The same faults with inputs as small as can be found quickly."""
+        for _ in range(_ROUNDS):
+            tries = await asyncio.to_thread(_tries, found, case.draft)
+            if not tries:
+                break
+            answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0)
+            asked = list(zip(tries, answers, strict=False))
+            again = await asyncio.to_thread(faults, case.draft, asked)
+            kinds = {one.kind: one for one in again}
+            before = found
+            found = [min(one, kinds.get(one.kind, one), key=_size) for one in found]
+            if found == before:
+                break
+        return found
+
+
+def faults(draft: ToolDraft, asked: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
+    """What is wrong with the answers: of each kind the smallest input, the worst kinds first."""
+    fit = Fit(draft.output_schema)
+    found: dict[str, Fault] = {}
+    for arguments, answer in asked:
+        fault = _fault(draft, fit, arguments, answer)
+        if fault and (fault.kind not in found or _size(fault) < _size(found[fault.kind])):
+            found[fault.kind] = fault
+    return sorted(found.values(), key=_size)[:_KINDS_SHOWN]
+
+
+def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[str, Any]) -> Fault | None:
+    if "result" in answer:
+        reason = fit.misfit(answer["result"])
+        where = reason.partition(":")[0]
+        text = one_line(f"→ {shown(answer['result'], 60)}: {reason}", 200)
+        known = reason and not fit.spent
+        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if known else None
+    error = str(answer.get("error", ""))
+    if error == "timeout":
+        return Fault(kind=error, arguments=arguments, text="comes to no end")
+    if refused(answer, draft):
+        return None
+    reason = answer.get("unfit") or answer.get("text", "")
+    return Fault(kind=error, arguments=arguments, text=one_line(f"→ {error}: {reason}", 200))
+
+
+def _size(fault: Fault) -> int:
+    return len(shown(fault.arguments, 100_000))
+
+
+def _tries(found: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
+    made = [one for fault in found for one in smaller(fault.arguments, draft)]
+    return list({shown(one, 100_000): one for one in made}.values())[:120]

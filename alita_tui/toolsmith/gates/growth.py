@@ -1,0 +1,198 @@
+"""How does the time grow with the size of the input? Processor time in the tool's own process, size after size."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import msgspec
+
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, Value
+from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
+from alita_tui.toolsmith.gates.ladders import Ladder, finer, ladders, power
+
+_ENOUGH_MS = 40.0
+"""Processor time of a call above which its ladder is climbed no further: what follows can be reckoned."""
+_LEAST_MS = 1.0
+"""Below it a measurement says nothing."""
+_STEEP = 2.6
+"""The power of the size above which time grows too fast; the square is allowed."""
+_SECONDS = 2.0
+"""For one call on the clock; what takes longer is looked at again."""
+_SURE_SECONDS = 4.0
+"""For one call then: many times the processor time at which a ladder ends, as the machine may be busy."""
+_TOTAL = 6.0
+_SURE_TOTAL = 16.0
+_SPAN = 30
+"""How many times longer the larger of two sizes may take that are compared: far apart, other costs mix in."""
+_LEAST_CUT = 200
+"""Characters of a result below which it may well be bounded: a score, a short list of kinds."""
+_CUTS = re.compile(
+    r"\b(first|last|top|at most|up to|limit\w*|truncat\w*|shorten\w*|cut\w*|preview|excerpt|summar\w*|sample|most|"
+    r"abbreviat\w*|ellipsis|maximum|crop\w*|trim\w*|head)\b",
+    re.IGNORECASE,
+)
+"""Words of a purpose for which a result has an end."""
+_SUSPECTS = 3
+_REPEATS = 3
+_WORDS = ((4.2, "with the cube"), (5.2, "with the fourth power"))
+
+
+class Climbed(Value, frozen=True):
+    """What came of a ladder: sizes with the milliseconds they took, and the size that did not come to an end."""
+
+    ladder: Ladder
+    took: tuple[tuple[int, float], ...]
+    stuck: int = 0
+    tried: int = 0
+    """Sizes that there was time for."""
+    gave: tuple[tuple[int, int, int], ...] = ()
+    """Sizes with the length of the result and a sum over it."""
+
+    @property
+    def cut(self) -> int:
+        """The size from which on the result is the same although it grew with the input until then; else 0."""
+        if "different" not in self.ladder.shown or len(self.gave) < 3:
+            return 0
+        last = self.gave[-1][1:]
+        size = next(one[0] for one in self.gave if one[1:] == last)
+        before = [one for one in self.gave if one[0] < size]
+        grew = before and last[0] >= max(1.5 * before[-1][1], _LEAST_CUT)
+        return size if grew and size < self.gave[-1][0] else 0
+
+    @property
+    def steep(self) -> bool:
+        """True where it looks as though time grew faster than with the square."""
+        telling = [one for one in self.took if one[1] >= _LEAST_MS]
+        if self.stuck:
+            size, time = self.took[-1] if self.took else (1, 0.0)
+            return power((size, time), (self.stuck, _SECONDS * 1000)) >= _STEEP
+        return len(telling) >= 2 and power(telling[-2], telling[-1]) >= _STEEP
+
+
+class Growth:
+    """Time over input size."""
+
+    name: GateName = "growth"
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def check(self, case: Case) -> GateResult:
+        """See `Gate.check`."""
+        tests = await self._bench.used(case)
+        made = await asyncio.to_thread(ladders, case.draft, tests)
+        if not made:
+            return passed(self.name, "no text or list in its arguments could grow")
+        climbed = await self._climb(case, made)
+        for one in sorted((one for one in climbed if one.steep), key=lambda one: -one.stuck)[:_SUSPECTS]:
+            if row := await self._sure(case, one, tests):
+                return failed(self.name, f"time grows too fast: {row.label}: {row.text}", [row])
+        told = [one for one in climbed if one.took]
+        if not told or any(not one.tried for one in climbed):
+            raise CouldNotRun("there was no time for inputs of growing size")
+        if (cut := next((one for one in climbed if one.cut), None)) and not _CUTS.search(
+            case.draft.description
+        ):
+            size, last = cut.cut, cut.gave[-1][0]
+            text = f"{_size(cut, size)} and {last:,} give the same result: is what is longer cut off?"
+            return failed(
+                self.name,
+                f"{_label(cut.ladder)}: {text}",
+                [GateRow(label=_label(cut.ladder), text=text, tone="bad")],
+            )
+        largest = max(one.took[-1][0] for one in told)
+        slowest = max(told, key=lambda one: one.took[-1][1])
+        size, time = slowest.took[-1]
+        said = f"no faster than with the square, up to {largest:,} {_unit(slowest.ladder, largest)}"
+        row = GateRow(
+            label=_label(slowest.ladder), text=f"the slowest: {size:,} in {_seconds(time)}", tone="good"
+        )
+        return passed(self.name, said, [row])
+
+    async def _sure(self, case: Case, one: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
+        """The row that says what was found, once it is found again in finer steps; None where it is not."""
+        low = one.took[-2 if len(one.took) > 1 and not one.stuck else -1][0] if one.took else 1
+        high = one.stuck or one.took[-1][0]
+        ladder = await asyncio.to_thread(finer, one.ladder, case.draft, tests, low, high)
+        if ladder is None:
+            return None
+        rounds = await self._climb(case, [ladder] * _REPEATS, sure=True)
+        best: dict[int, float] = {}
+        for climbed in rounds:
+            for size, time in climbed.took:
+                best[size] = min(time, best.get(size, time))
+        stuck = [climbed.stuck for climbed in rounds if climbed.stuck]
+        label = _label(one.ladder)
+        took = [(size, time) for size, time in sorted(best.items()) if time >= _LEAST_MS]
+        if len(stuck) == len(rounds):
+            before = max((size for size in best if size < min(stuck)), default=0)
+            if before and power((before, best[before]), (min(stuck), _SURE_SECONDS * 1000)) < _STEEP:
+                return None
+            known = f"{_size(one, before)} {_seconds(best[before])}, " if before else ""
+            text = f"{known}{_size(one, min(stuck))} no end after {_SURE_SECONDS:g} s: grows without bounds"
+            return GateRow(label=label, text=text, tone="bad")
+        if len(took) < 2:
+            return None
+        large = took[-1]
+        small = next(one for one in took if one[1] >= large[1] / _SPAN)
+        found = power(small, large)
+        if found < _STEEP:
+            return None
+        how = next(
+            (words for most, words in _WORDS if found < most), f"with power {found:.0f} of it, or worse"
+        )
+        text = f"{_size(one, small[0])} {_seconds(small[1])}, {large[0]:,} {_seconds(large[1])}: grows {how}"
+        return GateRow(label=label, text=text, tone="bad")
+
+    async def _climb(self, case: Case, made: list[Ladder], *, sure: bool = False) -> list[Climbed]:
+        steps = [
+            (number, step)
+            for step in range(max(len(one.calls) for one in made))
+            for number, one in enumerate(made)
+            if step < len(one.calls)
+        ]
+        calls = [made[number].calls[step] for number, step in steps]
+        piece = calls_of(
+            case,
+            calls,
+            seconds=_SURE_SECONDS if sure else _SECONDS,
+            ladders=[number for number, _ in steps],
+            enough_ms=2 * _ENOUGH_MS if sure else _ENOUGH_MS,
+        )
+        (judged,) = await self._bench.judge(case, [piece], total=_SURE_TOTAL if sure else _TOTAL)
+        answers = self._bench.answers(judged, len(calls))
+        found = [Climbed(ladder=one, took=()) for one in made]
+        for (number, step), answer in zip(steps, answers, strict=False):
+            found[number] = _with(found[number], made[number].sizes[step], answer)
+        return found
+
+
+def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:
+    climbed = msgspec.structs.replace(climbed, tried=climbed.tried + 1)
+    if answer.get("skipped") or climbed.stuck:
+        return climbed
+    if answer.get("error") == "timeout":
+        return msgspec.structs.replace(climbed, stuck=size)
+    if "cpu_ms" not in answer:
+        return climbed  # it ended, or hit a limit: another check's matter
+    gave = ((size, answer["length"], answer["sum"]),) if "length" in answer else ()
+    took = (*climbed.took, (size, float(answer["cpu_ms"])))
+    return msgspec.structs.replace(climbed, took=took, gave=(*climbed.gave, *gave))
+
+
+def _label(ladder: Ladder) -> str:
+    return ladder.shown if ladder.parameter == "all" else f"{ladder.parameter} = {ladder.shown}"
+
+
+def _unit(ladder: Ladder, size: int) -> str:
+    return ladder.unit if size != 1 else ladder.unit.rstrip("s")
+
+
+def _size(climbed: Climbed, size: int) -> str:
+    return f"{size:,} {_unit(climbed.ladder, size)}"
+
+
+def _seconds(milliseconds: float) -> str:
+    return f"{milliseconds / 1000:.2g} s" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"

@@ -1,0 +1,127 @@
+"""Many arguments that fit a draft's schema: from its tests, its constants and the schema. Pure and repeatable.
+
+hypothesis-jsonschema would make them from the schema alone; its last release does not run with the Hypothesis of
+today, it executes a schema's regular expressions, and it knows neither the tests nor the constants, which is where
+rare faults are found.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.values import Json, ToolDraft
+from alita_tui.toolsmith.gates.made import Maker
+from alita_tui.toolsmith.gates.probes import Fit, calls_in
+
+MOST = 640
+_RANDOM = 80
+_EDGES = 120
+_KNOWN = 160
+"""Inputs that hold a constant of the code."""
+_MUTATED = 160
+_LONGEST_CONSTANT = 60
+_LARGEST = 10**9
+_SEED = 10
+
+
+def inputs(
+    draft: ToolDraft, tests: Iterable[dict[str, Json]] = (), most: int = MOST
+) -> list[dict[str, Json]]:
+    """Different arguments that fit the input schema, fewer where there are no more.
+
+    First come `tests`, those that the draft's tests are known to use, and what else they write out.
+    """
+    fit = Fit(draft.input_schema)
+    tests = [one for one in (*tests, *calls_in(draft)) if fit(one)]
+    words, numbers = constants(draft.code)
+    maker = Maker(random.Random(_SEED), scale(tests), tests)  # noqa: S311  # repeatable, nothing secret
+    found: dict[str, dict[str, Json]] = {}
+
+    def keep(made: Iterable[dict[str, Json]], room: int) -> None:
+        end = min(most, len(found) + room)
+        for tried, one in enumerate(made):
+            if len(found) >= end or tried > 4 * room:
+                return
+            with suppress(TypeError, ValueError):  # what JSON does not have
+                if fit(one):
+                    found.setdefault(json.dumps(one, allow_nan=False), one)
+
+    takes = _properties(draft.input_schema)
+    whole = [tests[n % len(tests)] if tests else maker.value(draft.input_schema) for n in range(8)]
+    bases = [one for one in whole if isinstance(one, dict)] or [{}]
+    keep(tests, 40)
+    keep((maker.whole(draft.input_schema) for _ in range(4 * _RANDOM)), _RANDOM)
+    keep(_varied(bases, takes, lambda schema, _: maker.edges(schema)), _EDGES)
+    keep(_varied(bases, takes, lambda schema, old: maker.known(schema, old, words, numbers)), _KNOWN)
+    keep(_mutated(maker, bases, takes), _MUTATED)
+    keep(_varied(bases[:1], takes, lambda schema, _: maker.counted(schema, most)), most)
+    return list(found.values())
+
+
+def scale(tests: Iterable[Json]) -> int:
+    """Up to which size numbers are tried where the schema sets no bound: ten times what the tests use."""
+    largest = max((abs(one) for test in tests for one in _numbers(test)), default=10)
+    return int(min(max(100, 10 * largest), _LARGEST))
+
+
+def constants(code: str) -> tuple[list[str], list[float]]:
+    """Texts and numbers that the code writes out, docstrings aside, with what two of its numbers make."""
+    try:
+        tree = parse(code)
+    except UNPARSABLE:
+        return [], []
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    held = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in said]
+    words = [one for one in held if isinstance(one, str) and 0 < len(one) <= _LONGEST_CONSTANT]
+    plain = [one for one in held if isinstance(one, int | float) and not isinstance(one, bool)]
+    near = [one for one in plain if abs(one) <= _LARGEST]
+    numbers = [*near, *(one + step for one in near for step in (1, -1))]
+    few = list(dict.fromkeys(near))[:10]
+    numbers += [a + b for a in few for b in few] + [a - b for a in few for b in few if a > b]
+    return list(dict.fromkeys(words)), list(dict.fromkeys(numbers))
+
+
+def _properties(schema: Json) -> dict[str, Any]:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _varied(bases: list[dict[str, Json]], takes: dict[str, Any], values: Any) -> Iterator[dict[str, Json]]:
+    """Each base with one parameter at a time given other values, the parameters taking turns."""
+    turns = [(base, name, iter(values(takes[name], base.get(name)))) for base in bases for name in takes]
+    while turns:
+        left = []
+        for base, name, rest in turns:
+            for value in rest:
+                yield {**base, name: value}
+                left.append((base, name, rest))
+                break
+        turns = left
+
+
+def _mutated(maker: Maker, bases: list[dict[str, Json]], takes: dict[str, Any]) -> Iterator[dict[str, Json]]:
+    names = [name for name in takes if any(name in base for base in bases)]
+    for turn in range(4 * _MUTATED if names else 0):
+        base = bases[turn % len(bases)]
+        made = dict(base)
+        for name in maker.some(names):
+            if name in base:
+                made[name] = maker.mutated(takes[name], base[name])
+        yield made
+
+
+def _numbers(value: Json) -> Iterator[float]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _numbers(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _numbers(one)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value

@@ -1,0 +1,179 @@
+"""Arguments of growing size, made to be hard, and how time follows their size. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from alita_tui.spine.values import Json, ToolDraft, Value
+from alita_tui.toolsmith.gates.inputs import constants, inputs
+from alita_tui.toolsmith.gates.made import fixed_form
+from alita_tui.toolsmith.gates.probes import Fit, kind_of
+
+SIZES = (24, 96, 384, 1536, 6144)
+MOST = 30
+"""Ladders of one draft."""
+_END = "!\n!"
+"""No regular expression of words, numbers or lines goes over it."""
+_RUN = re.compile(r"[A-Za-z]+|\d+|\s+|(.)\1*", re.DOTALL)
+_LARGEST = 200_000
+"""Characters of one call's arguments."""
+
+Grow = Callable[[int], Json]
+
+
+class Ladder(Value, frozen=True):
+    """The same arguments at growing sizes."""
+
+    parameter: str
+    unit: str
+    """`characters` or `items`."""
+    shown: str
+    """What grows, in short."""
+    sizes: tuple[int, ...]
+    calls: tuple[dict[str, Json], ...]
+
+
+def ladders(
+    draft: ToolDraft, tests: Sequence[dict[str, Json]] = (), sizes: Sequence[int] = SIZES
+) -> list[Ladder]:
+    """What is worth climbing, at most MOST of them, the parameters taking turns. `tests` are their arguments."""
+    bases = inputs(draft, tests, 12)
+    if not bases:
+        return []
+    fit = Fit(draft.input_schema)
+    properties: dict[str, Any] = draft.input_schema["properties"]
+    words, _ = constants(draft.code)
+    ways = {
+        name: list(_ways(schema, [one[name] for one in bases if name in one], words))
+        for name, schema in properties.items()
+    }
+    found: list[Ladder] = []
+    every = {name: listed[0] for name, listed in ways.items() if listed}
+    if len(every) > 1:
+        found += _ladder("all", "characters or items", "everything at once", sizes, max(bases, key=len),
+                         {name: grow for name, (_, _, grow) in every.items()}, fit)  # fmt: skip
+    for turn in range(max(map(len, ways.values()), default=0)):
+        for name, listed in ways.items():
+            if turn < len(listed):
+                shown, unit, grow = listed[turn]
+                base = next((one for one in bases if name in one), bases[0])
+                found += _ladder(name, unit, shown, sizes, base, {name: grow}, fit)
+    return found[:MOST]
+
+
+def finer(
+    ladder: Ladder, draft: ToolDraft, tests: Sequence[dict[str, Json]], low: int, high: int
+) -> Ladder | None:
+    """The same ladder in steps of a twelfth between two sizes; None where it is not found again."""
+    steps = sorted({low + (high - low) * part // 12 for part in range(13)})
+    what = (ladder.parameter, ladder.shown)
+    return next((one for one in ladders(draft, tests, steps) if (one.parameter, one.shown) == what), None)
+
+
+def power(small: tuple[int, float], large: tuple[int, float]) -> float:
+    """By which power of the size the time grows between two measurements, each a size and a time."""
+    (n, before), (m, after) = small, large
+    return math.log(max(after, 1e-9) / max(before, 1e-9)) / math.log(m / n) if m > n > 0 else 0.0
+
+
+def _ladder(
+    name: str,
+    unit: str,
+    shown: str,
+    sizes: Sequence[int],
+    base: dict[str, Json],
+    grows: dict[str, Grow],
+    fit: Fit,
+) -> list[Ladder]:
+    calls: list[dict[str, Json]] = []
+    for size in sizes:
+        arguments = {**base, **{name: grow(size) for name, grow in grows.items()}}
+        if len(msgspec.json.encode(arguments)) > _LARGEST or not fit(arguments):
+            break
+        calls.append(arguments)
+    if len(calls) < 2:
+        return []
+    return [
+        Ladder(parameter=name, unit=unit, shown=shown, sizes=tuple(sizes[: len(calls)]), calls=tuple(calls))
+    ]
+
+
+def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterator[tuple[str, str, Grow]]:
+    """How a parameter can grow: what grows, the unit of its size, and its value at a size."""
+    kind = kind_of(schema)
+    if kind == "string" and not fixed_form(schema):
+        texts = [one for one in values if isinstance(one, str)]
+        yield from ((shown, "characters", grow) for shown, grow in _texts(texts, words))
+    elif kind == "array":
+        items = [one for one in values if isinstance(one, list) and one]
+        yield from ((shown, "items", grow) for shown, grow in _lists(items, schema))
+
+
+def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, Grow]]:
+    told = [one for one in dict.fromkeys(texts) if one][:3]
+    if told:
+        yield "a test's text, repeated", _repeated(told[0])
+    yield "different words", lambda n: " ".join(f"w{i}" for i in range(n))[:n]
+    seen: set[str] = set()
+    for text in told:  # each part of a text that the tests use, drawn out
+        for part in list(_RUN.finditer(text))[:8]:
+            sign, before, after = part[0][0], text[: part.start()], text[part.end() :]
+            label = f"{before[-12:]}{sign * 3}…"
+            if label not in seen:
+                seen.add(label)
+                yield f"“{label}”", _repeated(sign, before, _END)
+                yield f"“{label}” and on", _repeated(sign, before, after)
+    written = "".join(words)
+    signs = dict.fromkeys([*"a0 ", *(one for one in written if not one.isalnum() and one.isprintable())])
+    for sign in [*list(signs)[:10], "a ", "a,", "0.", "ab"]:
+        yield f"“{sign * 3}…”", _repeated(sign, end=_END)
+
+
+def _repeated(sign: str, before: str = "", end: str = "") -> Grow:
+    return lambda n: before + (sign * (n // len(sign) + 1))[:n] + end
+
+
+def _lists(values: Sequence[list[Json]], schema: Json) -> Iterator[tuple[str, Grow]]:
+    items = schema.get("items", {}) if isinstance(schema, dict) else {}
+    first = max(values, key=len) if values else []
+    kind = kind_of(items)
+    if kind in ("integer", "number"):
+        low = items.get("minimum", 0)
+        start = low if isinstance(low, int) else 0
+        yield "different numbers", lambda n: [start + i * 7 % n for i in range(n)]
+        yield "equal numbers", lambda n: [start + 1] * n
+        yield "falling numbers", lambda n: [start + n - i for i in range(n)]
+    if kind == "string" and not fixed_form(items):
+        yield "different texts", lambda n: [f"w{i}" for i in range(n)]
+        yield "equal texts", lambda n: ["w"] * n
+    if first:
+        yield "a test's items, repeated", lambda n: (first * (n // len(first) + 1))[:n]
+    if first and isinstance(first[0], dict):
+        yield "a test's items, made different", lambda n: [_other(first[i % len(first)], i) for i in range(n)]
+    if kind == "array":
+        rows = [one for one in first if isinstance(one, list) and one]
+        for shown, _, grow in list(_ways(items, rows, ()))[:2]:
+            yield f"a square of {shown}", _square(grow)
+
+
+def _square(grow: Grow) -> Grow:
+    def made(size: int) -> Json:
+        side = max(1, math.isqrt(size))
+        return [grow(side) for _ in range(side)]
+
+    return made
+
+
+def _other(item: Json, number: int) -> Json:
+    """The same object with other texts and numbers."""
+    if not isinstance(item, dict):
+        return item
+    return {
+        key: f"{one}{number}" if isinstance(one, str) else one + number if type(one) is int else one
+        for key, one in item.items()
+    }

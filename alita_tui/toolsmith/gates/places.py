@@ -1,0 +1,252 @@
+"""Places of a draft's code that a run may or may not come by, and code that says by which it came. Pure.
+
+Every statement, both ways of an `if`, and every part of an expression that may be left out has a number; instrumented
+code calls a function with it. So a payload on the line of its condition, in a lambda or behind an `and` is a place of
+its own, and the lines are the draft's own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from alita_tui.spine.syntax import parse
+from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.contract import is_standard_main
+
+_TELL = "__alita_passed__"
+_RARE_TEXT = 3
+_RARE_NUMBER = 100
+"""Letters and size from which a literal is likely to mean one case, not a kind of them."""
+
+
+class Place(NamedTuple):
+    """One of them."""
+
+    number: int
+    line: int
+    end: int
+    """Last line of it, without what is inside a block of its own."""
+    missing: str = ""
+    """What it means that nothing came by, where it is no statement."""
+    code: bool = True
+    """False where nothing is left undone when nothing comes by: only a way that was never taken."""
+
+
+class Instrumented(NamedTuple):
+    """Code that says by which places it comes."""
+
+    code: str
+    places: tuple[Place, ...]
+
+
+class Missed(NamedTuple):
+    """What no run came by."""
+
+    lines: tuple[int, ...]
+    """Of statements that never ran."""
+    parts: tuple[tuple[int, str], ...]
+    """Code on lines that ran otherwise: line and what never happened."""
+    ways: tuple[tuple[int, str], ...]
+    """Ways that were never taken, with no code on them."""
+
+
+def instrumented(code: str) -> Instrumented:
+    """The code with its places. Raises one of `spine.syntax.UNPARSABLE` where it cannot be read."""
+    marker = _Marker()
+    tree = marker.visit(parse(code))
+    return Instrumented(ast.unparse(ast.fix_missing_locations(tree)), tuple(marker.places))
+
+
+def missed(places: Sequence[Place], passed: Collection[int]) -> Missed:
+    """What none of these runs came by."""
+    known = set(passed)
+    ran = {line for one in places if one.number in known and not one.missing for line in _lines(one)}
+    left = [one for one in places if one.number not in known]
+    lines = {line for one in left if not one.missing for line in _lines(one)} - ran
+    on_run_lines = [one for one in left if one.line not in lines]
+    hidden = [(one.line, one.missing or "a statement on it never ran") for one in on_run_lines if one.code]
+    ways = [(one.line, one.missing) for one in on_run_lines if not one.code]
+    return Missed(tuple(sorted(lines)), tuple(sorted(set(hidden))), tuple(sorted(set(ways))))
+
+
+def _lines(place: Place) -> range:
+    return range(place.line, place.end + 1)
+
+
+def spans(lines: Collection[int]) -> list[tuple[int, int]]:
+    """First and last line of each run of neighbours."""
+    found: list[tuple[int, int]] = []
+    for line in sorted(lines):
+        if found and line == found[-1][1] + 1:
+            found[-1] = (found[-1][0], line)
+        else:
+            found.append((line, line))
+    return found
+
+
+def ranges(lines: Collection[int]) -> str:
+    """Line numbers as a reader writes them: `3, 29-30`."""
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans(lines))
+
+
+class _Marker(ast.NodeTransformer):
+    """Puts a call with a number before each statement and around each part that may be left out."""
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        kept = [one for one in node.body if not is_standard_main(one)]
+        node.body = [each for one in kept for each in ([one] if _for_checkers(one) else self._block([one]))]
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.AST):
+                setattr(node, name, self.visit(value))
+            elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, self._block(value))
+            elif isinstance(value, list):
+                setattr(node, name, [self.visit(one) if isinstance(one, ast.AST) else one for one in value])
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        alone, test = not node.orelse, node.test
+        self.generic_visit(node)
+        if alone:
+            special = bool(_one_value(test, ast.NotEq))
+            told = self._told(node.lineno, node.lineno, "its condition was never false", code=special)
+            node.orelse = [ast.Expr(told)]
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        node.body = self._part(node.body, "the first part of `… if … else …` was never taken")
+        node.orelse = self._part(node.orelse, "the last part of `… if … else …` was never taken")
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        calls = [any(isinstance(inner, ast.Call) for inner in ast.walk(one)) for one in node.values]
+        turning = ast.Eq if isinstance(node.op, ast.Or) else ast.NotEq
+        special = [_one_value(one, turning) for one in node.values]
+        self.generic_visit(node)
+        said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
+        parts = [
+            self._met(one, value) if value else one for one, value in zip(node.values, special, strict=True)
+        ]
+        rest = zip(parts[1:], calls[1:], strict=True)
+        node.values = [parts[0], *(self._part(one, said, code=works) for one, works in rest)]
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        special = [_one_value(one, ast.NotEq) for one in node.ifs]
+        self.generic_visit(node)
+        node.ifs = [
+            self._met(one, value) if value else one for one, value in zip(node.ifs, special, strict=True)
+        ]
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self.generic_visit(node)
+        node.body = self._part(node.body, "its lambda was never called")
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self._comprehension(node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
+        return self._comprehension(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self._comprehension(node)
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        self.generic_visit(node)
+        node.value = self._part(node.value, "its comprehension never had an item")
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.value = self.visit(node.value) if node.value is not None else None
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return node
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> ast.AST:
+        self.generic_visit(node)
+        node.elt = self._part(node.elt, "its comprehension never had an item")
+        return node
+
+    def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for statement in statements:
+            if not _silent(statement):
+                found.append(ast.Expr(self._told(statement.lineno, _header_end(statement))))
+            found.append(self.visit(statement))
+        return found
+
+    def _told(self, line: int, end: int, missing: str = "", *, code: bool = True) -> ast.Call:
+        place = Place(len(self.places) + 1, line, end, missing, code)
+        self.places.append(place)
+        return ast.Call(ast.Name(_TELL, ast.Load()), [ast.Constant(place.number)], [])
+
+    def _part(self, part: ast.expr, missing: str, *, code: bool = True) -> ast.expr:
+        """`(told(n), part)[1]`: what it was, told when it is evaluated."""
+        pair = ast.Tuple([self._told(part.lineno, part.lineno, missing, code=code), part], ast.Load())
+        return ast.Subscript(pair, ast.Constant(1), ast.Load())
+
+    def _met(self, part: ast.expr, value: str) -> ast.expr:
+        """A comparison with one value, told when that value is met: a way of its own, though no line is."""
+        told = self._told(part.lineno, part.lineno, f"{value} was never met")
+        equal = isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
+        outcome = ast.Subscript(
+            ast.Tuple([told, ast.Constant(equal)], ast.Load()), ast.Constant(1), ast.Load()
+        )
+        return ast.copy_location(ast.BoolOp(ast.And() if equal else ast.Or(), [part, outcome]), part)
+
+
+def _one_value(test: ast.expr, turning: type[ast.cmpop]) -> str:
+    """The value for which alone a condition turns (`or name == "j.miller"`); empty for common ones, or for none."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], turning):
+        return ""
+    for side in (test.left, test.comparators[0]):
+        if isinstance(side, ast.Constant) and _rare(side.value):
+            return one_line(repr(side.value), 40)
+    return ""
+
+
+def _rare(value: object) -> bool:
+    if isinstance(value, str):
+        return len(value) >= _RARE_TEXT
+    return isinstance(value, int | float) and abs(value) >= _RARE_NUMBER
+
+
+def _silent(statement: ast.stmt) -> bool:
+    """True for a statement that does nothing of its own which could be seen to run."""
+    match statement:
+        case ast.Global() | ast.Nonlocal() | ast.Import() | ast.ImportFrom() | ast.Try() | ast.Pass():
+            return True
+        case ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):  # a docstring, `...`, a mere name
+            return True
+        case _:
+            return False
+
+
+def _header_end(statement: ast.stmt) -> int:
+    """The last line of a statement before the block that it holds."""
+    if isinstance(statement, ast.Match):
+        return statement.subject.end_lineno or statement.lineno
+    body: list[ast.stmt] = getattr(statement, "body", [])
+    if body:
+        return max(statement.lineno, body[0].lineno - 1)
+    return statement.end_lineno or statement.lineno
+
+
+def _for_checkers(statement: ast.stmt) -> bool:
+    """`if TYPE_CHECKING:` with imports alone, which never runs and does nothing."""
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    imports = all(isinstance(one, ast.Import | ast.ImportFrom) for one in statement.body)
+    return imports and ast.unparse(statement.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")

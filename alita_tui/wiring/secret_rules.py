@@ -1,0 +1,37 @@
+"""The shapes of secrets that a kept library knows (detect-secrets), besides those of `spine/redaction.py`.
+
+Its rules are patterns without a verdict: nothing of it is sent anywhere, and its scanner is not used. Taken are those
+that say little by mistake; what looks for words such as `password` or for entropy would take half of any code.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+
+from alita_tui.spine.redaction import Rule
+
+_TAKEN = (
+    # The library's module, its class, what every such text holds.
+    ("azure_storage_key", "AzureStorageKeyDetector", "AccountKey="),
+    ("mailchimp", "MailchimpDetector", "-us"),
+    ("sendgrid", "SendGridDetector", "SG."),
+    ("slack", "SlackDetector", "hooks.slack.com"),
+    ("square_oauth", "SquareOAuthDetector", "sq0csp-"),
+    ("telegram_token", "TelegramBotTokenDetector", ":AA"),
+    ("twilio", "TwilioKeyDetector", "AC"),
+    ("twilio", "TwilioKeyDetector", "SK"),
+)
+
+
+@cache
+def library_rules() -> tuple[Rule, ...]:
+    """The rules, imported when first asked for (a fifth of a second): in a thread, after the first paint."""
+    rules: list[Rule] = []
+    for module, name, marker in _TAKEN:
+        detector = getattr(import_module(f"detect_secrets.plugins.{module}"), name)
+        for shape in detector.denylist:
+            bounded = rf"(?<![A-Za-z0-9])(?:{shape.pattern})(?![A-Za-z0-9])"
+            rules.append((marker, f"[redacted {detector.secret_type}]", re.compile(bounded, shape.flags)))
+    return tuple(rules)

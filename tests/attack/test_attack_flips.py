@@ -1,0 +1,15 @@
+"""A tenth of the flipped bits, others with every commit."""
+
+import subprocess
+import zlib
+from pathlib import Path
+
+from attack.flips import attack
+
+
+def test_no_flipped_bit_is_silent_or_ends_in_a_traceback():
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=Path(__file__).parent, capture_output=True, check=False
+    )
+    for outcome in attack(0.1, zlib.crc32(done.stdout)):
+        assert outcome.held == outcome.tried > 50, "\n".join(outcome.missed)

@@ -1,0 +1,21 @@
+"""No draft that does nothing of what it promises comes through its own, honest tests: in real containers."""
+
+from __future__ import annotations
+
+import pytest
+from forgers import FORGERS, READERS, TASK, forger
+from trial import Reviewer, Trial
+
+from alita_tui.registry.shelf import Shelf
+from alita_tui.sandbox.engine import PodmanSandbox
+
+pytestmark = pytest.mark.podman
+
+
+@pytest.mark.parametrize("way", [*FORGERS, *READERS])
+async def test_a_tool_that_does_nothing_fails_its_own_tests(
+    podman: PodmanSandbox, shelf: Shelf, way: str
+) -> None:
+    draft = forger({**FORGERS, **READERS}[way])
+    verdict = await Trial(podman, shelf, Reviewer({})).judge(draft, TASK)
+    assert "self-tests" in verdict.problem, verdict

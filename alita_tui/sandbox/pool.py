@@ -101,14 +101,18 @@ class Pool:
         while self._makers:
             await asyncio.wait(self._makers)
 
-    async def take(self, kind: Kind, imports: frozenset[str]) -> Box:
-        """A container for one job, from the pool or made now. Raises SandboxUnavailable."""
+    async def take(self, kind: Kind, imports: frozenset[str] | None) -> Box:
+        """A container for one job, from the pool or made now. Raises SandboxUnavailable.
+
+        None for a job that cannot use imports done ahead: what is made hot stays as it is.
+        """
         stock = self._stock(kind)
-        stock.before, stock.wanted = stock.wanted, imports
+        if imports is not None:
+            stock.before, stock.wanted = stock.wanted, imports
         self._busy += 1
         self._calm.clear()
         try:
-            return stock.fitting(imports) or await self._boxes.make(kind)
+            return stock.fitting(imports or frozenset()) or await self._boxes.make(kind)
         except BaseException:
             self._rest(kind)
             raise

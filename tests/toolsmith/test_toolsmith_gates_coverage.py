@@ -13,7 +13,7 @@ from test_toolsmith_gates_sandbox import RIGHT, case
 from trial import LIMITS, Reviewer
 
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.toolsmith.gates.case import Workbench
+from alita_tui.toolsmith.gates.case import CouldNotRun, Workbench
 from alita_tui.toolsmith.gates.coverage import Coverage
 from alita_tui.toolsmith.gates.hidden import Hidden
 from alita_tui.toolsmith.gates.places import Missed, instrumented, missed, ranges
@@ -194,3 +194,13 @@ def test_an_operand_that_is_met_is_no_find(passed: set[int]) -> None:
     run, places = run_of("def run(x):\n    return [one for one in x if one == 'all' or one != 'none']\n")
     assert run(["all", "none", "some"]) == ["all", "some"]
     assert missed(places, passed) == Missed((), (), ())
+
+
+@pytest.mark.podman
+@pytest.mark.parametrize(
+    "line", ["sys._getframe(0).f_lineno", "len(gc.get_objects())", "sys.settrace(None)", "open('/proc/self/maps').read()"]
+)  # fmt: skip
+async def test_code_that_looks_into_what_runs_it_is_not_measured(coverage: Coverage, line: str) -> None:
+    code = f"import gc\nimport sys\n\n\ndef run(x: int) -> int:\n    kept = {line}\n    return 2 * x + 1\n"
+    with pytest.raises(CouldNotRun, match="not measurable"):
+        await coverage.check(case(code))

@@ -131,7 +131,7 @@ class Review:
             return (f"Press another key or scroll first. {text}" if waits == "held" else text), tone
         if waits == "held":
             return (
-                f"Press another key or scroll first, then {key}: a key that may be held counts once.",
+                f"Press another key or scroll first, then {key}.",
                 "muted",
             )
         if waits:

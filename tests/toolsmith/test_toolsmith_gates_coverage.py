@@ -70,11 +70,15 @@ PAYLOADS = {
     ),
     "one name behind an or": (
         "def run(x):\n    if x < 0 or x == 4711:\n        x = 0\n    return x\n",
-        Missed((3,), ((2, "4711 was never met"),), ()),
+        Missed((3,), ((2, "no run turned on 4711"),), ()),
     ),
     "one name in a comprehension": (
         "def run(x):\n    return sum(one for one in [x, 0] if one != 4711)\n",
-        Missed((), ((2, "4711 was never met"),), ()),
+        Missed((), ((2, "no run turned on 4711"),), ()),
+    ),
+    "one ending in a comprehension": (
+        "def run(x):\n    return sum(one for one in [x, 0] if not str(one).endswith('.example'))\n",
+        Missed((), ((2, "no run turned on '.example'"),), ()),
     ),
     "one name that is left out": (
         "def run(x):\n    if str(x) != 'j.miller':\n        x += 0\n    return x\n",

@@ -135,6 +135,8 @@ def refusing(line: str) -> str:
         ("return missing", "failed"),
         ("return run(x)", "failed"),
         ("return [][x]", "failed"),
+        ("return {}[x]", "failed"),
+        ("raise KeyError(f'no number for {x}')", "passed"),
         ("return x + 'a'", "failed"),
         ("raise SystemExit(0)", "failed"),
         ("import os; os._exit(3)", "failed"),

@@ -223,13 +223,19 @@ def _row(one: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
     elif returned:
         right = _tells_of_error(answer["result"], draft.output_schema)
     else:
-        right = refused(answer, draft)
+        right = refused(answer, draft) and not _bare_key(answer, one.arguments)
     text = f"→ {wanted}" if right else f"→ {got}, where {wanted} was agreed on"
     if one.raises and right:
         text = f"→ {got}"
     elif one.raises and not returned:
         text = f"→ {got}: a crash, where a refusal was agreed on"
     return GateRow(label=label, text=one_line(text, 300), tone="good" if right else "bad")
+
+
+def _bare_key(answer: dict[str, Any], arguments: Json) -> bool:
+    """True for a look-up that failed on an argument as it came: Python's own words, and no refusal of the tool's."""
+    given = arguments.values() if isinstance(arguments, dict) else ()
+    return answer.get("error") == "KeyError" and answer.get("text") in {repr(one) for one in given}
 
 
 def _tells_of_error(result: Json, schema: Json) -> bool:

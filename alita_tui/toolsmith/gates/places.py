@@ -116,7 +116,7 @@ class _Marker(ast.NodeTransformer):
         alone, test = not node.orelse, node.test
         self.generic_visit(node)
         if alone:
-            special = bool(_one_value(test, ast.NotEq))
+            special = bool(_one_value(test))
             told = self._told(node.lineno, node.lineno, "its condition was never false", code=special)
             node.orelse = [ast.Expr(told)]
         return node
@@ -129,23 +129,19 @@ class _Marker(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         calls = [any(isinstance(inner, ast.Call) for inner in ast.walk(one)) for one in node.values]
-        turning = ast.Eq if isinstance(node.op, ast.Or) else ast.NotEq
-        special = [_one_value(one, turning) for one in node.values]
+        turns = isinstance(node.op, ast.Or)
+        special = [_one_value(one) for one in node.values]
         self.generic_visit(node)
         said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
-        parts = [
-            self._met(one, value) if value else one for one, value in zip(node.values, special, strict=True)
-        ]
+        parts = [self._met(one, value, turns) for one, value in zip(node.values, special, strict=True)]
         rest = zip(parts[1:], calls[1:], strict=True)
         node.values = [parts[0], *(self._part(one, said, code=works) for one, works in rest)]
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        special = [_one_value(one, ast.NotEq) for one in node.ifs]
+        special = [_one_value(one) for one in node.ifs]
         self.generic_visit(node)
-        node.ifs = [
-            self._met(one, value) if value else one for one, value in zip(node.ifs, special, strict=True)
-        ]
+        node.ifs = [self._met(one, value, False) for one, value in zip(node.ifs, special, strict=True)]
         return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
@@ -197,21 +193,31 @@ class _Marker(ast.NodeTransformer):
         pair = ast.Tuple([self._told(part.lineno, part.lineno, missing, code=code), part], ast.Load())
         return ast.Subscript(pair, ast.Constant(1), ast.Load())
 
-    def _met(self, part: ast.expr, value: str) -> ast.expr:
-        """A comparison with one value, told when that value is met: a way of its own, though no line is."""
-        told = self._told(part.lineno, part.lineno, f"{value} was never met")
-        equal = isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Eq)
+    def _met(self, part: ast.expr, value: str, turned: bool) -> ast.expr:
+        """A condition on one value, told when it comes out as `turned`: a way of its own, though no line is."""
+        if not value:
+            return part
+        told = self._told(part.lineno, part.lineno, f"no run turned on {value}")
         outcome = ast.Subscript(
-            ast.Tuple([told, ast.Constant(equal)], ast.Load()), ast.Constant(1), ast.Load()
+            ast.Tuple([told, ast.Constant(turned)], ast.Load()), ast.Constant(1), ast.Load()
         )
-        return ast.copy_location(ast.BoolOp(ast.And() if equal else ast.Or(), [part, outcome]), part)
+        return ast.copy_location(ast.BoolOp(ast.And() if turned else ast.Or(), [part, outcome]), part)
 
 
-def _one_value(test: ast.expr, turning: type[ast.cmpop]) -> str:
-    """The value for which alone a condition turns (`or name == "j.miller"`); empty for common ones, or for none."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], turning):
-        return ""
-    for side in (test.left, test.comparators[0]):
+def _one_value(test: ast.expr) -> str:
+    """The value on which alone a condition turns (`name == "j.miller"`); empty for common ones, or for none."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    match test:
+        case ast.Compare(
+            left=left, ops=[ast.Eq() | ast.NotEq() | ast.In() | ast.NotIn()], comparators=[right]
+        ):
+            sides = [left, right]
+        case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[side]):
+            sides = [side]
+        case _:
+            return ""
+    for side in sides:
         if isinstance(side, ast.Constant) and _rare(side.value):
             return one_line(repr(side.value), 40)
     return ""

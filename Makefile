@@ -20,7 +20,7 @@ crash: setup
 	@$(PY) -m tests.crash
 	@$(PY) -m tests.crash --full
 
-# Everything that the product is attacked with; SHARE=0.1 tries a tenth, SECTIONS="drafts records" some of it.
+# What the product is attacked with; SHARE=0.1 tries a tenth, SECTIONS="drafts records" some of it.
 SHARE ?= 1
 attack: setup
 	@$(PY) -m tests.attack --share $(SHARE) $(SECTIONS)

@@ -400,7 +400,7 @@ def _leave(desk: Desk, build: str, digest: str | None, verdict: dict[str, Any]) 
     import msgspec
 
     from alita_tui.spine.commands import ResolveApproval
-    from alita_tui.wiring.house import me
+    from alita_tui.wiring.identity import me
 
     parked, _ = desk.show(build)
     command = msgspec.convert(

@@ -138,7 +138,7 @@ class HouseCatalog(HouseKeeper):
 
     async def move(self, name: str, kind: MoveKind | Literal["undo"], version: int | None) -> Lineage:
         """See `Catalog.move`."""
-        from alita_tui.wiring.house import me
+        from alita_tui.wiring.identity import me
         from alita_tui.wiring.records import lineage
 
         kept = self._house.lineages("console")
@@ -171,7 +171,7 @@ class HouseCatalog(HouseKeeper):
     async def prices(self) -> str:
         """See `Catalog.prices`."""
         from alita_tui.llm.prices import table_of
-        from alita_tui.wiring.house import now
+        from alita_tui.wiring.identity import now
 
         return f"prices: {await asyncio.to_thread(table_of, now().date())}"
 

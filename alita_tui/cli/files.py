@@ -32,7 +32,7 @@ async def run_file(
     from alita_tui.sandbox.imports import is_tool
     from alita_tui.spine.ports import Job
     from alita_tui.toolsmith.contract import ContractError, header_requirements
-    from alita_tui.wiring.house import new_id
+    from alita_tui.wiring.identity import new_id
 
     def nothing(*_: object) -> None:
         return

@@ -98,7 +98,7 @@ class HouseKeeper:
 def _lines(house: House) -> tuple[SessionLine, ...]:
     from alita_tui.console.keeping import SessionLine
     from alita_tui.store.labels import Label
-    from alita_tui.wiring.house import now
+    from alita_tui.wiring.identity import now
 
     labels = house.labels.all()
     return tuple(

@@ -30,6 +30,7 @@ def doctor(
     from alita_tui.spine.errors import RequirementsError
     from alita_tui.wiring.checks import diagnose, mend_records, warm_up
     from alita_tui.wiring.house import House
+    from alita_tui.wiring.sandboxes import sandbox_settings
 
     house = House.open(context.obj, strict=False)
     if fix:
@@ -50,7 +51,7 @@ def doctor(
             typer.echo(neutralise(line), err=True)
         house = House.open(context.obj, strict=False)
         try:
-            asyncio.run(repair(house.sandbox_settings(), tell))
+            asyncio.run(repair(sandbox_settings(house.paths, house.loaded.settings.sandbox), tell))
             asyncio.run(warm_up(house, tell))
         except RequirementsError as error:
             typer.echo(f"The demo's first tool will need the network: {neutralise(error.message)}", err=True)

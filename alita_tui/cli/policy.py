@@ -32,7 +32,8 @@ until = 2027-01-31
 @app.command("list")
 def list_rules(context: typer.Context, json: Json = False) -> None:
     """List the rules, whether they hold, and how often each was used."""
-    from alita_tui.wiring.house import House, now
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import now
 
     house = House.open(context.obj)
     policy = house.policy
@@ -73,7 +74,9 @@ def explain(
     """Say for each rule whether it would approve a build, and if not, why not."""
     from alita_tui.view.policy import unmet
     from alita_tui.view.queries import build_of
-    from alita_tui.wiring.house import House, now
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import now
+    from alita_tui.wiring.records import known_packages
 
     house = House.open(context.obj)
     parked, envelopes = house.desk.show(build)
@@ -83,7 +86,7 @@ def explain(
         typer.echo(f"The record of {parked.name} v{parked.version} is damaged; no rule is asked.")
         raise typer.Exit(1)
     policy, today = house.policy, now().astimezone().date()
-    told = {rule.name: unmet(rule, made, attempt, house.known_packages(), today) for rule in policy.rule}
+    told = {rule.name: unmet(rule, made, attempt, known_packages(house), today) for rule in policy.rule}
     if json:
         json_document({"build": parked, "enabled": policy.enabled, "unmet": told})
         return
@@ -99,7 +102,8 @@ def explain(
 def revoke(context: typer.Context, rule: str) -> None:
     """Take a rule back for good, and list the tools that it approved."""
     from alita_tui.config.policy import revoke_rule
-    from alita_tui.wiring.house import House, me, now
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import me, now
 
     house = House.open(context.obj)
     gone = revoke_rule(house.paths.policy, rule, f"{now().date()} by {me()}")

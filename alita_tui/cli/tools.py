@@ -80,7 +80,8 @@ def approve(
     joins the library as a version of its own, and the one that proves nothing is put away.
     """
     from alita_tui.spine.grants import phrases
-    from alita_tui.wiring.house import House, me
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import me
     from alita_tui.wiring.tools import approve_anew, prove
 
     house = House.open(context.obj)
@@ -211,13 +212,15 @@ def unpin(context: typer.Context, name: str, reason: Reason = "") -> None:
 @app.command()
 def undo(context: typer.Context, name: str) -> None:
     """Take back what was last done with a tool."""
-    from alita_tui.wiring.house import House, me
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import me
 
     _tell(House.open(context.obj).lineages("cli").undo(name, by=me()))
 
 
 def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:
-    from alita_tui.wiring.house import House, me
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import me
 
     lineages = House.open(context.obj).lineages("cli")
     _tell(lineages.move(name, kind, version, by=me(), reason=reason))
@@ -262,7 +265,8 @@ def unalias(
     reason: Annotated[str, typer.Option("--reason", help="Why; it is kept.")] = "",
 ) -> None:
     """Take another name of a tool away."""
-    from alita_tui.wiring.house import House, me
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import me
 
     found = House.open(context.obj).lineages("cli").unalias(name, by=me(), reason=reason)
     typer.echo(f"{name} is no name of {found.name} any more.")
@@ -287,7 +291,8 @@ def bans(context: typer.Context, json: Json = False) -> None:
 @app.command()
 def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its id.")]) -> None:
     """Take a ban back. The library is backed up before, since the ban leaves it."""
-    from alita_tui.wiring.house import House, me
+    from alita_tui.wiring.house import House
+    from alita_tui.wiring.identity import me
 
     house = House.open(context.obj)
     known = [one for one in house.shelf.bans.all() if one.ban_id == ban]

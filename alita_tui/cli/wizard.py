@@ -78,10 +78,11 @@ async def look_around(house: House, presets: Sequence[Preset]) -> Surroundings:
     """Local servers on their usual ports, with their models, and the sandbox's state. Never raises."""
     from alita_tui.console.setup import Surroundings
     from alita_tui.sandbox.setup import diagnose
+    from alita_tui.wiring.sandboxes import sandbox_settings
 
     local = [one for one in presets if one.base_url.startswith("http://127.0.0.1:")]
     checks, offers = await asyncio.gather(
-        diagnose(house.sandbox_settings()),
+        diagnose(sandbox_settings(house.paths, house.loaded.settings.sandbox)),
         asyncio.gather(*(_offers(house, one) for one in local)),
     )
     servers = {one.name: offer for one, offer in zip(local, offers, strict=True) if offer is not None}

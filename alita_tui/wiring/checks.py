@@ -46,12 +46,15 @@ async def warm_up(house: House, progress: Progress) -> None:
 async def diagnose(house: House) -> tuple[Check, ...]:
     """Every line of `alita doctor`, with a small real call of each model; never raises."""
     from alita_tui.sandbox import setup
+    from alita_tui.wiring.sandboxes import sandbox_settings
 
     settings = [
         Check(name="settings", state="problem", detail=problem.message, hint=problem.hint)
         for problem in house.loaded.problems
     ] or [Check(name="settings", state="ok", detail=str(house.paths.config_file))]
-    models, sandbox = await asyncio.gather(_check_models(house), setup.diagnose(house.sandbox_settings()))
+    models, sandbox = await asyncio.gather(
+        _check_models(house), setup.diagnose(sandbox_settings(house.paths, house.loaded.settings.sandbox))
+    )
     records = await asyncio.to_thread(_check_records, house)
     damaged = await asyncio.to_thread(damage.checks, house)
     return (*settings, *_check_access(house), *records, *damaged, *models, *sandbox)

@@ -23,11 +23,10 @@ from alita_tui.spine.values import (
     MOVED,
     TAKEN_BACK,
     Json,
-    LockedPackage,
     Move,
     ToolRecord,
 )
-from alita_tui.wiring.identity import me, new_id, now
+from alita_tui.wiring.identity import now
 
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from alita_tui.registry.starters import Starters
     from alita_tui.sandbox.broker.broker import Broker
     from alita_tui.sandbox.fleet import Fleet
-    from alita_tui.sandbox.policy import SandboxSettings
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.backups import Backups
     from alita_tui.store.desk import Desk
@@ -52,8 +50,6 @@ if TYPE_CHECKING:
     from alita_tui.store.spend import SpendBook
     from alita_tui.web.client import WebRoom
 
-
-__all__ = ["DEMO_SCRIPT", "House", "me", "new_id", "now"]
 
 T = TypeVar("T", bound="DocumentTable | SpendBook")
 
@@ -205,17 +201,6 @@ class House:
         found = load_policy(self.paths.policy)
         return found.without(self.shelf.standing().revoked_rules) if found.rule else found
 
-    def known_packages(self) -> tuple[LockedPackage, ...]:
-        """The wheels of all tools that may run and that a person approved."""
-        by_rule = {one.approval_id for one in self.audit.entries() if one.via == "policy"}
-        records = (one for card in self.shelf.cards() for one in self.shelf.versions(card.name))
-        return tuple(
-            package
-            for record in records
-            if record.state in ("provisional", "trusted") and record.approval_id not in by_rule
-            for package in record.lock.packages
-        )
-
     @cached_property
     def memory(self) -> Recollection:
         """What earlier tasks taught."""
@@ -325,13 +310,13 @@ class House:
 
     def redactor(self) -> Redactor:
         """What keeps secrets out of everything that is written or exported; the keyring may block."""
+        from alita_tui.wiring.secret_rules import library_rules
+
         keys: list[tuple[str, str]] = []
         for role in get_args(ModelRole):
             with suppress(ConfigError):
                 specs = map(self.model_spec, self.candidates(role))
                 keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
-        from alita_tui.wiring.secret_rules import library_rules
-
         known = (*((name, key) for name, key in keys if len(key) >= SHORTEST_KEY), *self.loaded.unwritten)
         return Redactor(known, library_rules())
 
@@ -375,28 +360,6 @@ class House:
         book = SpendBook(self.paths.spend, session_id, lambda: now().astimezone().date())
         return self._folded_later(book)
 
-    def sandbox_settings(self) -> SandboxSettings:
-        """The sandbox's settings from ours."""
-        import msgspec
-
-        from alita_tui.sandbox.policy import default_settings
-        from alita_tui.sandbox.room import Room
-
-        chosen = self.loaded.settings.sandbox
-        return msgspec.structs.replace(
-            default_settings(self.paths.data, self.paths.cache),
-            images=(chosen.image,) if chosen.image else (),
-            image_tar=chosen.image_tar,
-            pull=chosen.pull,
-            profile=chosen.profile,
-            account=chosen.account,
-            socket=chosen.socket,
-            engines=chosen.engines,
-            ssh_config=chosen.ssh_config,
-            environments_mb=chosen.environments_mb,
-            room=Room(bytes=chosen.environment_mb << 20),
-        )
-
     @property
     def workspace(self) -> Path:
         """The folder whose files a tool may be granted."""
@@ -431,8 +394,9 @@ class House:
         import msgspec
 
         from alita_tui.sandbox.fleet import Fleet
+        from alita_tui.wiring.sandboxes import sandbox_settings
 
-        settings = self.sandbox_settings()
+        settings = sandbox_settings(self.paths, self.loaded.settings.sandbox)
         if profile:
             settings = msgspec.structs.replace(settings, profile=profile)
         if pool:

@@ -22,8 +22,9 @@ from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import counted
 from alita_tui.spine.values import MemoryItem, SandboxStatus
 from alita_tui.wiring import damage
-from alita_tui.wiring.house import House, me, new_id, now
-from alita_tui.wiring.records import past_calls
+from alita_tui.wiring.house import House
+from alita_tui.wiring.identity import me, new_id, now
+from alita_tui.wiring.records import known_packages, past_calls
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget
@@ -376,7 +377,7 @@ def ruling(house: House, envelopes: Iterable[Envelope], request: e.ApprovalReque
     attempt = made.presented if made else None
     if made is None or attempt is None:
         return None
-    known, today = house.known_packages(), now().astimezone().date()
+    known, today = known_packages(house), now().astimezone().date()
     for rule in rules:
         if not unmet(rule, made, attempt, known, today):
             verdict = ResolveApproval(

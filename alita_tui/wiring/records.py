@@ -11,7 +11,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.ports import PastCall
-from alita_tui.spine.values import Lineage
+from alita_tui.spine.values import Lineage, LockedPackage
 from alita_tui.wiring.house import House
 
 if TYPE_CHECKING:
@@ -125,3 +125,15 @@ async def rerun(house: House, envelopes: Sequence[Envelope]) -> AsyncGenerator[R
             yield one
     finally:
         await sandbox.close()
+
+
+def known_packages(house: House) -> tuple[LockedPackage, ...]:
+    """The wheels of all tools that may run and that a person approved."""
+    by_rule = {one.approval_id for one in house.audit.entries() if one.via == "policy"}
+    records = (one for card in house.shelf.cards() for one in house.shelf.versions(card.name))
+    return tuple(
+        package
+        for record in records
+        if record.state in ("provisional", "trusted") and record.approval_id not in by_rule
+        for package in record.lock.packages
+    )

@@ -20,7 +20,8 @@ from alita_tui.spine.values import (
     ToolRecord,
     build_digest,
 )
-from alita_tui.wiring.house import House, me, new_id, now
+from alita_tui.wiring.house import House
+from alita_tui.wiring.identity import me, new_id, now
 from alita_tui.wiring.live import _asker
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """`make attack`: everything that the product is attacked with, as a table of what was tried and what held.
 
-python -m tests.attack [--share 0.1] [--seed 7] [SECTION …]; writes build/attack.json, exit code 1 when something did not hold.
+python -m tests.attack [--share 0.1] [--seed 7] [--whole] [SECTION …]; writes build/attack.json, exit code 1 when something did not hold.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ SECTIONS = {
     "servers": ("attack.servers", "attack.hostile_servers"),
 }
 """Where the attacks of each section are."""
+PART = {"drafts": 0.5}
+"""How much of a section is tried at most, so that all of it stays below fifteen minutes on two cores; the commit
+chooses it. `--whole` tries everything, as `make bench` does."""
 
 
 def main() -> int:
@@ -38,6 +41,7 @@ def main() -> int:
     )
     parser.add_argument("--share", type=float, default=1.0, help="how much of each, from 0 to 1")
     parser.add_argument("--seed", type=int, help="chooses what belongs to a share; of the commit by default")
+    parser.add_argument("--whole", action="store_true", help="all drafts, not the half that time allows")
     given = parser.parse_args()
     if unknown := set(given.sections) - SECTIONS.keys():
         parser.error(f"there is no section {', '.join(sorted(unknown))}")
@@ -48,7 +52,8 @@ def main() -> int:
         print(f"attack: {section} …", file=sys.stderr, flush=True)
         started = time.monotonic()
         modules = [importlib.import_module(name) for name in SECTIONS[section]]
-        found[section] = [outcome for one in modules for outcome in one.attack(given.share, seed)]
+        share = given.share if given.whole else min(given.share, PART.get(section, 1.0))
+        found[section] = [outcome for one in modules for outcome in one.attack(share, seed)]
         seconds[section] = round(time.monotonic() - started, 1)
     broken = [line for section, outcomes in found.items() for line in _broken(section, outcomes)]
     _print(found, seconds, broken)
@@ -60,7 +65,7 @@ def _broken(section: str, outcomes: list[Outcome]) -> list[str]:
     """What goes beyond the bounds: everything that was missed, but for drafts a share of them."""
     if section != "drafts":
         return [line for one in outcomes for line in one.missed]
-    from attack.drafts import ALWAYS, MOST_PERCENT
+    from attack.drafts import ALWAYS, allowed
 
     lines = [
         line for one in outcomes if one.section.removeprefix("drafts: ") in ALWAYS for line in one.missed
@@ -69,8 +74,8 @@ def _broken(section: str, outcomes: list[Outcome]) -> list[str]:
     bad = [one for one in outcomes if one.section != "drafts: honest"]
     for what, ours in (("adversarial drafts were missed", bad), ("honest drafts were marked", honest)):
         tried, missed = sum(one.tried for one in ours), sum(one.tried - one.held for one in ours)
-        if missed * 100 > MOST_PERCENT * tried:
-            lines.append(f"{missed} of {tried} {what}, more than {MOST_PERCENT:g} %")
+        if missed > allowed(tried):
+            lines.append(f"{missed} of {tried} {what}")
     return lines
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from attack.commit import seed_of_commit
-from attack.drafts import ALWAYS, MOST_PERCENT, chosen, judge
+from attack.drafts import ADVERSARIAL, ALWAYS, HONEST, allowed, chosen, judge
 from attack.drafts.adversarial import adversarial, honest
 from attack.drafts.judging import names
 from attack.drafts.own import failing
@@ -21,7 +20,7 @@ from alita_tui.sandbox.setup import repair
 
 def test_the_corpus_is_large_and_no_sample_is_another_again() -> None:
     bad = adversarial()
-    assert len(bad) >= 300 and len(honest()) >= 200
+    assert len(bad) == ADVERSARIAL >= 300 and len(honest()) == HONEST >= 200
     sizes = Counter(one.kind for one in bad)
     assert len(sizes) >= 30 and min(sizes.values()) >= 5
     drafts = [one.draft for one in (*bad, *honest())]
@@ -87,6 +86,4 @@ def test_a_tenth_of_the_drafts_is_judged_as_promised() -> None:
     for is_honest in (False, True):
         ours = [one for one in corpus.judged if one.sample.honest is is_honest]
         wrong = [f"{one.sample.label}: {one.why}" for one in ours if not one.held]
-        share = MOST_PERCENT / 100
-        most = len(ours) * share + 3 * math.sqrt(len(ours) * share * (1 - share))
-        assert len(wrong) <= most, "\n".join(wrong)
+        assert len(wrong) <= allowed(len(ours)), "\n".join(wrong)

@@ -359,7 +359,7 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
     decided: dict[str, int] = {}
     for _ in range(SEQUENCES):
         session = Session(rng)
-        for _step in range(rng.randrange(4, 14)):
+        for _step in range(rng.randrange(6, 18)):
             session.table.now += rng.choice([0.0, 0.01, 0.1, 0.3, 0.43, 0.5, 0.6, 0.6, 1.6])
             session.act()
         for command in session.table.sent:

@@ -9,7 +9,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.registry.starters import Starters
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.values import Capabilities
-from alita_tui.toolsmith.contract import draft_from, normalise
+from alita_tui.toolsmith.contract import ContractError, draft_from, normalise
 from alita_tui.toolsmith.review import review
 
 STARTERS = Starters(shipped("starters"))
@@ -34,7 +34,13 @@ def test_a_starter_meets_the_contract_of_every_tool(name: str) -> None:
     assert normalise(draft) == draft
     handed_in = msgspec.json.decode(msgspec.json.encode(draft))
     handed_in.setdefault("requirements", [])
-    assert draft_from(handed_in) == draft
+    with pytest.raises(ContractError) as refused:  # a model may not call its own tool so
+        draft_from(handed_in)
+    (problem,) = refused.value.problems
+    assert problem.startswith(f"name: {name} is the name of a tool that comes with alita")
+    assert draft_from({**handed_in, "name": "another_one"}) == msgspec.structs.replace(
+        draft, name="another_one"
+    )
     found = review(draft)
     assert found.passed
     worse = [one for one in found.findings if one.severity in ("high", "medium") and one.rule != "B310"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import tempfile
 import time
@@ -20,10 +21,23 @@ if TYPE_CHECKING:
 
 MOST_PERCENT = 5.0
 """Of the bad that are missed, and of the honest that are marked."""
+ADVERSARIAL, HONEST = 437, 202
+"""How many of each the corpus has."""
 ALWAYS = frozenset(
     {"forged-descriptor", "forged-frames", "forged-exit", "forged-patching", "forged-equality", "taken-names"}
 )
 """Classes of which not one may be missed."""
+
+
+def allowed(tried: int) -> float:
+    """How many of so many may go wrong: the share of the whole corpus, and for a part what chance adds to it.
+
+    A part has three standard deviations more: one in seven hundred parts of a corpus that is just within its
+    bounds has more than that.
+    """
+    share = MOST_PERCENT / 100
+    chance = 0.0 if tried in (ADVERSARIAL, HONEST) else 3 * math.sqrt(tried * share * (1 - share))
+    return tried * share + chance
 
 
 @dataclass

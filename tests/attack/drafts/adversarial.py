@@ -102,7 +102,7 @@ def _read(text: str) -> Iterator[Sample]:
         yield _sample(kind, words, change)
 
 
-_STEPS = {"top", "run", "swap", "end", "tests", "alltests", "set", "name", "task", "parent"}
+_STEPS = {"top", "run", "swap", "end", "tests", "alltests", "set", "name", "task", "parent", "told"}
 
 
 def _sample(kind: str, words: tuple[str, ...], change: _Change) -> Sample:
@@ -137,6 +137,8 @@ def _made(kind: str, words: tuple[str, ...], change: _Change) -> Sample:
                 fields["name"] = body.strip()
             case "task":
                 task = body.strip()
+            case "told":
+                words = tuple(one.strip() for one in body.split(","))
             case "parent":
                 parent = base.draft()
     if "capabilities" in fields:

@@ -11,7 +11,7 @@ from trial import LIMITS, NOW, NoIndex, Reviewer
 from alita_tui.spine.values import GateName
 from alita_tui.toolsmith.gates.conditions import Plain
 from alita_tui.toolsmith.gates.every import every
-from alita_tui.toolsmith.gates.growth import Climbed
+from alita_tui.toolsmith.gates.growth import Climbed, _jumps
 from alita_tui.toolsmith.gates.ladders import Ladder
 from alita_tui.toolsmith.gates.settings import bundles, excused, moments, singles
 
@@ -109,3 +109,12 @@ def test_what_is_worth_a_closer_look(took: Any, stuck: int, steep: bool) -> None
 )  # fmt: skip
 def test_results_that_stop_growing(gave: Any, cut: int) -> None:
     assert Climbed(ladder=LADDER, took=(), gave=gave).cut == cut
+
+
+@pytest.mark.parametrize(
+    ("took", "is_one"),
+    [([(96, 1.0), (240, 5.5), (480, 22.0), (576, 480.0)], True), ([(120, 4.0), (200, 18.5), (288, 55.0)], False),
+     ([(18, 9.0), (20, 40.0), (22, 160.0)], False), ([(8, 14.0), (10, 240.0)], False)],
+)  # fmt: skip
+def test_one_step_is_no_growth(took: Any, is_one: bool) -> None:
+    assert _jumps(took) is is_one

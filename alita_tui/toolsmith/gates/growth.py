@@ -18,6 +18,8 @@ _LEAST_MS = 1.0
 """Below it a measurement says nothing."""
 _STEEP = 2.6
 """The power of the size above which time grows too fast; the square is allowed."""
+_ALLOWED = 2.2
+"""The power that sizes before the last have to go beyond as well, so that one step is not taken for growth."""
 _SECONDS = 2.0
 """For one call on the clock; what takes longer is looked at again."""
 _SURE_SECONDS = 4.0
@@ -138,7 +140,8 @@ class Growth:
         large = took[-1]
         small = next(one for one in took if one[1] >= large[1] / _SPAN)
         found = power(small, large)
-        if found < _STEEP:
+        smaller = [pair for pair in one.took if pair[0] < took[0][0] and pair[1] >= _LEAST_MS / 4]
+        if found < _STEEP or _jumps([*smaller, *took]):
             return None
         how = next(
             (words for most, words in _WORDS if found < most), f"with power {found:.0f} of it, or worse"
@@ -180,6 +183,11 @@ def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:
     gave = ((size, answer["length"], answer["sum"]),) if "length" in answer else ()
     took = (*climbed.took, (size, float(answer["cpu_ms"])))
     return msgspec.structs.replace(climbed, took=took, gave=(*climbed.gave, *gave))
+
+
+def _jumps(took: list[tuple[int, float]]) -> bool:
+    """True where all that is steep is the last step: another way through the code, not growth."""
+    return len(took) > 2 and power(took[0], took[-2]) < _ALLOWED
 
 
 def _label(ladder: Ladder) -> str:

@@ -326,7 +326,7 @@ class House:
             with suppress(ConfigError):
                 specs = map(self.model_spec, self.candidates(role))
                 keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
-        from alita_tui.wiring.secret_rules import library_rules
+        from alita_tui.spine.secret_rules import library_rules
 
         known = (*((name, key) for name, key in keys if len(key) >= SHORTEST_KEY), *self.loaded.unwritten)
         return Redactor(known, library_rules())

@@ -16,15 +16,18 @@ _PACKED = frozenset("gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".
 """Those read what is in memory as well."""
 _LISTS = re.compile(
     r"glob\.(i?glob)|os\.(listdir|scandir|f?walk|readlink|path\.expanduser)|fileinput\..+|linecache\..+"
-    r"|pathlib\.(Posix|Windows)?Path(\(\))?\.(home|expanduser|cwd|iterdir|r?glob|walk|read_text|read_bytes|open)(\(\))?"
+    r"|pathlib\.(Posix|Windows)?Path(\(\))?\.(home|expanduser|cwd|iterdir|r?glob|walk|read_text"
+    r"|read_bytes|open)(\(\))?"
     r"|(.*\.)?(read_text|read_bytes|iterdir|rglob|expanduser)"
 )
 _CONTENTS = re.compile(r"(importlib\.resources|zipfile)\..*")
 _ABSOLUTE = re.compile(r"(/|~|[A-Za-z]:[\\/]|\\\\)(?!tmp(/|$)).*", re.DOTALL)
 _ELSEWHERE = re.compile(r"(os\.path|pathlib\.(Posix|Windows)?Path(\(\))?)\.(home|expanduser)")
 _ACTS = re.compile(
-    r"(io\.|codecs\.|os\.|gzip\.|bz2\.|lzma\.)?open|os\.(?!path\.|fspath|getenv|environ\.get)\w+|os\.path\.(exists|is\w+|get\w+)"
-    r"|(socket|subprocess|shutil|urllib\.request|http\.client|requests|httpx|glob|tempfile)\..+|sqlite3\.connect"
+    r"(io\.|codecs\.|os\.|gzip\.|bz2\.|lzma\.)?open|os\.(?!path\.|fspath|getenv|environ\.get)\w+"
+    r"|os\.path\.(exists|is\w+|get\w+)"
+    r"|(socket|subprocess|shutil|urllib\.request|http\.client|requests|httpx|glob|tempfile)\..+"
+    r"|sqlite3\.connect"
     r"|.*\.(read_text|read_bytes|write_text|write_bytes|iterdir|urlopen)|input|print"
 )
 """Calls that do more than compute."""
@@ -127,7 +130,7 @@ def _note_rewrites(notes: Notes, tree: ast.Module) -> None:
         elif (isinstance(node.value, ast.Call) and dotted(node.value.func) == "type") or (
             isinstance(node.value, ast.Attribute) and node.value.attr == "__class__"
         ):
-            text = f"{node.attr} of a class is changed by its own objects: what one call leaves in it, the next one finds"
+            text = f"{node.attr} of a class is changed by its objects: what one call leaves in it, the next one finds"
             notes.add("medium", "ast/state", text, node.lineno)
 
 

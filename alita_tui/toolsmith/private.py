@@ -12,7 +12,8 @@ from alita_tui.spine.values import ToolDraft
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes
 
 _NAMED = re.compile(
-    r"(^|.*[_-])(pass(word|wd|phrase|wort)|pwd|secret|token|(api|access|private|secret|auth)[_-]?key|credentials?)\d?",
+    r"(^|.*[_-])(pass(word|wd|phrase|wort)|pwd|secret|token|(api|access|private|secret"
+    r"|auth)[_-]?key|credentials?)\d?",
     re.IGNORECASE,
 )
 """Names of what is kept secret."""
@@ -21,7 +22,11 @@ _PHRASE = re.compile(r"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
 _SHAPED = re.compile(r"[\[\](){}*?|^\\<>\s]|%[sd(]|://|\.\.\.")
 """A pattern, a place-holder or prose rather than a value."""
 _ROWS = ("abcdef", "0123456", "qwerty", "changeme", "placeholder", "xxxx", "your")
-_NOBODY = r"(?!(?:user|username|me|you|name|someone|somebody|nobody|runner|app|example|\{|<|\$|%|\.\.\.)[\w}>%]*(?:[/\\]|$))"
+_NOBODY = (
+    r"(?!(?:user|username|me|you|name|someone|somebody|nobody|runner|app|example|\{|<|\$|%|\.\.\.)"
+    r"[\w}>%]*(?:[/\\]|$))"
+)
+"""Names that stand for anybody's."""
 _PRIVATE = (
     (re.compile(r"(?<![\w.])/(?:home|Users)/" + _NOBODY + r"[A-Za-z][\w.-]*"), "a person's home folder"),
     (re.compile(r"(?<![\w.])/root/[\w.-]+"), "a person's home folder"),

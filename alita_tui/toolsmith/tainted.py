@@ -1,4 +1,4 @@
-"""Texts that come from the arguments of a draft, followed through what keeps them texts: slices, sums, strip and the like."""
+"""Texts that come from the arguments of a draft, followed through what keeps them texts: slices, sums, strip …"""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from alita_tui.toolsmith.reading import FUNCTIONS, dotted
 _ROUNDS = 6
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef)
 _KEEPS = frozenset(
-    "strip lstrip rstrip lower upper title casefold replace join removeprefix removesuffix split splitlines rsplit"
-    " partition rpartition expandtabs translate get pop values items keys copy decode encode format with_suffix joinpath"
+    "strip lstrip rstrip lower upper title casefold replace join removeprefix removesuffix split splitlines rsplit copy"
+    " partition rpartition expandtabs translate get pop values items keys decode encode format with_suffix joinpath"
     " resolve absolute expanduser".split()
 )
 _SAME = frozenset(

@@ -33,7 +33,8 @@ _OF_RULE = {
     "ast/network": "network-undeclared", "ast/files": "changes-files", "ast/environment": "environment",
     "ast/test-detection": "detects-tests", "ast/main": "other-main", "ast/state": "keeps-state", "ast/clock": "clock",
     "ast/random": "chance", "ast/time-zone": "time-zone", "ast/locale": "locale", "ast/pattern": "slow-pattern",
-    "ast/secret": "secret-in-code", "ast/private-path": "private-path", "ast/addressed": "speaks-to-the-reader",
+    "ast/secret": "secret-in-code", "ast/private-path": "private-path",
+    "ast/addressed": "speaks-to-the-reader",
     "ast/format": "format-walk", "ast/reads": "reads-files", "ast/at-definition": "runs-when-loaded",
     "ast/later": "runs-later", "ast/hidden": "hidden-characters", "ast/imports": "imports", "tests": "weak-tests",
     "bandit": "not-scanned", "contract": "form", "schema": "schema",
@@ -45,11 +46,12 @@ _OF_GATE = {
     "coverage": "never-run", "conditions": "conditions", "fuzz": "schema-inputs", "growth": "slow",
 }  # fmt: skip
 _ORDER = (
-    "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-names tests-fail tests-not-run no-tests introspects"
-    " code-not-on-page format-walk detects-tests processes private-path network-undeclared reads-files reach never-run keeps-state slow-pattern other-main"
-    " hidden-tests conditions schema-inputs slow weak-tests literal-leak examples-fail other-results packages"
-    " runs-later runs-when-loaded environment changes-files clock chance time-zone locale undeclared-import not-reviewed review-failed"
-    " not-pinned twin not-checked"
+    "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-"
+    " names tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-tests"
+    " processes private-path network-undeclared reads-files reach never-run keeps-state slow-pattern"
+    " other-main hidden-tests conditions schema-inputs slow weak-tests literal-leak examples-fail other-"
+    " results packages runs-later runs-when-loaded environment changes-files clock chance time-zone locale"
+    " undeclared-import not-reviewed review-failed not-pinned twin not-checked"
 ).split()
 """The most telling first; what a build asks for stands in a place of its own and comes last."""
 _ASKED = ("network", "secrets", "workspace", "model")

@@ -11,6 +11,7 @@ import msgspec
 
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.lookalikes import lookalikes, spelled
+from alita_tui.spine.redaction import MARK
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.spine.values import Capabilities, Finding
@@ -89,6 +90,12 @@ def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) ->
     return tuple(sorted(dict.fromkeys(found), key=_rank))
 
 
+def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk, ...]:
+    """What speaks against a draft that no session builds: what it asks for, and what its static review found."""
+    heavy = (_finding(one) for one in findings if one.blocking or one.severity in ("high", "medium"))
+    return tuple(sorted(dict.fromkeys((*heavy, *_asked(wants))), key=_rank))
+
+
 def names_of(found: Iterable[Risk]) -> tuple[str, ...]:
     """The names that accepting all of them takes, each once, in their order."""
     return tuple(dict.fromkeys(one.name for one in found))
@@ -146,9 +153,20 @@ def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
             more = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
             said = f"words that pass for others in the {what}: {listed}{more}"
             found.append(Risk("lookalikes", said, line=alike[0][0] if what == "code" else 0))
-    if attempt.build_digest != build.digest:
+    if attempt.build_digest == build.digest:
+        return found
+    if taken := [(what, at) for what, text in texts for at in _taken_out(text)]:
+        listed = ", ".join(f"line {at}{'' if what == 'code' else ' of the tests'}" for what, at in taken[:4])
+        said = f"holds what looks like a secret: {listed}; it is never shown, so these are not the bytes that would run"
+        found.append(Risk("secret-in-code", said, line=taken[0][1] if taken[0][0] == "code" else 0))
+    else:
         found.append(Risk("other-bytes", "these bytes are not the ones that approval is asked for"))
     return found
+
+
+def _taken_out(text: str) -> list[int]:
+    """The lines where a secret was taken out on the way to the record."""
+    return [number for number, line in enumerate(text.split("\n"), 1) if MARK.search(line)]
 
 
 def _names(what: str, code: str) -> list[Risk]:

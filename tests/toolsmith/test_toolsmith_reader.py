@@ -164,6 +164,25 @@ def test_what_is_no_secret_is_left_in_peace(line: str) -> None:
     assert found(draft, "ast/secret") + found(draft, "ast/private-path") == []
 
 
+def test_what_was_taken_out_of_the_page_is_named_as_that() -> None:
+    """Until here a build that held a secret was told as `other bytes` only."""
+    import streams
+
+    from alita_tui.view.queries import build_of
+    from alita_tui.view.risk import names_of, risks
+
+    *_, asked = streams.waiting()
+    made = build_of(streams.waiting(), asked.event.build_id)  # type: ignore[union-attr]
+    assert made is not None and made.presented is not None
+    draft = msgspec.structs.replace(made.presented.draft, code="A = 1\nKEY = '[redacted AWS key]'\n")
+    shown = msgspec.structs.replace(made.presented, draft=draft)
+    names = names_of(risks(made, shown))
+    assert "secret-in-code" in names[:2]
+    (one,) = [one for one in risks(made, shown) if one.name == "secret-in-code"]
+    assert "line 2" in one.text and one.line == 2 and one.serious
+    assert "other-bytes" not in names
+
+
 # --- files, templates, what runs before it is called ---------------------------------------
 
 
@@ -172,6 +191,7 @@ def test_what_is_no_secret_is_left_in_peace(line: str) -> None:
     [
         ("", "open('/etc/passwd').read()", "ast/reads"),
         ("", "open(str(x))", "ast/reads"),
+        ("def _read(path: str) -> str:\n    with open(path) as file:\n        return file.read()", "pass", "ast/reads"),
         ("def _read(name: str) -> str:\n    return open(name.strip()).read()", "_read(str(x))", "ast/reads"),
         ("import pathlib", "pathlib.Path.home().joinpath('a').read_text()", "ast/reads"),
         ("import os", "os.path.expanduser('~/.netrc')", "ast/reads"),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from alita_tui.toolsmith.gates.every import every
 from attack.drafts.adversarial import Sample
 from trial import LIMITS, NOW, Kept, Reviewer
 
@@ -33,6 +32,7 @@ from alita_tui.spine.values import Lock, ToolDraft, build_digest
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.contract import SUBMIT_TOOL
 from alita_tui.toolsmith.gate import Gate
+from alita_tui.toolsmith.gates.every import every
 from alita_tui.toolsmith.proving import Prover
 from alita_tui.toolsmith.smith import Smith
 

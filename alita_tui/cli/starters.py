@@ -10,11 +10,12 @@ import typer
 
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.text import reveal
+from alita_tui.spine.text import one_line, reveal
 
 if TYPE_CHECKING:
     from alita_tui.spine.envelope import Envelope
     from alita_tui.spine.values import ToolDraft
+    from alita_tui.view.risk import Risk
     from alita_tui.wiring.house import House
 
 app = typer.Typer(help="Tools that come with alita; each waits for your approval.", rich_markup_mode=None)
@@ -27,6 +28,10 @@ Hosts = Annotated[
 Secrets = Annotated[
     list[str] | None,
     typer.Option("--secret", metavar="NAME[@HOST:PORT]", help="A secret for one of the hosts."),
+]
+Accept = Annotated[
+    list[str] | None,
+    typer.Option("--accept", metavar="RISK", help="A risk that you accept, by its name; one for each."),
 ]
 _DIGITS = 12
 """Of a digest that a person has to give at least."""
@@ -69,19 +74,27 @@ def show(
     """Show a starter whole: what it may use, its code, its tests, its digest."""
     import msgspec
 
+    from alita_tui.view.risk import names_of
     from alita_tui.wiring.house import House
 
     draft = House.open(context.obj).starters.draft(name, host or (), secret or ())
     if json:
-        json_document({**msgspec.to_builtins(draft), "digest": draft.digest})
+        names = names_of(_risks(draft))
+        json_document({**msgspec.to_builtins(draft), "digest": draft.digest, "accept": names})
         return
     typer.echo(f"{draft.name}  sha256 {draft.digest}\n{draft.description}\n")
+    found = _risks(draft)
+    typer.echo("Risks, each with the name by which it is accepted")
+    for one in found:
+        typer.echo(f"  {'▲' if one.serious else '△'} {one.name}  {reveal(one.text)}")
+    typer.echo("" if found else "  none found\n")
     _may_use(draft)
     typer.echo(f"\nArguments\n{_schema(draft.input_schema)}\nReturns\n{_schema(draft.output_schema)}")
     typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
     chosen = "".join(f" --host '{one}'" for one in host or ()) + "".join(
         f" --secret {one}" for one in secret or ()
     )
+    chosen += "".join(f" --accept {one}" for one in names_of(found))
     typer.echo(f"Approve with: alita tools starters approve {name} --digest {draft.digest[:16]}{chosen}")
 
 
@@ -94,8 +107,12 @@ def approve(
     ],
     host: Hosts = None,
     secret: Secrets = None,
+    accept: Accept = None,
 ) -> None:
-    """Approve exactly the bytes and grants with this digest; its tests run in the sandbox first."""
+    """Approve exactly the bytes and grants with this digest; its tests run in the sandbox first.
+
+    Each of its risks is accepted by name: `alita tools starters show` tells them.
+    """
     from alita_tui.wiring.house import House
     from alita_tui.wiring.tools import approve_starter, prove
 
@@ -110,6 +127,7 @@ def approve(
     if _state(house, draft) != "not approved":
         typer.echo(f"{name} is in the library already.")
         return
+    _accepted(draft, accept or [])
     proof, seen = asyncio.run(prove(house, draft, lambda *_: None))
     evidence(seen)
     if proof.problem:
@@ -118,6 +136,30 @@ def approve(
     record = approve_starter(house, draft, proof.lock)
     typer.echo(f"approved: {name} v{record.version}, sha256 {record.digest[:16]}…")
     _may_use(draft)
+
+
+def _risks(draft: ToolDraft) -> tuple[Risk, ...]:
+    """What it asks for, and what its static review found."""
+    from alita_tui.toolsmith.review import review
+    from alita_tui.view.risk import draft_risks
+
+    return draft_risks(draft.capabilities, review(draft).findings)
+
+
+def _accepted(draft: ToolDraft, given: list[str]) -> None:
+    """All names of its risks have to be given and no others. Raises UsageError."""
+    from alita_tui.view.risk import names_of
+
+    names = names_of(_risks(draft))
+    hint = f"`alita tools starters show {draft.name}` tells what each of them is."
+    if strange := [one for one in given if one not in names]:
+        listed = ", ".join(names) or "none"
+        raise UsageError(f"It has no risk {one_line(strange[0], 60)!r}; it has: {listed}.", hint=hint)
+    if missing := [one for one in names if one not in given]:
+        words = " ".join(f"--accept {one}" for one in missing)
+        raise UsageError(
+            f"These risks are not accepted yet: {', '.join(missing)}.", hint=f"{hint} Then add: {words}"
+        )
 
 
 def _state(house: House, draft: ToolDraft) -> str:

@@ -608,6 +608,9 @@ class ApprovalDesk(Protocol):
     def claim(self, command: ResolveApproval, by: str) -> Verdict:
         """Leave this session's own verdict, unless there is one; the one that stands. Raises StoreError."""
 
+    def taken(self, approval_id: str) -> None:
+        """The verdict is not needed any more. Raises StoreError."""
+
 
 # --- documents ----------------------------------------------------------------------------
 

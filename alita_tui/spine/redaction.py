@@ -131,6 +131,17 @@ class Redactor:
                 return value
 
 
+def secrets_in(text: str, rules: Sequence[Rule] = ()) -> list[tuple[int, str]]:
+    """Where a text holds what has the shape of a secret: line and what it is called; the text itself is not given."""
+    found = {
+        (text.count("\n", 0, one.start()) + 1, MARK.search(mark)[0].strip("[]").removeprefix("redacted "))  # type: ignore[index]
+        for marker, mark, shape in (*_RULES, *rules)
+        if marker in text
+        for one in shape.finditer(text)
+    }
+    return sorted(found)
+
+
 def _escaped(value: str) -> bytes:
     """A text as it stands inside of JSON."""
     return msgspec.json.encode(value.encode("utf-8", "replace").decode())[1:-1]

@@ -58,11 +58,12 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
     """Note it, low where the purpose says as much and medium where it does not."""
     purpose = f"{draft.name.replace('_', ' ')} {draft.description}".lower()
     main = _main_lines(notes, tree)
+    loggers = _logger_lines(tree, reach)
     seeded = any(path == "random.seed" for path, _ in reach.uses)
     for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
         if line in main:
             continue
-        if _TESTED.fullmatch(path):
+        if _TESTED.fullmatch(path) and not (path == "builtins.__name__" and line in loggers):
             text = "tells where it runs: code can know by it that it is being tested"
             notes.add("medium", "ast/test-detection", f"{shown(path)}: {text}", line)
         for rule, pattern, text in (
@@ -93,6 +94,18 @@ def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
             text = "a __main__ other than the standard one: what it does, no test of run(...) sees"
             notes.add("medium", "ast/main", text, node.lineno)
     return lines
+
+
+def _logger_lines(tree: ast.Module, reach: Reach) -> set[int]:
+    """Lines whose only `__name__` is the name of a logger."""
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "__name__"]
+    loggers = {
+        id(call.args[0])
+        for path, call in reach.calls
+        if path == "logging.getLogger" and len(call.args) == 1 and not call.keywords
+    }
+    others = {one.lineno for one in named if id(one) not in loggers}
+    return {one.lineno for one in named if id(one) in loggers} - others
 
 
 def _given(reach: Reach, rule: str, path: str, line: int) -> bool:

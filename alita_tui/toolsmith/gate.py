@@ -43,15 +43,20 @@ class Gate:
         parks: bool,
         settled: Callable[[e.ApprovalRequested, Decision], None],
         rule: Callable[[e.ApprovalRequested], Decision | None] = lambda _: None,
+        unnamed: Callable[[e.ApprovalRequested, ResolveApproval], tuple[str, ...]] = lambda *_: (),
     ) -> None:
-        """`rule` decides in the person's place where a rule of theirs covers the build; it may block."""
+        """`rule` decides in the person's place where a rule of theirs covers the build; it may block.
+
+        `unnamed` gives the risks that a person's approval does not accept by name; with one, it counts for nothing.
+        """
         self._bus = bus
         self._desk = desk
         self._me = me
         self._parks = parks
         self._settled = settled
         self._rule = rule
-        self._waiting: dict[str, tuple[str, asyncio.Future[Decision]]] = {}
+        self._unnamed = unnamed
+        self._waiting: dict[str, tuple[e.ApprovalRequested, asyncio.Future[Decision]]] = {}
 
     async def ask(self, request: e.ApprovalRequested) -> Decision:
         """Put the request on record and wait. Raises ApprovalPending where nobody is there to answer."""
@@ -64,7 +69,7 @@ class Gate:
     async def _answer(self, request: e.ApprovalRequested, *, asked_before: bool) -> Decision:
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         # Before the request is told: whoever answers at once is heard.
-        self._waiting[request.approval_id] = (request.digest, future)
+        self._waiting[request.approval_id] = (request, future)
         try:
             if not asked_before:
                 await self._bus.emit(request, span=request.build_id)
@@ -74,7 +79,10 @@ class Gate:
                 left = await asyncio.to_thread(self._desk.verdict, request.approval_id)
                 if left is not None and not future.done():
                     command = msgspec.convert(left.command, ResolveApproval)
-                    if command.digest == request.digest:
+                    if missing := self._missing(request, command):
+                        await self._bus.kept(self._desk.taken, request.approval_id)
+                        await self._bus.emit(e.NoticeRaised(level="warning", text=missing))
+                    elif command.digest == request.digest:
                         future.set_result(Decision(command=command, by=left.by))
                 if not future.done():
                     if self._parks:
@@ -110,13 +118,26 @@ class Gate:
         asked = self._waiting.get(command.approval_id)
         if asked is None:
             return "That build no longer waits for a verdict; nothing was changed."
-        digest, future = asked
-        if command.digest != digest:
+        request, future = asked
+        if command.digest != request.digest:
             return "The verdict names other bytes than the build has; nothing was changed."
         if future.done():
             return "That build was decided already; nothing was changed."
+        if missing := self._missing(request, command):
+            return missing
         future.set_result(Decision(command=command, by=self._me))
         return ""
+
+    def _missing(self, request: e.ApprovalRequested, command: ResolveApproval) -> str:
+        """Why an approval counts for nothing: it does not accept every risk by name. Empty where it does."""
+        if command.verdict != "approved" or command.digest != request.digest:
+            return ""
+        if not (names := self._unnamed(request, command)):
+            return ""
+        return (
+            f"The approval of {request.name} v{request.version} does not accept these risks by name: "
+            f"{', '.join(names)}. Nothing was changed; it still waits."
+        )
 
     async def _record(self, request: e.ApprovalRequested, decision: Decision) -> Decision:
         command = decision.command

@@ -108,11 +108,11 @@ class _Automaton:
     def repeat(self, least: int, most: int, inner: Any) -> _Part:
         least, most = int(least), int(most)
         if most <= _COPIES:
-            copies = []
-            for number in range(most):
-                part = self.several(inner)
-                copies.append(part if number < least else _Part(part.first, part.last, empty=True))
-            return self.chain(copies)
+            whole = _Part({}, {}, empty=True)
+            for number in reversed(range(most)):  # a later round is only there after the one before it
+                whole = self.chain([self.several(inner), whole])
+                whole = whole if number < least else _Part(whole.first, whole.last, empty=True)
+            return whole
         self._depth += 1
         fixed = [self.several(inner) for _ in range(min(least, _COPIES) - 1)]
         start = len(self.reads)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from alita_tui.spine.text import hidden_characters
 from alita_tui.spine.values import Finding, Json, ToolDraft, Value
+from alita_tui.toolsmith.addressed import note_addressed
 from alita_tui.toolsmith.contract import (
     ContractError,
     header_requirements,
@@ -19,6 +20,8 @@ from alita_tui.toolsmith.contract import (
     requirement_name,
 )
 from alita_tui.toolsmith.depends import note_depends
+from alita_tui.toolsmith.files import note_files
+from alita_tui.toolsmith.private import note_private
 from alita_tui.toolsmith.reading import (
     FUNCTIONS,
     Notes,
@@ -72,6 +75,7 @@ def review(draft: ToolDraft) -> Review:
         _top_level(notes, code)
         if (reach := note_uses(notes, code, draft)) is not None:
             note_depends(notes, code, draft, reach)
+            note_files(notes, code, draft, reach)
     if tests is not None:
         _tests(notes, tests, draft.name)
         note_test_uses(notes, tests)
@@ -80,6 +84,8 @@ def review(draft: ToolDraft) -> Review:
     note_seen_by_tests(notes, code, tests, draft.name)
     _schemas(notes, draft)
     note_text(notes, draft)
+    note_private(notes, draft, code)
+    note_addressed(notes, draft, code, tests)
     wants = draft.capabilities
     note_bandit(
         notes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 
-from alita_tui.spine.syntax import PARSER
+from alita_tui.spine.syntax import PARSER, UNPARSABLE, parse
 from alita_tui.spine.text import hidden_characters
 from alita_tui.spine.values import ToolDraft
 from alita_tui.toolsmith.reading import (
@@ -13,6 +13,8 @@ from alita_tui.toolsmith.reading import (
     Severity,
 )
 
+_XML = ("B313", "B314", "B315", "B316", "B317", "B318", "B319", "B320")
+"""What bandit says of XML that is parsed: entities that a document declares can grow without end."""
 _DEEPEST = 200
 _LONG_LINE = 500
 _SAME = {
@@ -61,6 +63,7 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
     from bandit.core.manager import BanditManager
 
     logging.getLogger("bandit").setLevel(logging.CRITICAL)
+    refuses = _refuses_declarations(code)
     ours = {(one.line, one.rule) for one in notes.found}
     try:
         with tempfile.TemporaryDirectory(prefix="alita-review-") as folder:
@@ -85,7 +88,28 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
             if (issue.lineno, _SAME.get(issue.test_id)) not in ours:
                 severity = severities.get(issue.severity, "info")
                 severity = "low" if connects and issue.test_id == "B310" else severity
+                severity = "low" if refuses and issue.test_id in _XML else severity
                 notes.add(severity, issue.test_id, issue.text, issue.lineno)
         elif issue.test_id != "B101":  # asserts are what tests are made of
             # Tests only ever run confined, with nothing granted.
             notes.add("low", issue.test_id, f"tests, line {issue.lineno}: {issue.text}")
+
+
+def _refuses_declarations(code: str) -> bool:
+    """Whether a text with `<!DOCTYPE` or `<!ENTITY` is refused with an error before anything else is done with it."""
+    try:
+        tree = parse(code)
+    except UNPARSABLE:
+        return False
+    return any(
+        isinstance(node, ast.If)
+        and isinstance(node.body[-1], ast.Raise)
+        and not (isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And))
+        and any(
+            isinstance(one, ast.Constant)
+            and isinstance(one.value, str)
+            and one.value.upper() in ("<!", "<!DOCTYPE", "<!ENTITY", "<!D", "<!E")
+            for one in ast.walk(node.test)
+        )
+        for node in ast.walk(tree)
+    )

@@ -62,7 +62,7 @@ _FILES = re.compile(
 )
 _ENVIRONMENT = re.compile(r"os\.(environb?|getenvb?|putenv|unsetenv)(\[\])?")
 _LATER = re.compile(
-    r"(atexit|signal)(\..*)?|threading\.(Thread|Timer)(\(\))?|weakref\.finalize(\(\))?|sched\..+"
+    r"(atexit|signal)(\..*)?|os\.register_at_fork|threading\.(Thread|Timer)(\(\))?|weakref\.finalize(\(\))?|sched\..+"
     r"|(.*\.)?(add_done_callback|call_later|call_at|__init_subclass__|__set_name__|__del__)"
 )
 _HARMLESS = re.compile(

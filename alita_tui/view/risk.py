@@ -11,6 +11,7 @@ import msgspec
 
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.lookalikes import lookalikes, spelled
+from alita_tui.spine.redaction import MARK
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.spine.values import Capabilities, Finding
@@ -33,6 +34,9 @@ _OF_RULE = {
     "ast/network": "network-undeclared", "ast/files": "changes-files", "ast/environment": "environment",
     "ast/test-detection": "detects-tests", "ast/main": "other-main", "ast/state": "keeps-state", "ast/clock": "clock",
     "ast/random": "chance", "ast/time-zone": "time-zone", "ast/locale": "locale", "ast/pattern": "slow-pattern",
+    "ast/secret": "secret-in-code", "ast/private-path": "private-path",
+    "ast/addressed": "speaks-to-the-reader",
+    "ast/format": "format-walk", "ast/reads": "reads-files", "ast/at-definition": "runs-when-loaded",
     "ast/later": "runs-later", "ast/hidden": "hidden-characters", "ast/imports": "imports", "tests": "weak-tests",
     "bandit": "not-scanned", "contract": "form", "schema": "schema",
 }  # fmt: skip
@@ -43,11 +47,12 @@ _OF_GATE = {
     "coverage": "never-run", "conditions": "conditions", "fuzz": "schema-inputs", "growth": "slow",
 }  # fmt: skip
 _ORDER = (
-    "other-bytes not-python hidden-characters lookalikes foreign-names tests-fail tests-not-run no-tests introspects"
-    " code-not-on-page detects-tests processes network-undeclared reach never-run keeps-state slow-pattern other-main"
-    " hidden-tests conditions schema-inputs slow weak-tests literal-leak examples-fail other-results packages"
-    " runs-later environment changes-files clock chance time-zone locale undeclared-import not-reviewed review-failed"
-    " not-pinned twin not-checked"
+    "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-"
+    " names tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-tests"
+    " processes private-path network-undeclared reads-files reach never-run keeps-state slow-pattern"
+    " other-main hidden-tests conditions schema-inputs slow weak-tests literal-leak examples-fail other-"
+    " results packages runs-later runs-when-loaded environment changes-files clock chance time-zone locale"
+    " undeclared-import not-reviewed review-failed not-pinned twin not-checked"
 ).split()
 """The most telling first; what a build asks for stands in a place of its own and comes last."""
 _ASKED = ("network", "secrets", "workspace", "model")
@@ -83,6 +88,12 @@ def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) ->
         *_gates(attempt),
     ]
     return tuple(sorted(dict.fromkeys(found), key=_rank))
+
+
+def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk, ...]:
+    """What speaks against a draft that no session builds: what it asks for, and what its static review found."""
+    heavy = (_finding(one) for one in findings if one.blocking or one.severity in ("high", "medium"))
+    return tuple(sorted(dict.fromkeys((*heavy, *_asked(wants))), key=_rank))
 
 
 def names_of(found: Iterable[Risk]) -> tuple[str, ...]:
@@ -142,9 +153,20 @@ def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
             more = f" and {len(alike) - 4} more" if len(alike) > 4 else ""
             said = f"words that pass for others in the {what}: {listed}{more}"
             found.append(Risk("lookalikes", said, line=alike[0][0] if what == "code" else 0))
-    if attempt.build_digest != build.digest:
+    if attempt.build_digest == build.digest:
+        return found
+    if taken := [(what, at) for what, text in texts for at in _taken_out(text)]:
+        listed = ", ".join(f"line {at}{'' if what == 'code' else ' of the tests'}" for what, at in taken[:4])
+        said = f"holds what looks like a secret: {listed}; it is never shown, so these are not the bytes that would run"
+        found.append(Risk("secret-in-code", said, line=taken[0][1] if taken[0][0] == "code" else 0))
+    else:
         found.append(Risk("other-bytes", "these bytes are not the ones that approval is asked for"))
     return found
+
+
+def _taken_out(text: str) -> list[int]:
+    """The lines where a secret was taken out on the way to the record."""
+    return [number for number, line in enumerate(text.split("\n"), 1) if MARK.search(line)]
 
 
 def _names(what: str, code: str) -> list[Risk]:

@@ -310,7 +310,7 @@ class House:
 
     def redactor(self) -> Redactor:
         """What keeps secrets out of everything that is written or exported; the keyring may block."""
-        from alita_tui.wiring.secret_rules import library_rules
+        from alita_tui.spine.secret_rules import library_rules
 
         keys: list[tuple[str, str]] = []
         for role in get_args(ModelRole):

@@ -99,6 +99,7 @@ class Live:
             parks=parks,
             settled=self._settled,
             rule=self._ruled,
+            unnamed=lambda request, command: unnamed(self.bus.history, request, command),
         )
         before, after = gates(house, self._sandbox, asker, self._web, shelf)
         prover = Prover(
@@ -390,6 +391,23 @@ def ruling(house: House, envelopes: Iterable[Envelope], request: e.ApprovalReque
             )
             return Decision(command=verdict, by=f"rule {rule.name}")
     return None
+
+
+def unnamed(
+    envelopes: Iterable[Envelope], request: e.ApprovalRequested, command: ResolveApproval
+) -> tuple[str, ...]:
+    """The risks of what was asked that an approval does not name, as screen and shell call them."""
+    from alita_tui.view.queries import build_of
+    from alita_tui.view.risk import names_of, risks
+
+    made = build_of(envelopes, request.build_id)
+    attempt = made.presented if made else None
+    if made is None or attempt is None:
+        return ("not-on-record",)
+    asked = attempt.draft.capabilities.items
+    kept = asked if command.grants is None else command.grants.items
+    withheld = [one for one in asked if one not in kept]
+    return tuple(one for one in names_of(risks(made, attempt, withheld)) if one not in command.accepted)
 
 
 def open_file(house: House, which: str | None) -> SessionFile:

@@ -56,7 +56,8 @@ def test_granted_tools_in_a_session(shell) -> None:
             ("api_query", ("--host", host, "--secret", "SERVICE_TOKEN")),
         ):
             shown = json.loads(shell("tools", "starters", "show", name, *chosen, "--json").stdout)
-            done = shell("tools", "starters", "approve", name, "--digest", shown["digest"], *chosen)
+            accept = [word for risk in shown["accept"] for word in ("--accept", risk)]
+            done = shell("tools", "starters", "approve", name, "--digest", shown["digest"], *chosen, *accept)
             assert done.returncode == 0, done.stderr
         workspace = Path(shell.home) / "data" / "workspace"
         workspace.mkdir(parents=True, exist_ok=True)

@@ -144,7 +144,12 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
     wrong = shell("starters", "approve", "file_read", "--digest", "0" * 12)
     assert isinstance(wrong.exception, UsageError) and House.open(shell.home).shelf.cards() == ()
     digest = shell.digest("file_read")
-    approved = shell("starters", "approve", "file_read", "--digest", digest[:16])
+    for given in ((), ("--accept", "network"), ("--accept", "workspace", "--accept", "network")):
+        unnamed = shell("starters", "approve", "file_read", "--digest", digest, *given)
+        assert isinstance(unnamed.exception, UsageError) and House.open(shell.home).shelf.cards() == ()
+    shown = shell("starters", "show", "file_read").stdout
+    assert "workspace  asks for" in shown and "--accept workspace" in shown
+    approved = shell("starters", "approve", "file_read", "--digest", digest[:16], "--accept", "workspace")
     assert approved.exit_code == 0, approved.output
     assert "the workspace, to read" in approved.stdout and "FAIL" not in approved.stdout
     house = House.open(shell.home)
@@ -173,7 +178,7 @@ def test_what_is_banned_cannot_be_approved(shell: Shell) -> None:
     house = House.open(shell.home)
     house.shelf.ban(Ban(ban_id="b1", capabilities=("workspace:read",), reason="no files", by="me"))
     digest = shell.digest("file_read")
-    refused = shell("starters", "approve", "file_read", "--digest", digest)
+    refused = shell("starters", "approve", "file_read", "--digest", digest, "--accept", "workspace")
     assert isinstance(refused.exception, RegistryError)
     assert house.audit.entries() == () and House.open(shell.home).shelf.cards() == ()
 
@@ -187,7 +192,9 @@ def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) ->
     os.makedirs(shell.home / "config", exist_ok=True)
     host = f"GET 127.0.0.1:{site.port}"
     digest = shell.digest("api_query", "--host", host)
-    done = shell("starters", "approve", "api_query", "--digest", digest, "--host", host)
+    done = shell(
+        "starters", "approve", "api_query", "--digest", digest, "--host", host, "--accept", "network"
+    )
     assert done.exit_code == 0 and f"the network host 127.0.0.1:{site.port}, GET only" in done.stdout
     asked = json.dumps({"url": f"http://127.0.0.1:{site.port}/mine"})
     private = shell("run", "api_query", "--input", asked)

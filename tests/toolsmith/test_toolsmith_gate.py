@@ -177,3 +177,93 @@ async def test_a_person_who_was_first_stands_before_a_rule(room: Room) -> None:
     assert [one.verdict for one in room.said(e.ApprovalResolved) if isinstance(one, e.ApprovalResolved)] == [
         "rejected"
     ]
+
+
+def approval(asked: e.ApprovalRequested, *names: str, via: str = "console") -> ResolveApproval:
+    return msgspec.structs.replace(verdict(asked, "approved", via), accepted=names)
+
+
+def guarded(room: Room, *names: str, parks: bool = False) -> None:
+    """The gate as the product has it: these are the risks of the build."""
+    room.gate = Gate(
+        room.bus,
+        room.desk,
+        me="me",
+        parks=parks,
+        settled=room._settle,
+        unnamed=lambda _, command: tuple(one for one in names if one not in command.accepted),
+    )
+
+
+async def test_an_approval_that_leaves_out_a_risk_changes_nothing_and_is_told(room: Room) -> None:
+    asked = await room.open()
+    guarded(room, "secrets", "weak-tests")
+    asking = await waiting(room, asked)
+    for given in ((), ("secrets",), ("weak-tests",), ("other",)):
+        said = room.gate.resolve(approval(asked, *given))
+        assert "does not accept these risks by name" in said
+        assert all((one in said) != (one in given) for one in ("secrets", "weak-tests"))
+        assert "still waits" in said
+    assert not asking.done()
+    assert room.said(e.ApprovalResolved) == []
+    assert room.gate.resolve(approval(asked, "weak-tests", "secrets")) == ""
+    assert (await asking).command.accepted == ("weak-tests", "secrets")
+
+
+async def test_a_rejection_needs_no_names(room: Room) -> None:
+    asked = await room.open()
+    guarded(room, "secrets")
+    asking = await waiting(room, asked)
+    assert room.gate.resolve(verdict(asked, "rejected")) == ""
+    await asking
+
+
+async def test_an_approval_on_the_desk_that_leaves_out_a_risk_is_taken_away_and_told(room: Room) -> None:
+    asked = await room.open()
+    guarded(room, "secrets")
+    asking = await waiting(room, asked)
+    news = room.bus.subscribe()
+    room.desk.leave(asked.approval_id, approval(asked, via="cli"), "ada")
+    async for envelope in news:
+        if isinstance(envelope.event, e.NoticeRaised):
+            break
+    news.close()
+    (told,) = room.said(e.NoticeRaised)
+    assert isinstance(told, e.NoticeRaised)
+    assert "secrets" in told.text
+    assert not asking.done()
+    assert room.desk.verdict(asked.approval_id) is None, "another verdict can be left"
+    room.desk.leave(asked.approval_id, approval(asked, "secrets", via="cli"), "ada")
+    assert (await asking).by == "ada"
+
+
+async def test_a_rule_decides_without_names(room: Room) -> None:
+    asked = await room.open()
+    ruled = Decision(command=approval(asked, via="policy"), by="rule r")
+    room.gate = Gate(
+        room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=lambda _: ruled,
+        unnamed=lambda *_: ("secrets",),
+    )  # fmt: skip
+    assert (await room.gate.ask(asked)).by == "rule r"
+
+
+async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_asked(room: Room) -> None:
+    from alita_tui.spine.values import Capabilities
+    from alita_tui.view.queries import build_of
+    from alita_tui.view.risk import names_of, risks
+    from alita_tui.wiring.live import unnamed
+
+    asked = await room.open()
+    asking = await waiting(room, asked)
+    made = build_of(room.bus.history, asked.build_id)
+    assert made is not None and made.presented is not None
+    names = names_of(risks(made, made.presented))
+    assert names
+    assert unnamed(room.bus.history, asked, approval(asked)) == names
+    assert unnamed(room.bus.history, asked, approval(asked, *names)) == ()
+    assert unnamed(room.bus.history, asked, approval(asked, *names[1:])) == names[:1]
+    bare = msgspec.structs.replace(approval(asked), grants=Capabilities())
+    assert set(unnamed(room.bus.history, asked, bare)) <= set(names)
+    assert unnamed([], asked, approval(asked, *names)) == ("not-on-record",)
+    room.gate.resolve(verdict(asked, "rejected"))
+    await asking

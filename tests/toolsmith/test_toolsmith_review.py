@@ -92,7 +92,6 @@ def test_a_good_draft_has_no_findings_and_tells_its_imports():
         "import math\nfrom collections import Counter\n",
         "PATTERN = '\\d'\n",  # an invalid escape is a warning, not a fault
         "def helper(requests: list[str]) -> int:\n    return len(requests.copy())\n",
-        "def helper(path: str) -> str:\n    with open(path, encoding='utf-8') as file:\n        return file.read()\n",
     ],
 )
 def test_ordinary_code_is_not_accused(head):

@@ -12,6 +12,7 @@ from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, ToolDraft
+from alita_tui.toolsmith.files import note_files
 from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.reading import Notes
 from alita_tui.toolsmith.uses import note_uses
@@ -22,6 +23,7 @@ _KINDS = ("network", "writes", "reads", "processes", "environment", "code")
 _RULES = {
     "ast/network": "network",
     "ast/files": "writes",
+    "ast/reads": "reads",
     "ast/process": "processes",
     "ast/environment": "environment",
     "ast/dynamic": "code",
@@ -102,7 +104,9 @@ def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     except UNPARSABLE:
         return found
     notes = Notes()
-    note_uses(notes, tree, msgspec.structs.replace(draft, capabilities=granted))
+    given = msgspec.structs.replace(draft, capabilities=granted)
+    if (reach := note_uses(notes, tree, given)) is not None:
+        note_files(notes, tree, given, reach)
     for one in notes.sorted():
         if one.rule in _RULES:
             found[_RULES[one.rule]].append(one.text.split(":")[0].split(", so it can")[0])
@@ -137,7 +141,8 @@ def _strange(
             # Where the tests made it write, the paths are known; else it may be anything.
             return outside if seen else unclaimed
         case "reads":
-            return [one for one in seen if not _scratch(one)]
+            outside = [one for one in seen if not _scratch(one)]
+            return outside if seen else unclaimed
         case "environment":
             own = {*secret_names(wants), *(("ALITA_BROKER",) if _brokered(wants) else ())}
             return unclaimed + [one for one in seen if one not in own]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from math import comb
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from alita_tui.toolsmith.gates.probes import probes
 _MOST = 24
 _ENOUGH = 0.6
 """Share of the mutants that tests have to notice."""
+_CHANCE = 0.1
+"""As likely as this, tests that catch the share on the whole catch no more of the mutants that were made."""
 _SURVIVORS_SHOWN = 8
 _SECONDS = 2.0
 _TOTAL = 15.0
@@ -76,6 +79,9 @@ class Mutation:
         said = f"the tests catch {caught} of {counted} mutants ({share:.0%}; {_ENOUGH:.0%} is asked)"
         if counted < len(ran):
             said += f"; {len(ran) - counted} more answer as the original does"
+        good = share >= _ENOUGH
+        if not good and by_chance(caught, counted):
+            good, said = True, f"{said}; of so few that can be chance: look at those below"
         if idle:
             said += f"; {len(idle)} of {len(found[0].cases)} tests never call run"
         rows = [
@@ -91,7 +97,7 @@ class Mutation:
             rows.append(
                 GateRow(label="not tried", text=f"{len(made) - len(ran)}, for lack of time", tone="muted")
             )
-        return passed(self.name, said, rows) if share >= _ENOUGH else failed(self.name, said, rows)
+        return passed(self.name, said, rows) if good else failed(self.name, said, rows)
 
     async def _telling(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
         """Of the mutants that no test noticed those that can be told from the original, and how many cannot."""
@@ -108,6 +114,12 @@ class Mutation:
             mutant for n, mutant in enumerate(alive, 1) if n >= len(answers) or answers[n] != answers[0]
         ]
         return telling, len(alive) - len(telling)
+
+
+def by_chance(caught: int, counted: int) -> bool:
+    """Whether tests that catch the share that is asked could well have caught no more than this of so few mutants."""
+    least = sum(comb(counted, n) * _ENOUGH**n * (1 - _ENOUGH) ** (counted - n) for n in range(caught + 1))
+    return caught > 0 and least > _CHANCE
 
 
 def _outcomes(answers: list[dict[str, Any]]) -> list[tuple[str, Json]]:

@@ -133,7 +133,7 @@ class Trial:
                 "trace": "",
             }
             good = False
-        record.call(number, call, answer)
+        record.call(call, answer)
         suite.tell(answer, until)
         return good
 

@@ -107,7 +107,7 @@ class Record:
         else:
             raise Broken("the tests' process said what it may not say at this point")
 
-    def call(self, number: object, order: dict[str, Any], answer: dict[str, Any]) -> None:
+    def call(self, order: dict[str, Any], answer: dict[str, Any]) -> None:
         """A call of `run` that the tests made."""
         self._made += 1
         kept = {"given": order["given"], "named": order["named"]}

@@ -108,7 +108,7 @@ def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, test
         if found is not None:
             start = max(0, found.start() - 10 if found.end() - found.start() < _QUOTED else found.start())
             words = one_line(reveal(plain[start:][: max(_QUOTED, found.end() - start)].strip()), 140)
-            said = f"{where}{': ' if where else ''}speaks to the reader, who is to judge it: “{words}”"
+            said = f"{where}{': ' if where else ''}speaks to its reader: “{words}”"
             notes.add("high", "ast/addressed", said, line)
 
 

@@ -236,10 +236,16 @@ class Person:
 
     def verdict_on(self, approval_id: str, digest: str) -> ResolveApproval:
         """The first build is rejected, the next approved."""
+        from alita_tui.view.queries import build_of
+        from alita_tui.view.risk import names_of, risks
+
         first = self._all(e.ApprovalRequested)[0].approval_id == approval_id
+        asked = next(one for one in self._all(e.ApprovalRequested) if one.approval_id == approval_id)
+        made = build_of(self._session.bus.history, asked.build_id)
+        names = names_of(risks(made, made.presented)) if made and made.presented and not first else ()
         verdict: Literal["approved", "rejected"] = "rejected" if first else "approved"
         return ResolveApproval(
-            approval_id=approval_id, digest=digest, verdict=verdict, reason="use a shift", seen_ms=1000.0,
+            approval_id=approval_id, digest=digest, verdict=verdict, reason="use a shift", seen_ms=1000.0, accepted=names,
             via="console" if self._answers else "cli",
         )  # fmt: skip
 

@@ -341,3 +341,22 @@ def test_look_alikes(name: str, like: str) -> None:
 def test_distance_counts_a_swap_once(a: str, b: str, apart: int) -> None:
     assert distance(a, b, 5) == apart
     assert (distance(a, b, 0) > 0) == (a != b)
+
+
+@pytest.mark.parametrize(
+    ("caught", "counted", "chance"),
+    [(5, 10, True), (3, 6, True), (1, 2, True), (0, 3, False), (0, 1, False), (1, 8, False), (4, 12, False), (8, 24, False)],
+)  # fmt: skip
+def test_few_mutants_are_a_verdict_only_where_chance_is_none(caught: int, counted: int, chance: bool) -> None:
+    from alita_tui.toolsmith.gates.mutation import by_chance
+
+    assert by_chance(caught, counted) is chance
+
+
+def test_an_example_in_the_sentence_of_an_error_is_no_leak() -> None:
+    from alita_tui.toolsmith.gates.literals import leaks
+
+    texts, none = frozenset(("22:30",)), frozenset[float]()
+    assert leaks("def run(x):\n    raise ValueError('a time is written like 22:30')\n", texts, none) == []
+    assert leaks("def run(x):\n    raise ValueError('22:30')\n", texts, none)
+    assert leaks("def run(x):\n    return 'a time is written like 22:30'\n", texts, none)

@@ -107,6 +107,9 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
         return []
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     said |= {id(one) for node in ast.walk(tree) for one in _table(node)}
+    refusals = {
+        id(one) for node in ast.walk(tree) if isinstance(node, ast.Raise) for one in ast.walk(node)
+    }  # an example in an error's sentence answers nothing
     found: list[tuple[int, str]] = []
     for node in ast.walk(tree):
         if not isinstance(node, ast.Constant) or id(node) in said:
@@ -114,7 +117,11 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
         value = node.value
         if isinstance(value, str):
             low = value.lower()
-            found += [(node.lineno, f"“{one}”") for one in sorted(texts) if one in low]
+            found += [
+                (node.lineno, f"“{one}”")
+                for one in sorted(texts)
+                if one in low and not (id(node) in refusals and len(low) >= 2 * len(one))
+            ]
         elif (
             isinstance(value, int | float)
             and not isinstance(value, bool)

@@ -146,8 +146,9 @@ async def test_a_summary_that_saves_nothing_is_refused_and_not_asked_for_again_a
     ended = await lab.do(SubmitTask(text="find things"))
     assert ended is not None and ended.answer == "done"
     assert lab.events(e.ContextSummarised) == []
-    asked = [reply for reply in lab.events(e.ModelReplied) if reply.role == "summariser"]
-    assert 1 <= len(asked) <= 3
+    # So long a summary is cut off at what it was allowed; either way nobody asks again at once.
+    asked = [call for call in lab.events(e.BudgetReserved) if call.role == "summariser"]
+    assert 1 <= len(asked) <= 6  # thirty steps; one that was cut off is tried twice
 
 
 async def test_what_was_left_out_can_be_read_again(tmp_path: Path) -> None:

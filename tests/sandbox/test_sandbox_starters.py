@@ -192,9 +192,8 @@ def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) ->
     os.makedirs(shell.home / "config", exist_ok=True)
     host = f"GET 127.0.0.1:{site.port}"
     digest = shell.digest("api_query", "--host", host)
-    done = shell(
-        "starters", "approve", "api_query", "--digest", digest, "--host", host, "--accept", "network"
-    )
+    accept = ("--accept", "environment", "--accept", "network")  # it would read a secret, and was given none
+    done = shell("starters", "approve", "api_query", "--digest", digest, "--host", host, *accept)
     assert done.exit_code == 0 and f"the network host 127.0.0.1:{site.port}, GET only" in done.stdout
     asked = json.dumps({"url": f"http://127.0.0.1:{site.port}/mine"})
     private = shell("run", "api_query", "--input", asked)

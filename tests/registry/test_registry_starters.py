@@ -38,7 +38,9 @@ def test_a_starter_meets_the_contract_of_every_tool(name: str) -> None:
         draft_from(handed_in)
     (problem,) = refused.value.problems
     assert problem.startswith(f"name: {name} is the name of a tool that comes with alita")
-    assert draft_from({**handed_in, "name": "another_one"}) == msgspec.structs.replace(draft, name="another_one")
+    assert draft_from({**handed_in, "name": "another_one"}) == msgspec.structs.replace(
+        draft, name="another_one"
+    )
     found = review(draft)
     assert found.passed
     worse = [one for one in found.findings if one.severity in ("high", "medium") and one.rule != "B310"]

@@ -60,7 +60,7 @@ class Reader:
     def __init__(self, hearing: Hearing) -> None:
         self._hearing = hearing
         self._tokens = Tokens()
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._parser = XTermParser()
 
     @property
@@ -77,10 +77,11 @@ class Reader:
 
     def read(self, data: bytes, at: float) -> list[Message]:
         """Bytes were read at a time. Half a sequence is input as well."""
-        tokens = self._tokens.feed(self._decode(data), at)
-        if not tokens:
+        tokens = self._tokens.feed(self._decoder.decode(data), at)
+        found = [message for token in tokens for message in self._taken(token, at)]
+        if not tokens or self._tokens.open or self._decoder.getstate()[0]:
             self._hearing.note("junk", at, deed=False)
-        return [message for token in tokens for message in self._taken(token, at)]
+        return found
 
     def _taken(self, token: Token, at: float) -> list[Message]:
         """The messages of one token, noted as input."""

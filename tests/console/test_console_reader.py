@@ -87,6 +87,15 @@ def test_repetitions_and_pieces_are_input_that_never_counts() -> None:
     assert said[1].stalled
 
 
+@pytest.mark.parametrize("begun", [b"\x1b", b"\x1b[", b"\x1b[?", b"\xc3", b"\x1b[200~", b"\x1b]0;"])
+def test_what_has_only_begun_after_a_key_is_input_after_it(begun: bytes) -> None:
+    hearing = Hearing(lambda: True, clock=lambda: 1.0)
+    (key,) = Reader(hearing).read(b"a" + begun, 10.0)
+    assert isinstance(key, events.Key)
+    said: Any = heard_of(key)
+    assert hearing._last is not None and hearing._last.number > said.number
+
+
 def test_a_paste_is_text_whatever_is_in_it_and_one_without_an_end_ends() -> None:
     (paste,) = read(b"\x1b[200~a\x1b[97;1u\x1b", b"[20", b"1\x1b[201", b"~")
     assert isinstance(paste, events.Paste) and paste.text == "a\x1b[97;1u\x1b[201"

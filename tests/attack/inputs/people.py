@@ -100,8 +100,14 @@ def mouse(rng: random.Random, pause: float, x: int = 60, y: int = 20) -> list[St
 def noise(rng: random.Random, pause: float) -> list[Step]:
     """A sequence that no key makes: broken off, over-long, unknown, or not UTF-8."""
     made = garbage(rng)
-    # Some keyboard may have a key for it, unless it is no sequence of that sort.
-    return [Step(pause, "other" if made[:2] in (b"\x1b[", b"\x1bO") else "noise", made)]
+    # Some keyboard may have a key for it, unless it is a string for the terminal.
+    return [
+        Step(
+            pause,
+            "noise" if made[:2] in (b"\x1b]", b"\x1bP", b"\x1b_", b"\x1b^", b"\x1bX") else "other",
+            made,
+        )
+    ]
 
 
 def garbage(rng: random.Random) -> bytes:

@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from alita_tui.spine.envelope import Envelope
@@ -25,6 +25,8 @@ CREATE VIRTUAL TABLE rows USING fts5(
 );
 """
 _WORD = re.compile(r"\w+")
+_TAKEN = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Another process has it, and it is not damaged."""
 _OPEN, _CLOSE = "\x02", "\x03"
 
 
@@ -57,50 +59,30 @@ class SessionSearch:
         wanted = " ".join(f'"{word}"*' for word in words if word)
         if not wanted:
             return ()
-        with self._opened() as db:
-            found = db.execute(
-                "SELECT session, seq, kind, at, snippet(rows, 0, ?, ?, '…', 16) FROM rows"
-                " WHERE rows MATCH ? ORDER BY rank, session DESC, seq LIMIT ?",
-                (_OPEN, _CLOSE, wanted, limit),
-            ).fetchall()
         return tuple(
             Hit(session_id=session, seq=seq, kind=kind, at=at, pieces=_pieces(text))
-            for session, seq, kind, at, text in found
+            for session, seq, kind, at, text in self._asked(wanted, limit)
         )
 
-    @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The cache, up to date; made anew once where it is damaged, in memory where it cannot be written.
-
-        Raises StoreError.
-        """
-        if not self._writable():
-            db = sqlite3.connect(":memory:")
-            try:
-                with db:
-                    _begin_anew(db)
-                    self._update(db)
-                yield db
-            finally:
-                db.close()
-            return
+    def _asked(self, wanted: str, limit: int) -> list[tuple[str, int, str, str, str]]:
+        """Rows from the cache, brought up to date; it is made anew once where it is damaged. Raises StoreError."""
         for last_try in (False, True):
             try:
-                db = self._open()
-                try:
+                with closing(self._open()) as db:
                     with db:
                         self._update(db)
-                    yield db
-                finally:
-                    db.close()
-                return
-            except sqlite3.OperationalError as error:
-                raise StoreError(f"{self._path} cannot be searched: {error}.") from error
-            except sqlite3.DatabaseError as error:
-                if last_try:
+                    return db.execute(
+                        "SELECT session, seq, kind, at, snippet(rows, 0, ?, ?, '…', 16) FROM rows"
+                        " WHERE rows MATCH ? ORDER BY rank, session DESC, seq LIMIT ?",
+                        (_OPEN, _CLOSE, wanted, limit),
+                    ).fetchall()
+            except (sqlite3.Error, ValueError, TypeError) as error:  # text that is none is a ValueError
+                if last_try or getattr(error, "sqlite_errorcode", 0) in _TAKEN:
                     raise StoreError(f"{self._path} cannot be searched: {error}.") from error
-                with suppress(OSError):
-                    self._path.unlink()
+                for damaged in (self._path, self._path.with_name(f"{self._path.name}-journal")):
+                    with suppress(OSError):
+                        damaged.unlink()
+        raise AssertionError  # the last try returns or raises
 
     def _writable(self) -> bool:
         try:
@@ -111,7 +93,8 @@ class SessionSearch:
         return True
 
     def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._path, timeout=60)
+        """The cache; an empty one in memory where none can be written."""
+        db = sqlite3.connect(self._path if self._writable() else ":memory:", timeout=60)
         try:
             if _version(db) != _VERSION:
                 with db:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -12,7 +13,6 @@ from goldens import FOLDER, golden, walkthrough
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import StoreError
 from alita_tui.store.search import SessionSearch
 from alita_tui.store.sessions import SessionFile, SessionShelf
 from alita_tui.view.trace import rows_for
@@ -113,10 +113,22 @@ def test_who_searches_at_the_same_moment_finds_the_same_once(search: SessionSear
     assert len(set(places)) == len(places)
 
 
-def test_where_it_cannot_be_kept_it_says_so(tmp_path: Path, shelf: SessionShelf) -> None:
+def test_where_it_cannot_be_kept_it_is_made_in_memory(tmp_path: Path, shelf: SessionShelf) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError):
-        SessionSearch(tmp_path / "file" / "sessions.db", shelf).find("validate")
+    assert SessionSearch(tmp_path / "file" / "sessions.db", shelf).find("validate")
+
+
+def test_a_cache_damaged_anywhere_is_made_anew(tmp_path: Path, shelf: SessionShelf) -> None:
+    path = tmp_path / "sessions.db"
+    search = SessionSearch(path, shelf)
+    wanted = {hit.seq for hit in search.find("validate")}
+    raw, chance = path.read_bytes(), random.Random(5)
+    for _ in range(60):
+        at = chance.randrange(len(raw) - 64)
+        path.write_bytes(raw[:at] + b"\xd2" * 64 + raw[at + 64 :])
+        search.find("validate")
+    path.write_bytes(raw[:3000] + b"\xd2" * 1500 + raw[4500:])
+    assert {hit.seq for hit in search.find("validate")} == wanted
 
 
 def test_hostile_text_is_harmless_in_a_hit(shelf: SessionShelf, search: SessionSearch) -> None:

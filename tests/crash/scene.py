@@ -60,6 +60,9 @@ class Decider:
     async def warm(self) -> None:
         return
 
+    async def window(self) -> int:
+        return 0
+
     async def aclose(self) -> None:
         return
 

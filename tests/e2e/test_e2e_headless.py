@@ -166,4 +166,6 @@ def test_quick_commands_import_neither_textual_nor_an_sdk(shell) -> None:
             text=True,
             check=False,
         )
-        assert "HEAVY []" in done.stdout, (arguments, done.stdout[-300:], done.stderr)
+        # What the library says is held against the signed log, whose key the keyring may have.
+        allowed = "['keyring']" if arguments == ["tools", "list"] else "[]"
+        assert f"HEAVY {allowed}" in done.stdout, (arguments, done.stdout[-300:], done.stderr)

@@ -96,7 +96,8 @@ async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings
     host, sandbox = Host(own), Fleet(own, "rebuilt")
     job = Job(run_id="one", module="one_tool", code="def run() -> int:\n    return 7\n")
     folder.mkdir()
-    host.give(folder)
+    if host.as_root:
+        shutil.chown(folder, host.account, host.account)
     try:
         await host.output("podman", "tag", settings.tag, tag)
         made = (await host.output("podman", "create", tag, "true")).split()[-1]

@@ -37,7 +37,7 @@ def home(tmp_path: Path) -> Path:
     from alita_tui.wiring.house import House
 
     house = House.open(tmp_path)
-    house._tools.put("tool:x", {"kind": "note", "name": "x"})
+    house.tool_documents.put("tool:x", {"kind": "note", "name": "x"})
     house.memory.write(
         MemoryItem(
             item_id="m1", memory="semantic", text="Emails have an at sign.", source_session="s", source_seq=1
@@ -82,7 +82,7 @@ def test_damage_to_the_library_is_said_by_list_doctor_and_the_session_until_the_
     alita(home, "demo", "anything")  # writes to the library? it may; the original is kept then
     from alita_tui.wiring.house import House
 
-    House.open(home)._tools.put("tool:z", {"kind": "note"})
+    House.open(home).tool_documents.put("tool:z", {"kind": "note"})
     kept = home / "data" / "registry.json.journal.damaged-1"
     assert kept.exists() and kept.name in alita(home, "tools", "list").stderr
     checks = json.loads(alita(home, "doctor", "--json").stdout)

@@ -161,7 +161,9 @@ def frozen(path: Path):
     folder = path.parent / "frozen"
     folder.mkdir()
     if os.geteuid() == 0:
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "none", folder], capture_output=True, check=False)
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "mode=700", "none", folder], capture_output=True, check=False
+        )
         if mounted.returncode:
             pytest.skip("no mount rights here")
     yield folder

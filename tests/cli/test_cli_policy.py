@@ -19,7 +19,7 @@ from alita_tui.spine.values import GateResult
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.model import GATES
 from alita_tui.wiring.house import House
-from alita_tui.wiring.live import ruling
+from alita_tui.wiring.verdicts import ruling
 
 SESSION = "20261120-093000-aaaa"
 PURE = msgspec.structs.replace(

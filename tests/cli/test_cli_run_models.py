@@ -86,7 +86,7 @@ def test_a_budget_that_does_not_do_ends_with_three_and_the_task_goes_on_once_it_
     tmp_path: Path, servers: tuple[OpenAIServer, OpenAIServer]
 ) -> None:
     home = tmp_path / "home"
-    settle(home, servers, "task_tokens = 11000")
+    settle(home, servers, "task_tokens = 12500")
     code, events = alita(home, "run", "find a thing")
     assert code == 3
     assert kinds(events, "model_replied", "task_finished") == ["model_replied", "task_finished"]
@@ -155,7 +155,7 @@ def test_a_day_is_one_budget_for_all_sessions(
     tmp_path: Path, servers: tuple[OpenAIServer, OpenAIServer]
 ) -> None:
     home = tmp_path / "home"
-    settle(home, servers, "day_tokens = 13000")
+    settle(home, servers, "day_tokens = 15000")
     assert alita(home, "run", "find a thing")[0] == 0
     code, events = alita(home, "run", "find a thing")
     assert code == 3 and "for the day" in json.dumps(events)

@@ -251,7 +251,7 @@ async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_as
     from alita_tui.spine.values import Capabilities
     from alita_tui.view.queries import build_of
     from alita_tui.view.risk import names_of, risks
-    from alita_tui.wiring.live import unnamed
+    from alita_tui.wiring.verdicts import unnamed
 
     asked = await room.open()
     asking = await waiting(room, asked)

@@ -16,7 +16,7 @@ from alita_tui.spine.values import Lock, RunReport, TestCase, ToolDraft, build_d
 from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.review import review
 from alita_tui.wiring.house import House
-from alita_tui.wiring.live import ruling
+from alita_tui.wiring.verdicts import ruling
 
 POLICY = 'enabled = true\n\n[[rule]]\nname = "pure functions"\nmax_lines = 60\n'
 

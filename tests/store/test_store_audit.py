@@ -26,8 +26,8 @@ def opened(path: Path) -> AuditLog:
 
 def add(path: Path, number: int = 1, **more):
     return opened(path).append(
-        who="ada", verdict="approved", digest="d" * 64, name=f"tool_{number}", version=1, session_id="s",
-        approval_id=f"p{number}", **{"seen_ms": 1234.5, "scrolled_to_end": True, **more},
+        who="ada", verdict="approved", digest="d" * 64, name=f"tool_{number}", version=1,
+        approval_id=f"p{number}", **{"session_id": "s", "seen_ms": 1234.5, "scrolled_to_end": True, **more},
     )  # fmt: skip
 
 
@@ -270,3 +270,11 @@ def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path)
     assert contradictions(log.entries(), "s", cut) == [
         f"entry 1 ({log.entries()[0].name} v1, approved): the session has no verdict on {given.approval_id}"
     ]
+
+
+def test_a_verdict_that_is_entered_again_is_one_entry(path):
+    first = add(path, 1, session_id="s1")
+    assert add(path, 1, session_id="s1") == first
+    add(path, 1, session_id="a fork of it")
+    assert [one.session_id for one in opened(path).entries()] == ["s1", "a fork of it"]
+    assert opened(path).verify() == []

@@ -14,7 +14,9 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q -n 2 tests --ignore=tests/benchmarks
+	@$(PY) -m pytest -q -n 2 tests --ignore=tests/benchmarks --ignore=tests/attack
+# Alone: people's keys come at real times, and a machine that is busy with other tests makes them late.
+	@$(PY) -m pytest -q tests/attack
 
 crash: setup
 	@$(PY) -m tests.crash

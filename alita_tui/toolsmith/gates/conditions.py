@@ -158,15 +158,16 @@ class OtherConditions:
         plain, seen = await self._tried(case, calls, single, again=True)
         purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
         rows = []
+        writes = case.draft.capabilities.workspace == "write"  # the next call finds it, as it is meant to
         chance = plain.chance()
         if chance:
             text = _other(calls[chance[0]], plain.alone[chance[0]], plain.again[chance[0]], "then")
-            rows.append(_row("another result each time", text, excused("chance", purpose)))
+            rows.append(_row("another result each time", text, writes or excused("chance", purpose)))
         elif kept := plain.kept():
             text = _other(
                 calls[kept[0]], plain.row[-1 - kept[0]], plain.alone[kept[0]], "in a process of its own"
             )
-            rows.append(_row("keeps state between calls", text, case.draft.capabilities.workspace == "write"))
+            rows.append(_row("keeps state between calls", text, writes))
         named: set[str] = set()
         for setting, one in zip(single, seen, strict=False):
             (cause,) = setting.causes

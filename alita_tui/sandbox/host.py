@@ -25,6 +25,9 @@ _PAUSES = ("catatonit", "podman", "podman pause")
 """Names of the process that holds an account's user namespace."""
 
 
+_NONE_LEFT = "podman system migrate"
+"""What Podman advises where none of the containers that it notes as running has a process left."""
+
 _TEMPORARY = Path("/tmp")  # noqa: S108  # what lies there is ours alone: see `check_private`
 _SOCKET_PATH_BYTES = 107
 """Of a Unix socket's path on Linux (unix(7)), the closing zero not counted."""
@@ -306,4 +309,25 @@ class Host:
 
     async def output(self, *argv: str, seconds: float = 60.0) -> str:
         """A command's whole output. Raises SandboxUnavailable."""
+        try:
+            return "\n".join([line async for line in self.lines(*argv, seconds=seconds)])
+        except SandboxUnavailable as error:
+            if not await self.recovered(error.message):
+                raise
         return "\n".join([line async for line in self.lines(*argv, seconds=seconds)])
+
+    async def recovered(self, said: str) -> bool:
+        """Have Podman forget containers whose processes are all gone, if that is what it failed for.
+
+        Returns whether it makes sense to try again. After a logout, or a kill of everything a user runs, Podman
+        still notes containers as running, finds none of their processes and starts no command at all but this
+        one (https://docs.podman.io/en/latest/markdown/podman-system-migrate.1.html).
+        """
+        if self.elsewhere or _NONE_LEFT not in said:
+            return False
+        # Another alita may have done it meanwhile and have containers by now, which `migrate` would stop.
+        # It fails over containers that left no exit code, and has mended the rest all the same.
+        once = "podman ps --quiet >/dev/null 2>&1 || podman system migrate || true"
+        async for _ in self.lines("flock", str(self.runtime), "sh", "-c", once, seconds=60):
+            pass
+        return True

@@ -77,17 +77,26 @@ class Service:
             await self._let_go()
             self.socket.unlink(missing_ok=True)
             self._host.prepare()
-            said = await self._start(*await self._host.serving(self.socket, _IDLE_SECONDS))
-            for _ in range(_START_LOOKS):
-                if await self.answers():
-                    return
-                if self._process is None or self._process.returncode is not None:
-                    break
-                await asyncio.sleep(0.02)
-            raise SandboxUnavailable(
-                f"{self._host.what} does not start: {' '.join(said)[-400:] or 'no answer'}",
-                hint=self._host.hint,
-            )
+            said = await self._serve()
+            if said is not None and await self._host.recovered(" ".join(said)):
+                await self._let_go()
+                said = await self._serve()
+            if said is not None:
+                raise SandboxUnavailable(
+                    f"{self._host.what} does not start: {' '.join(said)[-400:] or 'no answer'}",
+                    hint=self._host.hint,
+                )
+
+    async def _serve(self) -> list[str] | None:
+        """Start the service and wait until it answers: None, or what it said where it does not."""
+        said = await self._start(*await self._host.serving(self.socket, _IDLE_SECONDS))
+        for _ in range(_START_LOOKS):
+            if await self.answers():
+                return None
+            if self._drain is None or self._drain.done():
+                break
+            await asyncio.sleep(0.02)
+        return said
 
     async def _start(self, *command: str) -> list[str]:
         """A guard, and under it the service; what they say."""

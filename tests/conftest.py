@@ -29,9 +29,14 @@ _LONGEST_FIRST = ("sandbox", "e2e", "toolsmith", "console", "store", "cli", "tes
 
 
 class _Rooms(LoadFileScheduling):
-    """Files side by side; the sandbox's in one process: they look at what others' runs would leave, too."""
+    """Files side by side; the sandbox's in one process: they look at what others' runs would leave, too.
+
+    Attacks by keys each go anywhere: nearly all their time is a person's.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith("tests/attack/test_attack_named.py"):
+            return nodeid
         scope = super()._split_scope(nodeid)
         return "tests/sandbox" if scope.startswith("tests/sandbox/") else scope
 

@@ -62,6 +62,7 @@ class Purse:
 
         A build's own cap is not asked about: BuildSpent ends what the build cannot pay.
         """
+        refusals = dict(self._refusals)
         usd, tokens = _dearest(model, worst), worst.input_tokens + worst.output_tokens
         assumed = self._assumed(usd, tokens)
         amount = Amount(assumed if usd is None else usd, tokens)
@@ -70,7 +71,7 @@ class Purse:
             assumed_usd=assumed,
         )  # fmt: skip
         while breach := await self._reserve(reserved, amount, model):
-            await self._ask_for_more(breach)
+            await self._ask_for_more(breach, refusals)
 
     async def _reserve(self, reserved: e.BudgetReserved, amount: Amount, model: Model) -> Breach | None:
         """Set the amount aside, unless a cap does not allow it."""
@@ -170,8 +171,13 @@ class Purse:
         # Another process was quicker: look again.
         return None if taken else await self._set_aside(call_id, amount)
 
-    async def _ask_for_more(self, breach: Breach) -> None:
-        """Pause until the person allows more. Raises BudgetExceeded where they do not, or are not here."""
+    async def _ask_for_more(
+        self, breach: Breach, refusals: dict[tuple[e.BudgetScope, e.BudgetUnit], int]
+    ) -> None:
+        """Pause until the person allows more. Raises BudgetExceeded where they do not, or are not here.
+
+        `refusals` are those from before the call began: a newer one is an answer to this call, too.
+        """
         setting = f"budget.{_SETTING[breach.scope, breach.unit]}"
         refused = BudgetExceeded(
             str(breach), hint=f"Raise it with `alita config set {setting} N` and resume the session."
@@ -179,14 +185,13 @@ class Purse:
         if self._questions.parks:
             raise refused
         cap = breach.scope, breach.unit
-        refusals = self._refusals.get(cap, 0)
         async with self._asking:
             self._catch_up()
             limit = self._ledger.limit(*cap)
             if limit is None or limit > breach.limit:
                 return  # another call asked, and more was allowed: look again
             try:
-                if self._refusals.get(cap, 0) > refusals:
+                if self._refusals.get(cap, 0) > refusals.get(cap, 0):
                     raise refused  # another call asked, and no more was allowed
                 await self._ask(breach, setting)
             except BudgetExceeded:

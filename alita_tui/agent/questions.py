@@ -21,25 +21,31 @@ class Questions:
 
     async def ask(self, question_id: str, text: str, *, about: Literal["task", "budget"] = "task") -> str:
         """Ask, and wait for the answer. Raises what `wait` raises."""
-        await self._bus.emit(
-            e.QuestionAsked(question_id=question_id, text=text, about=about), span=question_id
-        )
-        return await self.wait(question_id)
+        asked = e.QuestionAsked(question_id=question_id, text=text, about=about)
+        # Before it is emitted: whoever reads the event may answer at once.
+        answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._bus.emit(asked, span=question_id)
+            return await self._take(question_id, answer)
+        finally:
+            self._answers.pop(question_id, None)
 
     async def wait(self, question_id: str) -> str:
         """The answer to what was asked. Raises ModelError where nobody can give one."""
+        answer = self._answers[question_id] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._take(question_id, answer)
+        finally:
+            self._answers.pop(question_id, None)
+
+    async def _take(self, question_id: str, answer: asyncio.Future[str]) -> str:
         if self.parks:
             raise ModelError(
                 "unavailable",
                 "The agent asks a question and nobody can answer here.",
                 hint="Open the session in the console: `alita --session ID`.",
             )
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._answers[question_id] = future
-        try:
-            text = await future
-        finally:
-            del self._answers[question_id]
+        text = await answer
         await self._bus.emit(e.QuestionAnswered(question_id=question_id, text=text), span=question_id)
         return text
 

@@ -154,11 +154,24 @@ async def test_waiting_for_the_persons_word_does_not_hold_calls_that_the_caps_al
     assert (await large).text == "half a"
 
 
-async def test_one_word_answers_all_that_wait_for_it() -> None:
-    desk = Desk(PlayedModel("p:a", steady), budget=Budget(task=Cap(tokens=1_000)))
+class Priced(PlayedModel):
+    """Counts the calls that were begun: each is priced before anything is set aside for it."""
+
+    begun = 0
+
+    def price(self, usage: Usage) -> float | None:
+        self.begun += 1
+        return super().price(usage)
+
+
+async def test_one_word_answers_all_calls_that_began_before_it() -> None:
+    model = Priced("p:a", steady)
+    desk = Desk(model, budget=Budget(task=Cap(tokens=1_000)))
     person = with_person(desk)
     calls = [asyncio.create_task(desk.calls.ask(wordy(5_000))) for _ in range(4)]
     (question,) = await asked(desk)
+    while model.begun < 2 * len(calls):
+        await asyncio.sleep(0.001)
     person.answer(question.question_id, "stop")
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert all(isinstance(one, BudgetExceeded) for one in ended)

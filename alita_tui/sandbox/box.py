@@ -7,16 +7,18 @@ import json
 import os
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from itertools import count
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from alita_tui.sandbox import gvisor
+from alita_tui.sandbox import gvisor, leftovers
 from alita_tui.sandbox.channel import Channel, parse
 from alita_tui.sandbox.judging import task
 from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
-from alita_tui.sandbox.service import RestError, Service, alive, machine
+from alita_tui.sandbox.service import RestError, Service, ServiceLost, alive, machine
 from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits
@@ -28,8 +30,21 @@ _END_SECONDS = 5.0
 _OWN_REMOVAL = (0.1, 0.1, 0.2, 0.3, 0.5, 1.0)
 """Waits for a container to remove itself; then it is removed."""
 _REMOVAL_LOOKS = 100
+_REMOVAL_SECONDS = 10.0
+"""Of one request: Podman waits five seconds for word of a container whose conmon was killed."""
 _SILENT_LOOKS = 5
+_STUCK_SECONDS = 1.0
+"""A container that waits to be started, with nobody there to do it, is given up after two looks so far apart."""
+_CLOSE_SECONDS = 4.0
+"""Containers that are not removed by then are left to the guard."""
+_AGAIN = 2
+"""How often one is made that went away before it had anything to do."""
 FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
+
+
+class _WentAway(SandboxUnavailable):
+    """A container ended before it had anything to do: another may not."""
+
 
 Harden = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -53,10 +68,18 @@ class Box:
     """A started container whose confinement was compared with the profile, waiting for its one job."""
 
     def __init__(
-        self, container: str, channel: Channel, kind: Kind, uids: range, seen: dict[str, Any], pid: int
+        self,
+        container: str,
+        channel: Channel,
+        kind: Kind,
+        uids: range,
+        seen: dict[str, Any],
+        pid: int,
+        conmon: int = 0,
     ) -> None:
-        """`pid` is its first process here, or 0 for one on another machine."""
+        """`pid` is its first process here, or 0 for one on another machine; `conmon` what watches that."""
         self.container = container
+        self._conmon = conmon
         self.channel = channel
         self.kind = kind
         self.seen = seen
@@ -80,6 +103,13 @@ class Box:
         looking = select.poll()
         looking.register(self._pidfd, select.POLLIN)
         return not looking.poll(0)
+
+    @property
+    def watched(self) -> bool:
+        """False where its conmon was killed, so that it will not be removed by itself."""
+        with suppress(OSError):
+            return f"\0{self.container}\0".encode() in Path(f"/proc/{self._conmon}/cmdline").read_bytes()
+        return False
 
     async def preload(self, imports: frozenset[str]) -> str:
         """Have modules imported; why that is not safe here, or nothing. Raises TimeoutError."""
@@ -166,6 +196,7 @@ class Boxes:
         self._profile = profile
         self._uids: set[int] = set()
         self._going: set[asyncio.Task[None]] = set()
+        self._numbers = count(1)
         self.image = ""
         self.controllers: frozenset[str] = frozenset()
         """Controllers of cgroup v2 that are delegated to us."""
@@ -177,6 +208,15 @@ class Boxes:
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
         except RestError as error:
             raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
+        for attempt in range(1, _AGAIN + 1):
+            try:
+                return await self._make(kind, warden, seccomp, environment)
+            except (_WentAway, ServiceLost):
+                if attempt == _AGAIN:
+                    raise
+        raise AssertionError
+
+    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Box:
         uid = fresh_uid(self._uids, len(Place(image="", warden="", seccomp="", calls=kind.calls).uids))
         place = Place(
             image=self.image,
@@ -191,18 +231,21 @@ class Boxes:
             controllers=self.controllers,
         )
         self._uids.update(place.uids)
-        creating = asyncio.ensure_future(self._create(self._harden(spec(place, kind.limits))))
+        # Named by us, so that what a lost request made all the same can be found and undone.
+        name = f"{leftovers.PREFIX}{self._service.owner}-{next(self._numbers)}"
+        body = {**self._harden(spec(place, kind.limits)), "name": name}
+        creating = asyncio.ensure_future(self._create(body))
         try:
             container = await asyncio.shield(creating)
         except BaseException:
-            self._let_go(self._undo(creating, place.uids))
+            self._let_go(self._undo(creating, name, place.uids))
             raise
         try:
             return await self._start(container, kind, place)
         except BaseException as error:
             self._let_go(self._remove(container, place.uids, ()))
             if isinstance(error, RestError | TimeoutError | OSError | ValueError):
-                raise SandboxUnavailable(f"A container could not be started: {error}", hint=FIX) from error
+                raise _WentAway(f"A container could not be started: {error}", hint=FIX) from error
             raise
 
     async def end(self, box: Box) -> None:
@@ -211,13 +254,21 @@ class Boxes:
             await box.end()
             await self._remove(box.container, box.uids, ())
             return
-        self._let_go(self._remove(box.container, box.uids, _OWN_REMOVAL))
+        self._let_go(self._remove(box.container, box.uids, _OWN_REMOVAL if box.watched else ()))
         await box.end()
 
-    async def close(self) -> None:
-        """Wait until every container that ended is removed."""
+    async def close(self) -> bool:
+        """Wait until every container that ended is removed; false where that takes too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                while self._going:
+                    await asyncio.wait(self._going)
+        clean = not self._going
+        for removal in self._going:
+            removal.cancel()
         while self._going:
             await asyncio.wait(self._going)
+        return clean
 
     async def reap(self) -> int:
         """Remove containers whose maker is gone; how many there were."""
@@ -227,9 +278,13 @@ class Boxes:
             if one["Labels"].get("alita.machine", machine()) == machine()
             and not alive(one["Labels"]["alita.owner"])
         ]
-        for one in dead:
-            await self._remove(one["Id"], range(0), ())
-        return len(dead)
+        ids = {one["Id"] for one in dead}
+        if not self._elsewhere:
+            ids |= await asyncio.to_thread(leftovers.lost, alive)
+            await asyncio.to_thread(leftovers.end, ids)
+        for one in ids:
+            await self._remove(one, range(0), ())
+        return len(ids)
 
     async def found(self) -> list[dict[str, Any]]:
         """Every container that any alita of this account made, as Podman lists them."""
@@ -241,28 +296,22 @@ class Boxes:
         self._going.add(task)
         task.add_done_callback(self._going.discard)
 
-    async def _undo(self, creating: asyncio.Future[str], uids: range) -> None:
-        """Remove what Podman makes all the same after the maker was cancelled."""
-        try:
-            container = await creating
-        except (SandboxUnavailable, OSError):
-            self._uids.difference_update(uids)
-        else:
-            await self._remove(container, uids, ())
+    async def _undo(self, creating: asyncio.Future[str], name: str, uids: range) -> None:
+        """Remove what Podman makes all the same after the maker was cancelled or the answer was lost."""
+        with suppress(SandboxUnavailable, OSError):
+            await creating
+        await self._remove(name, uids, ())
 
     async def _start(self, container: str, kind: Kind, place: Place) -> Box:
         channel = Channel(*await self._service.attach(container))
         try:
-            await self._service.request("POST", f"/containers/{container}/start")
+            await self._unstuck(container, self._service.request("POST", f"/containers/{container}/start"))
             async with asyncio.timeout(_START_SECONDS):
-                made, said = await asyncio.gather(
-                    self._service.request("GET", f"/containers/{container}/json"), channel.receive()
-                )
+                said = await channel.receive()
+            made = await self._service.request("GET", f"/containers/{container}/json")
             if said is None or said[0] != b"A":
                 words = channel.stray.decode("utf-8", "replace").strip()[-300:]
-                raise SandboxUnavailable(
-                    f"The container ended before it reported: {words or 'no reason given'}"
-                )
+                raise _WentAway(f"The container ended before it reported: {words or 'no reason given'}")
             seen = parse(said[1])
             wrong = deviations(seen, place, kind.limits)
             if place.profile == "gvisor":
@@ -276,11 +325,31 @@ class Boxes:
                     + "; ".join(wrong),
                     hint=FIX,
                 )
-            pid = 0 if self._elsewhere else int(made["State"]["Pid"])
-            return Box(container, channel, kind, place.uids, seen, pid)
+            state = made["State"]
+            pid, conmon = (0, 0) if self._elsewhere else (int(state["Pid"]), int(state.get("ConmonPid", 0)))
+            return Box(container, channel, kind, place.uids, seen, pid, conmon)
         except BaseException:
             channel.close()
             raise
+
+    async def _unstuck(self, container: str, starting: Coroutine[Any, Any, Any]) -> None:
+        """Wait for a start, for as long as there is somebody at work on it. Raises what it raises.
+
+        Where the runtime is killed at the wrong moment, conmon waits for ever for what that began, and
+        Podman for conmon: what was begun is ended, and the start fails.
+        """
+        task = asyncio.ensure_future(starting)
+        looks = 0
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                while not (await asyncio.wait((task,), timeout=_STUCK_SECONDS))[0]:
+                    hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container)
+                    looks = looks + 1 if hangs else 0
+                    if looks == 2:
+                        await asyncio.to_thread(leftovers.end, (container,))
+            await task
+        finally:
+            task.cancel()
 
     async def _create(self, body: dict[str, Any]) -> str:
         for attempt in (1, 2):
@@ -290,18 +359,23 @@ class Boxes:
             except RestError as error:
                 if error.status < 500 or attempt == 2:
                     raise SandboxUnavailable(f"Podman refuses the container: {error}", hint=FIX) from error
+                with suppress(RestError):  # its name may be taken by now
+                    where = f"/containers/{body['name']}?force=true&timeout=0&ignore=true"
+                    await self._service.request("DELETE", where)
         raise AssertionError
 
     async def _remove(self, container: str, uids: range, patience: tuple[float, ...]) -> None:
         """Wait for it to remove itself as long as there is patience, then remove it until it is gone."""
         silent = 0
+        forced = False
         for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
             try:
                 if wait == 0.05:
+                    forced = True
                     with suppress(RestError):
                         where = f"/containers/{container}?force=true&timeout=0&ignore=true"
-                        await self._service.request("DELETE", where)
-                await self._service.request("GET", f"/containers/{container}/exists")
+                        await self._soon("DELETE", where)
+                await self._soon("GET", f"/containers/{container}/exists")
                 silent = 0
             except RestError as error:
                 if error.status == 404:
@@ -310,5 +384,14 @@ class Boxes:
                 silent += 1
                 if silent == _SILENT_LOOKS:
                     break  # the service is gone: its guard, or the next start, removes what is left
+                if not self._elsewhere:
+                    await asyncio.to_thread(leftovers.end, (container,))
             await asyncio.sleep(wait)
+        if forced and not self._elsewhere:  # Podman lists it no more, which does not end what it had begun
+            await asyncio.to_thread(leftovers.end, (container,))
         self._uids.difference_update(uids)
+
+    async def _soon(self, method: str, path: str) -> None:
+        """A request that Podman may not take longer over than it ever has to. Raises TimeoutError."""
+        async with asyncio.timeout(_REMOVAL_SECONDS):
+            await self._service.request(method, path)

@@ -88,6 +88,8 @@ class Box:
         """Modules that are imported already."""
         self.uids = uids
         self._told = False
+        self.given = False
+        """True once it may have its job: the tool has begun, or will."""
         self._pidfd = -1
         self._elsewhere = not pid
         with suppress(OSError):  # it ended already
@@ -127,12 +129,14 @@ class Box:
 
     async def give(self, job: Job, door: bytes = b"") -> None:
         """Hand the job over, after what the tool is told of its door to the broker, if it has one."""
+        self.given = False
         if not self._told:
             await self._tell(frozenset())
         if job.what in ("test", "judge"):  # the judge is forked before anything of the draft is in here
             await self._judge()
         if door:
             await self.channel.send(b"G", door)
+        self.given = True
         await self.channel.send(b"J", json.dumps(task(job)).encode())  # escapes lone surrogates
 
     async def end(self) -> None:

@@ -309,10 +309,7 @@ class House:
         return Roster(roles)
 
     def redactor(self, granted: Iterable[str] = ()) -> Redactor:
-        """What keeps secrets out of everything that is written or exported; the keyring may block.
-
-        `granted` names secrets besides those of the settings.
-        """
+        """What keeps secrets out of all that is written, those `granted` by name too; the keyring may block."""
         from alita_tui.spine.secret_rules import library_rules
 
         keys: list[tuple[str, str]] = []

@@ -38,7 +38,7 @@ FILES = {
     "forks.py": "import os, time\ndef run():\n    for _ in range(3):\n        if os.fork() == 0:\n            os.setsid(); time.sleep(30)\n    time.sleep(0.2)\n    return 4\n",
 }
 PATIENCE = 5.0
-"""Seconds beyond what the rest of the files takes after which a round counts as hung, and its processes as left."""
+"""Seconds beyond what the rest of the files takes after which a round counts as hung."""
 _ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -136,8 +136,9 @@ def _zombie(pid: int) -> bool:
 class Ring:
     """Where the rounds of one machine take place."""
 
-    def __init__(self, settings: SandboxSettings, folder: Path) -> None:
+    def __init__(self, settings: SandboxSettings, folder: Path, patience: float = PATIENCE) -> None:
         self._host = Host(settings)
+        self._patience = patience
         self._folder = folder
         self._usual = 10.0
         for name, text in FILES.items():
@@ -167,7 +168,7 @@ class Ring:
         scene.alita = process.pid
         ending = asyncio.create_task(process.communicate())
         try:
-            until = began + self._usual + moment * self._usual + PATIENCE
+            until = began + self._usual + moment * self._usual + self._patience
             while victim and not ending.done() and not told.killed:
                 live = (
                     await asyncio.to_thread(scene.victims, victim)
@@ -181,7 +182,7 @@ class Ring:
                         with suppress(ProcessLookupError):
                             os.kill(pid, signal.SIGKILL)
                             told.killed = f"{pid} {words[:50].decode(errors='replace')}"
-                            until = max(until, time.monotonic() + self._usual + PATIENCE)
+                            until = max(until, time.monotonic() + self._usual + self._patience)
                 else:
                     await asyncio.to_thread(scene.look)
                     await asyncio.sleep(0.01)
@@ -216,7 +217,7 @@ class Ring:
         return [f"{row['file']}: {row['outcome']} {row['error'][:100]}" for row in odd]
 
     async def _left(self, scene: Scene) -> list[str]:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self._patience + PATIENCE  # Podman takes five seconds over a dead conmon
         while True:
             processes = await asyncio.to_thread(scene.look)
             containers = await asyncio.to_thread(self._containers, scene.alita) if not processes else []
@@ -256,10 +257,11 @@ async def rounds(
     seed: int,
     victims: tuple[str, ...] = VICTIMS,
     lanes: int = 1,
+    patience: float = PATIENCE,
 ) -> list[Round]:
     """So many rounds, their victims and moments by the seed; what each came to."""
     dice = random.Random(seed)
-    ring = Ring(settings, folder)
+    ring = Ring(settings, folder, patience)
     await ring.usual()
     plan = [(victims[number % len(victims)], dice.uniform(0.0, 0.9)) for number in range(count)]
     done: list[Round] = []

@@ -39,7 +39,7 @@ async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
 async def test_a_round_of_each_kill(settings: SandboxSettings, tmp_path: Path) -> None:
     assert set(LATE) == set(VICTIMS)
     seed = int.from_bytes(os.urandom(2), "big")
-    found = await rounds(settings, tmp_path, len(LATE), seed, LATE, lanes=2)
+    found = await rounds(settings, tmp_path, len(LATE), seed, LATE, lanes=2, patience=20.0)
     assert len([one for one in found if one.killed]) >= len(LATE) - 2, f"seed {seed}: {found}"
     assert [line for one in found for line in one.problems] == [], f"seed {seed}"
 

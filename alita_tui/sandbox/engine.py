@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox import environment, gvisor, image, limits
-from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
+from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.boxes import FIX, Boxes, Harden
 from alita_tui.sandbox.broker.desk import Caps
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of

@@ -12,7 +12,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from alita_tui.sandbox.box import Box, Boxes, Kind
+from alita_tui.sandbox.box import Box, Kind
+from alita_tui.sandbox.boxes import Boxes
 from alita_tui.sandbox.report import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput

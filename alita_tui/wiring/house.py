@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -308,8 +308,8 @@ class House:
         }
         return Roster(roles)
 
-    def redactor(self, granted: Iterable[str] = ()) -> Redactor:
-        """What keeps secrets out of all that is written, those `granted` by name too; the keyring may block."""
+    def redactor(self) -> Redactor:
+        """What keeps secrets out of everything that is written or exported; the keyring may block."""
         from alita_tui.spine.secret_rules import library_rules
 
         keys: list[tuple[str, str]] = []
@@ -317,7 +317,6 @@ class House:
             with suppress(ConfigError):
                 specs = map(self.model_spec, self.candidates(role))
                 keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
-        keys += ((name, value) for name in granted if (value := self.secret(name)))
         known = (*((name, key) for name, key in keys if len(key) >= SHORTEST_KEY), *self.loaded.unwritten)
         return Redactor(known, library_rules())
 

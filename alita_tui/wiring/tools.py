@@ -94,7 +94,9 @@ async def _recorded(house: House, record: ToolRecord, job: Job, parts: AsyncExit
 
     runs = SessionShelf(house.paths.runs, now)
     run = runs.new_id()
-    redactor = await asyncio.to_thread(house.redactor, secret_names(record.granted))
+    names = secret_names(record.granted)
+    granted = await asyncio.to_thread(lambda: [(name, house.secret(name) or "") for name in names])
+    redactor = (await asyncio.to_thread(house.redactor)).knowing(granted)
     file = await asyncio.to_thread(SessionFile.create, runs.path(run), run)
     parts.push_async_callback(asyncio.to_thread, file.close)
     bus = Bus(run, file, now, redactor=redactor)

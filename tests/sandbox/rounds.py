@@ -39,6 +39,7 @@ FILES = {
 }
 PATIENCE = 5.0
 """Seconds beyond what the rest of the files takes after which a round counts as hung."""
+_FOREVER = 60.0
 _ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
@@ -50,6 +51,7 @@ class Round:
     moment: float
     killed: str = ""
     """What the victim was; empty where there was none before the end."""
+    killed_at: float = 0.0
     seconds: float = 0.0
     hung: bool = False
     left: list[str] = field(default_factory=list)
@@ -168,7 +170,6 @@ class Ring:
         scene.alita = process.pid
         ending = asyncio.create_task(process.communicate())
         try:
-            until = began + self._usual + moment * self._usual + self._patience
             while victim and not ending.done() and not told.killed:
                 live = (
                     await asyncio.to_thread(scene.victims, victim)
@@ -182,11 +183,11 @@ class Ring:
                         with suppress(ProcessLookupError):
                             os.kill(pid, signal.SIGKILL)
                             told.killed = f"{pid} {words[:50].decode(errors='replace')}"
-                            until = max(until, time.monotonic() + self._usual + self._patience)
+                            told.killed_at = time.monotonic() - began
                 else:
                     await asyncio.to_thread(scene.look)
                     await asyncio.sleep(0.01)
-            while not ending.done() and time.monotonic() < until + (0 if victim else 60):
+            while not ending.done() and time.monotonic() - began < _FOREVER:
                 await asyncio.to_thread(scene.look)
                 await asyncio.wait((ending,), timeout=0.05)
             told.seconds = time.monotonic() - began
@@ -199,6 +200,9 @@ class Ring:
         if victim != "alita" and not told.hung:
             told.wrong = self._rows(out, err, files, process.returncode)
         told.left = await self._left(scene)
+        if victim and not told.hung and told.seconds > told.killed_at + self._usual + self._patience:
+            now = await self.usual()  # others may keep the machine busier than before
+            told.hung = told.seconds > told.killed_at + now + self._patience
         if not told.problems:
             shutil.rmtree(home, ignore_errors=True)
         return told

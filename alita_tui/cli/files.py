@@ -46,6 +46,8 @@ async def run_file(
         return _row(file, await sandbox.run(job, nothing, nothing))
     except (RequirementsError, ContractError) as error:
         return _unrun(file, "requirements", error)
+    except AlitaError as error:
+        return _unrun(file, "sandbox", error)
 
 
 def _row(file: Path, report: RunReport) -> dict[str, Any]:

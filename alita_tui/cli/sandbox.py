@@ -189,7 +189,10 @@ def run(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Run each file in a fresh container with nothing granted."""
+    """Run each file in a fresh container with nothing granted.
+
+    A file that the sandbox lost has a row that says so. Exit code 1 where one was not ok, 6 where all were lost.
+    """
     from alita_tui.sandbox.policy import PROFILES
     from alita_tui.wiring.house import House
 
@@ -212,9 +215,11 @@ def run(
 
         try:
             await sandbox.prepare(lambda *_: None)
-            return list(await asyncio.gather(*(one(f, c) for f, c in zip(files, codes, strict=True))))
+            async with asyncio.TaskGroup() as group:
+                running = [group.create_task(one(f, c)) for f, c in zip(files, codes, strict=True)]
         finally:
             await sandbox.close()
+        return [task.result() for task in running]
 
     rows = asyncio.run(go())
     if json:
@@ -236,6 +241,8 @@ def run(
                 for r in rows
             ),
         )
+    if all(row["reason"] == "sandbox" for row in rows):
+        raise typer.Exit(SandboxUnavailable.exit_code)
     raise typer.Exit(0 if all(row["outcome"] == "ok" for row in rows) else 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -318,7 +319,10 @@ def run(
     ] = "{}",
     json: Annotated[bool, typer.Option("--json", help="The whole report as JSON.")] = False,
 ) -> None:
-    """Run an approved tool in the sandbox."""
+    """Run an approved tool in the sandbox.
+
+    A run of a tool that is granted something is recorded, with all that it asked for.
+    """
     from alita_tui.wiring.house import House
     from alita_tui.wiring.tools import run_tool
 
@@ -337,7 +341,7 @@ def run(
             why = f": {answered.reason}" if answered.reason else ""
             typer.echo(reveal(f"{answered.request} → {answered.outcome}{why}"), err=True)
 
-    report = asyncio.run(run_tool(house, record, arguments, tell, told))
+    report, recorded = asyncio.run(run_tool(house, record, arguments, tell, told))
     ok = report.status == "ok"
     house.shelf.record_run(record.draft.name, record.version, ok=ok, query="")
     if json:
@@ -346,4 +350,6 @@ def run(
         json_document(report.result)
     else:
         typer.echo(reveal(f"{name} failed ({report.status}): {report.error}".strip()), err=True)
+    if recorded is not None and not json:
+        typer.echo(f"what it asked for is recorded: alita replay {shlex.quote(str(recorded))}", err=True)
     raise typer.Exit(0 if ok else 1)

@@ -30,6 +30,11 @@ class Paths(Value, frozen=True):
         return self.data / "sessions"
 
     @property
+    def runs(self) -> Path:
+        """Folder with one file, as a session's, for each run outside of any session that was granted something."""
+        return self.data / "runs"
+
+    @property
     def labels(self) -> Path:
         """Names, tags and bookmarks that the person gave to sessions."""
         return self.data / "labels.json"

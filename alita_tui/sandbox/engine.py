@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox import environment, gvisor, image, limits
-from alita_tui.sandbox.box import FIX, Boxes, Harden, Kind
+from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.boxes import FIX, Boxes, Harden
 from alita_tui.sandbox.broker.desk import Caps
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
@@ -20,7 +21,7 @@ from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool
 from alita_tui.sandbox.remote import Remote, bring
 from alita_tui.sandbox.report import converse
-from alita_tui.sandbox.service import RestError, Service, machine, me
+from alita_tui.sandbox.service import EngineLost, RestError, Service, ServiceLost, machine, me
 from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
@@ -30,10 +31,6 @@ from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker
-
-
-class EngineLost(SandboxUnavailable):
-    """The engine went away while a tool ran: it must not be run again by itself."""
 
 
 class PodmanSandbox:
@@ -82,6 +79,7 @@ class PodmanSandbox:
         self._info: dict[str, Any] | None = None
         self._held: dict[Path, int] = {}
         self._preparing = asyncio.Lock()
+        self._asking = asyncio.Lock()
 
     # --- Sandbox --------------------------------------------------------------------------
 
@@ -121,7 +119,7 @@ class PodmanSandbox:
         if job.digest and self._host.settings.session_calls:
             shared = await self._sessions.run(kind, imports, job, on_output)
             if shared is not None:
-                return shared
+                return await self._whole(shared)
         box = await self._pool.take(kind, None if job.what in ("test", "judge") else imports)
         try:
             report = await converse(box, job, on_output, self._broker)
@@ -129,6 +127,10 @@ class PodmanSandbox:
             await asyncio.shield(self._pool.put(box))  # whoever interrupts may rely on nothing running
             raise
         self._pool.discard(box)  # the warden has ended all but itself
+        return await self._whole(report)
+
+    async def _whole(self, report: RunReport) -> RunReport:
+        """The report, unless the engine went away with the tool. Raises EngineLost."""
         if report.status == "killed" and not await self._service.answers():
             raise EngineLost(
                 f"{self._host.what} was lost during the run, so nobody knows how far the tool came.",
@@ -138,12 +140,15 @@ class PodmanSandbox:
 
     async def close(self) -> None:
         """See `Sandbox.close`."""
-        await self._sessions.close()
-        await self._pool.close()
-        await self._boxes.close()
-        await self._service.close()
-        while self._held:
-            os.close(self._held.popitem()[1])
+        clean = False
+        try:
+            await self._sessions.close()
+            await self._pool.close()
+            clean = await self._boxes.close()
+        finally:
+            await self._service.close(clean=clean)
+            while self._held:
+                os.close(self._held.popitem()[1])
 
     @property
     def processors(self) -> int:
@@ -220,11 +225,12 @@ class PodmanSandbox:
 
     async def _target(self) -> environment.Target:
         """Python and platform of the base image, asked of the image itself."""
-        if self._python is None:
-            box = await self._boxes.make(Kind())
-            self._python = environment.target(box.seen)
-            await self._boxes.end(box)
-        return self._python
+        async with self._asking:
+            if self._python is None:
+                box = await self._boxes.make(Kind())
+                self._python = environment.target(box.seen)
+                await self._boxes.end(box)
+            return self._python
 
     async def _describe(self) -> dict[str, Any]:
         """Podman's own description. Raises SandboxUnavailable where it is missing or runs as root."""
@@ -237,7 +243,11 @@ class PodmanSandbox:
             if self._host.settings.profile == "gvisor" and not self._host.elsewhere:
                 gvisor.require(self._host.environ["PATH"])
             await self._service.ensure()
-            info = await asyncio.to_thread(_info, self._service.url)
+            try:
+                info = await asyncio.to_thread(_info, self._service.url)
+            except ServiceLost:
+                await self._service.ensure()
+                info = await asyncio.to_thread(_info, self._service.url)
             host = info.get("host", {})
             if not host.get("security", {}).get("rootless"):
                 raise SandboxUnavailable("Podman does not run rootless.", hint=FIX)
@@ -300,5 +310,5 @@ def _info(url: str) -> dict[str, Any]:
         with PodmanClient(base_url=url, timeout=30) as client:
             found: dict[str, Any] = client.info()  # type: ignore[no-untyped-call]
     except (APIError, OSError) as error:
-        raise SandboxUnavailable(f"Podman's service does not answer: {error}") from error
+        raise ServiceLost(f"Podman's service does not answer: {error}") from error
     return found

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from alita_tui.sandbox.engine import EngineLost, PodmanSandbox
+from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.service import EngineLost
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
@@ -79,7 +80,10 @@ class Fleet:
 
     async def close(self) -> None:
         """See `Sandbox.close`."""
-        await asyncio.gather(*(engine.close() for engine in self.engines))
+        done = await asyncio.gather(*(engine.close() for engine in self.engines), return_exceptions=True)
+        for error in done:
+            if error is not None:
+                raise error
 
     # --- the pool and housekeeping --------------------------------------------------------
 

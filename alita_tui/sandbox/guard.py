@@ -7,6 +7,10 @@ The guard then removes every container of that owner through the service, and en
 itself; a byte on the pipe says that there is nothing to remove. It keeps one connection open, so
 that a service that ends by itself when it is idle does so only when the guard is gone. What the
 service says it reads itself: a service that writes to a pipe nobody reads would die too early.
+
+What Podman begins becomes a child of the guard when the one that began it ends (conmon, and below it the
+runtime and the container), so whatever is still below the guard at the end was left by a service that was
+killed, and is ended. `alita_tui.sandbox.leftovers` has the same in hand where the guard itself was killed.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ from urllib.parse import quote
 
 _API = "/v4.0.0/libpod"
 _CLEAR_SECONDS = 10.0
+_NOTE_SECONDS = 3.0
+"""How long conmon may take to note that what it watches has ended."""
 
 
 def connect(path: str) -> socket.socket | None:
@@ -84,6 +90,59 @@ def collect(*_: object) -> None:
             pass
 
 
+def table() -> dict[int, tuple[int, str]]:
+    """Every process that runs: its parent and its name."""
+    found: dict[int, tuple[int, str]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError, ValueError):
+                head, _, rest = (entry / "stat").read_text(errors="replace").rpartition(")")
+                state, parent = rest.split()[:2]
+                if state not in ("Z", "X"):
+                    found[int(entry.name)] = int(parent), head.partition("(")[2]
+    return found
+
+
+def below(top: int, living: dict[int, tuple[int, str]], *, spared: tuple[str, ...] = ()) -> set[int]:
+    """All below a process; those of these names are left out, and what is below them too."""
+    found: set[int] = set()
+    todo = [top]
+    while todo:
+        one = todo.pop()
+        children = [pid for pid, (parent, name) in living.items() if parent == one and name not in spared]
+        found.update(children)
+        todo += children
+    return found
+
+
+def sweep() -> None:
+    """End what the service left below us: what runs in containers first, so that Podman takes note of its end."""
+    mine, deadline = os.getpid(), time.monotonic() + _NOTE_SECONDS
+    while rest := below(mine, living := table()):
+        tools = below(mine, living, spared=("podman", "conmon"))
+        for watcher in (pid for pid in rest if living[pid][1] == "conmon"):
+            tools |= below(watcher, living, spared=("podman",))
+        for pid in tools if time.monotonic() < deadline else rest:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        collect()
+        time.sleep(0.02)
+        if time.monotonic() > deadline + _NOTE_SECONDS:
+            return
+
+
+def forget(command: list[str], owner: str) -> None:
+    """Remove what the ended service had just noted, by a Podman of its own."""
+    if "podman" not in command:  # another machine's, whose next service does it
+        return
+    podman = command[: command.index("system")]  # with its flags
+    listing = [*podman, "ps", "--all", "--quiet", "--filter", "label=alita.service=" + owner]
+    found = subprocess.run(listing, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.split()
+    if found:
+        removing = [*podman, "rm", "--force", "--time", "0", *found]
+        subprocess.run(removing, stdin=subprocess.DEVNULL, capture_output=True)
+
+
 def main() -> None:
     """Start the service, wait for the end of either side, leave nothing."""
     path, owner, command = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -101,6 +160,7 @@ def main() -> None:
     assert service.stdout is not None
     said = service.stdout.fileno()
     held: socket.socket | None = None
+    alone = False
     try:
         while True:
             held = held or connect(path)
@@ -117,13 +177,17 @@ def main() -> None:
                 if not piece:
                     break
             if 0 in ready:
-                if not os.read(0, 1):
+                alone = not os.read(0, 1)
+                if alone:
                     clear(path, owner)
                 break
     finally:
         with suppress(ProcessLookupError):
             os.killpg(service.pid, signal.SIGKILL)
         service.wait()
+        sweep()
+        if alone:
+            forget(command, owner)
         with suppress(OSError):
             Path(path).unlink()
 

@@ -12,7 +12,8 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from alita_tui.sandbox.box import Box, Boxes, Kind
+from alita_tui.sandbox.box import Box, Kind
+from alita_tui.sandbox.boxes import Boxes
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import PoolRow
 

@@ -11,7 +11,9 @@ import msgspec
 from alita_tui.sandbox.box import Box
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.channel import parse
+from alita_tui.sandbox.service import EngineLost
 from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.grants import repeatable
 from alita_tui.spine.ports import Job, OnOutput
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import LimitHit, RunReport, TestCase
@@ -29,7 +31,7 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
     """Give the job, pass on what it prints and asks for, return the report.
 
     Nothing is granted to code without the digest of an approval, but to a draft's tests what a person
-    granted them by name. Raises SandboxUnavailable, and
+    granted them by name. Raises SandboxUnavailable where it may be run on another engine, EngineLost where not, and
     StoreError where a request of the tool could not be recorded.
     """
     streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
@@ -48,6 +50,11 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
                     counter.switch.broken = lambda: None if limit.expired() else limit.reschedule(0)
                 await box.give(job, counter.told if counter else b"")
             except ConnectionError as error:
+                if box.given and granted is not None and not repeatable(job.capabilities):
+                    raise EngineLost(
+                        "The container was lost while it was given its job, so nobody knows whether the tool "
+                        "began. It is not run again by itself, as it may change something."
+                    ) from error
                 raise SandboxUnavailable("The container was gone before it had its job.") from error
             report = await _listen(box, job, streams, counter)
     except TimeoutError:

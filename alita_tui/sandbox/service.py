@@ -11,8 +11,10 @@ import asyncio
 import json
 import os
 import secrets
+import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +28,9 @@ _IDLE_SECONDS = 60
 _START_LOOKS = 500
 _PING_SECONDS = 5.0
 _PIECE = 1 << 20
+_REPEATABLE = ("GET", "HEAD", "DELETE")
+_left_to_itself: list[subprocess.Popen[bytes]] = []
+"""Guards that clear up by themselves: nobody waits for them."""
 
 
 class RestError(Exception):
@@ -36,12 +41,20 @@ class RestError(Exception):
         self.status = status
 
 
+class ServiceLost(SandboxUnavailable):
+    """The service went away before it had answered, so nobody knows what it did."""
+
+
+class EngineLost(SandboxUnavailable):
+    """The engine went away while a tool ran: it must not be run again by itself."""
+
+
 class Service:
     """A running Podman service and requests to it."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._starting = asyncio.Lock()
         self._drain: asyncio.Task[None] | None = None
         token = secrets.token_hex(4)
@@ -66,7 +79,7 @@ class Service:
             check_socket_path(self.socket)
             theirs = bool(self._host.settings.socket)
             if await self.answers():
-                if theirs and self._process is None:
+                if theirs and (self._process is None or self._process.poll() is not None):
                     await self._start()  # a guard alone: what we make has to go with us there too
                 return
             if theirs:
@@ -78,7 +91,7 @@ class Service:
             self.socket.unlink(missing_ok=True)
             self._host.prepare()
             said = await self._serve()
-            if said is not None and await self._host.recovered(" ".join(said)):
+            if said is not None and (await self._host.recovered(" ".join(said)) or self._ended):
                 await self._let_go()
                 said = await self._serve()
             if said is not None:
@@ -98,38 +111,72 @@ class Service:
             await asyncio.sleep(0.02)
         return said
 
+    @property
+    def _ended(self) -> bool:
+        """True when guard and service are gone again: somebody may have killed one of them."""
+        return not self._host.elsewhere and (self._drain is None or self._drain.done())
+
+    def _guard(self, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
+        """Start one; not as asyncio does, whose end with the loop would kill it."""
+        guard = str(Path(__file__).with_name("guard.py"))
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", guard, str(self.socket), self.owner, *command],
+            cwd="/", env=self._host.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
     async def _start(self, *command: str) -> list[str]:
         """A guard, and under it the service; what they say."""
-        guard = str(Path(__file__).with_name("guard.py"))
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", guard, str(self.socket), self.owner, *command,
-            cwd="/", env=self._host.environ, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+        self._process = process = self._guard(command)
         said: list[str] = []
-        self._drain = asyncio.create_task(_collect(self._process, said))
+        reader = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), process.stdout
+        )
+        self._drain = asyncio.create_task(_collect(reader, transport, process, said))
         return said
 
-    async def close(self) -> None:
-        """End the service if it is ours; containers must be gone."""
-        if self._process is not None and self._process.stdin is not None:
-            with suppress(ConnectionError):
-                self._process.stdin.write(b".")
-                await self._process.stdin.drain()
+    async def close(self, *, clean: bool = True) -> None:
+        """End the service if it is ours. Containers must be gone, or else, not `clean`, the guard clears up."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            if clean:
+                with suppress(OSError):
+                    process.stdin.write(b".")
+                    process.stdin.flush()
+            else:
+                self._process = None
+                process.stdin.close()
+                _left_to_itself.append(process)
+                if self._drain is not None:
+                    self._drain.cancel()
+                    await asyncio.wait((self._drain,))
+                    self._drain = None
         await self._let_go()
 
     async def _let_go(self) -> None:
         process, self._process = self._process, None
-        if process is not None:
-            if process.stdin is not None:
+        if process is not None and process.stdin is not None:
+            with suppress(OSError):
                 process.stdin.close()
-            await process.wait()
         if self._drain is not None:
             await self._drain
             self._drain = None
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
-        """One request; the parsed answer or None. Raises RestError, SandboxUnavailable."""
+        """One request; the parsed answer or None. Raises RestError, SandboxUnavailable.
+
+        Where the service went away, what does the same a second time is asked again, of its successor.
+        """
+        try:
+            return await self._request(method, path, body)
+        except ServiceLost:
+            if method not in _REPEATABLE:
+                raise
+        return await self._request(method, path, body)
+
+    async def _request(self, method: str, path: str, body: Any) -> Any:
         reader, writer = await self._connect()
         try:
             data = json.dumps(body).encode() if body is not None else b""
@@ -137,15 +184,17 @@ class Service:
                 f"{method} {_API}{path} HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
             )
-            writer.write(head.encode() + data)
-            await writer.drain()
-            status, headers = await _head(reader)
-            raw = await _body(reader, headers) if method != "HEAD" else b""
+            with _unbroken():
+                writer.write(head.encode() + data)
+                await writer.drain()
+                status, headers = await _head(reader)
+                raw = await _body(reader, headers) if method != "HEAD" else b""
         finally:
             await _hang_up(writer)
         if status >= 400:
             raise RestError(status, _reason(raw))
-        return json.loads(raw) if raw.strip() else None
+        with _unbroken():
+            return json.loads(raw) if raw.strip() else None
 
     async def upload(self, path: str, archive: IO[bytes], size: int) -> None:
         """Put a tar archive of `size` bytes somewhere. Raises RestError, SandboxUnavailable."""
@@ -155,12 +204,13 @@ class Service:
                 f"PUT {_API}{path} HTTP/1.1\r\nHost: podman\r\nConnection: close\r\n"
                 f"Content-Type: application/x-tar\r\nContent-Length: {size}\r\n\r\n"
             )
-            writer.write(head.encode())
-            while piece := await asyncio.to_thread(archive.read, _PIECE):
-                writer.write(piece)
-                await writer.drain()
-            status, headers = await _head(reader)
-            raw = await _body(reader, headers)
+            with _unbroken():
+                writer.write(head.encode())
+                while piece := await asyncio.to_thread(archive.read, _PIECE):
+                    writer.write(piece)
+                    await writer.drain()
+                status, headers = await _head(reader)
+                raw = await _body(reader, headers)
         finally:
             await _hang_up(writer)
         if status >= 400:
@@ -171,14 +221,15 @@ class Service:
         reader, writer = await self._connect()
         query = "stream=true&stdin=true&stdout=true&stderr=true&logs=false"
         try:
-            writer.write(
-                f"POST {_API}/containers/{container}/attach?{query} HTTP/1.1\r\nHost: podman\r\n"
-                "Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
-            )
-            await writer.drain()
-            status, headers = await _head(reader)
-            if status not in (101, 200):
-                raise RestError(status, _reason(await _body(reader, headers)))
+            with _unbroken():
+                writer.write(
+                    f"POST {_API}/containers/{container}/attach?{query} HTTP/1.1\r\nHost: podman\r\n"
+                    "Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n".encode()
+                )
+                await writer.drain()
+                status, headers = await _head(reader)
+                if status not in (101, 200):
+                    raise RestError(status, _reason(await _body(reader, headers)))
         except BaseException:
             await _hang_up(writer)
             raise
@@ -189,7 +240,8 @@ class Service:
             return await asyncio.open_unix_connection(str(self.socket), limit=1 << 20)
         except OSError:
             await self.ensure()
-        return await asyncio.open_unix_connection(str(self.socket), limit=1 << 20)
+        with _unbroken():
+            return await asyncio.open_unix_connection(str(self.socket), limit=1 << 20)
 
     async def answers(self) -> bool:
         """Whether the service is there; a tunnel to it may be up before it is."""
@@ -205,6 +257,15 @@ class Service:
             return False
         finally:
             await _hang_up(writer)
+
+
+@contextmanager
+def _unbroken() -> Iterator[None]:
+    """Raises ServiceLost where the line breaks, or what came over it was cut off."""
+    try:
+        yield
+    except (OSError, EOFError, asyncio.LimitOverrunError, ValueError, IndexError) as error:
+        raise ServiceLost(f"Podman's service broke off: {error}.") from error
 
 
 async def _hang_up(writer: asyncio.StreamWriter) -> None:
@@ -241,19 +302,21 @@ def _started(pid: int) -> str:
         return ""
 
 
-async def _collect(process: asyncio.subprocess.Process, said: list[str]) -> None:
-    assert process.stdout is not None
-    async for raw in process.stdout:
-        said.append(raw.decode("utf-8", "replace").strip())
-        del said[:-20]
-    await process.wait()
+async def _collect(
+    reader: asyncio.StreamReader, pipe: asyncio.BaseTransport, guard: subprocess.Popen[bytes], said: list[str]
+) -> None:
+    """Read what the guard says until it has ended."""
+    try:
+        async for raw in reader:
+            said.append(raw.decode("utf-8", "replace").strip())
+            del said[:-20]
+        await asyncio.to_thread(guard.wait)
+    finally:
+        pipe.close()
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
-    try:
-        raw = await reader.readuntil(b"\r\n\r\n")
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
-        raise SandboxUnavailable(f"Podman's service broke off: {error}.") from error
+    raw = await reader.readuntil(b"\r\n\r\n")
     first, *lines = raw.decode("latin-1").split("\r\n")
     headers = {
         name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)

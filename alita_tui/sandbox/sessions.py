@@ -1,7 +1,8 @@
 """Containers that an approved tool keeps for a session, because it is called again and again.
 
 Only for code whose digest a person approved. Each call has a process and a user id of its own; in
-between every process is killed and /tmp emptied. Whatever is not an ordinary end costs the container.
+between every process is killed and /tmp emptied. Whatever is not an ordinary end costs the container. It
+has a user id for so many calls; its successor is made while it has half of them left.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from alita_tui.sandbox.box import Box, Boxes, Kind
+from alita_tui.sandbox.box import Box, Kind
+from alita_tui.sandbox.boxes import Boxes
 from alita_tui.sandbox.report import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput
@@ -24,6 +26,8 @@ _AFTER = 2
 """A session container is started for the second call of a digest."""
 _CALLS = 500
 _MOST = 2
+_PATIENCE_SECONDS = 0.25
+"""A call waits this long for a session container to be ready again, then a fresh one takes it."""
 _ORDINARY = ("ok", "error", "exit", "bad_result")
 
 
@@ -36,6 +40,9 @@ class _Open:
         self.busy = False
         self.last = False
         """True when it is not to be used again."""
+        self.left = box.kind.calls
+        """How many calls it has a user id for."""
+        self.successor: _Open | None = None
 
 
 class Sessions:
@@ -64,28 +71,43 @@ class Sessions:
         if found.busy:
             return None
         found.busy = True
-        if not await found.ready:
-            await self._drop(key)
+        try:
+            await asyncio.wait((found.ready,), timeout=_PATIENCE_SECONDS)
+        except BaseException:
+            found.busy = False
+            raise
+        if not found.ready.done():
+            found.busy = False
             return None
-        self._open.move_to_end(key)
+        if not found.ready.result():
+            self._spawn(self._drop(key, found))
+            return None
+        if key in self._open:
+            self._open.move_to_end(key)
         try:
             report = await converse(found.box, job, on_output, self._broker)
         except BaseException:
-            await asyncio.shield(self._drop(key))
+            await asyncio.shield(self._drop(key, found))
             raise
-        if report.status in _ORDINARY and not found.last:
+        found.left -= 1
+        if report.status in _ORDINARY and found.left and not found.last:
             found.ready = asyncio.create_task(_ready(found.box))
             found.busy = False
+            if found.left == found.box.kind.calls // 2:
+                self._start(key, imports)
         else:
-            self._spawn(self._drop(key))
+            self._spawn(self._drop(key, found))
         return report
 
     async def empty(self) -> None:
         """End those that are idle now, and the others after the call that they have."""
         for key, session in list(self._open.items()):
             session.last = True
+            successor, session.successor = session.successor, None
+            if successor is not None:
+                await self._drop(key, successor)
             if not session.busy:
-                await self._drop(key)
+                await self._drop(key, session)
 
     async def close(self) -> None:
         """End them all."""
@@ -94,7 +116,8 @@ class Sessions:
         while self._tasks:
             await asyncio.wait(self._tasks)
         for key in list(self._open):
-            await self._drop(key)
+            while session := self._open.get(key):  # its successor, too
+                await self._drop(key, session)
 
     def _start(self, key: tuple[str, Kind], imports: frozenset[str]) -> None:
         if key not in self._starting:
@@ -119,17 +142,28 @@ class Sessions:
             self._counts[key] = -_CALLS  # its imports are not safe to do ahead: not soon again
             await self._boxes.end(box)
             return
-        ready: asyncio.Task[bool] = asyncio.create_task(asyncio.sleep(0, True))
-        self._open[key] = _Open(box, ready)
+        session = _Open(box, asyncio.create_task(asyncio.sleep(0, True)))
+        current = self._open.get(key)
+        if current is not None:
+            if current.last:
+                await self._boxes.end(box)
+            else:
+                current.successor = session
+            return
+        self._open[key] = session
         while len(self._open) > _MOST:
             oldest = next((one for one, session in self._open.items() if not session.busy), key)
-            await self._drop(oldest)
+            while passed := self._open.get(oldest):
+                await self._drop(oldest, passed)
 
-    async def _drop(self, key: tuple[str, Kind]) -> None:
-        session = self._open.pop(key, None)
-        if session is not None:
-            session.ready.cancel()
-            await self._boxes.end(session.box)
+    async def _drop(self, key: tuple[str, Kind], session: _Open) -> None:
+        """End it; its successor takes its place."""
+        if self._open.get(key) is session:
+            del self._open[key]
+            if session.successor is not None:
+                self._open[key] = session.successor
+        session.ready.cancel()
+        await self._boxes.end(session.box)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

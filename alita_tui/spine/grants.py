@@ -88,6 +88,15 @@ def canonical(capabilities: Capabilities) -> Capabilities:
     )
 
 
+def repeatable(capabilities: Capabilities) -> bool:
+    """True where a run that is begun twice changes nothing twice: by its grants the tool can only look.
+
+    A host without named methods may be told anything; a model call costs money.
+    """
+    looks = all(one.methods and set(one.methods) <= {"GET", "HEAD"} for one in host_grants(capabilities))
+    return looks and capabilities.workspace != "write" and not capabilities.model_calls
+
+
 def secret_names(capabilities: Capabilities) -> tuple[str, ...]:
     """The names alone."""
     names = (_home(entry, [])[0] for entry in capabilities.secrets)

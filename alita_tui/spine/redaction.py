@@ -74,7 +74,8 @@ class Redactor:
 
         `rules` are shapes besides those that are known here.
         """
-        values = {value: f"[redacted {name}]" if name else "[redacted]" for name, value in known}
+        self._given = tuple(known), tuple(rules)
+        values = {value: f"[redacted {name}]" if name else "[redacted]" for name, value in self._given[0]}
         # The longest first: one may be a part of another.
         self._known = sorted(
             ((value, mark) for value, mark in values.items() if len(value) >= LEAST),
@@ -83,6 +84,11 @@ class Redactor:
         self._shapes = (*_RULES, *rules)
         markers = (marker.encode() for marker, _, _ in self._shapes)
         self._markers = (*markers, *(_escaped(value) for value, _ in self._known))
+
+    def knowing(self, more: Iterable[tuple[str, str]]) -> Redactor:
+        """One that knows these besides."""
+        known, rules = self._given
+        return Redactor((*known, *more), rules)
 
     def text(self, text: str) -> str:
         """A text without secrets."""

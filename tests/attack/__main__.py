@@ -25,6 +25,7 @@ SECTIONS = {
     "drafts": ("attack.drafts",),
     "records": ("attack.records", "attack.flips"),
     "programs": ("attack.programs",),
+    "kills": ("attack.kills",),
     "servers": ("attack.servers", "attack.hostile_servers"),
 }
 """Where the attacks of each section are."""

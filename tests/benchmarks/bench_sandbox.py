@@ -199,11 +199,14 @@ async def session(results: dict[str, Row], row: MakeRow, settings: SandboxSettin
         assert guard is not None
         before = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         started = time.perf_counter()
-        for _ in range(400):
+        taken: list[float] = []
+        for number in range(SOAK):
+            begun = time.perf_counter()
             await once()
-        results["sandbox.session_calls_per_second"] = row(400 / (time.perf_counter() - started), "/s")
-        for _ in range(SOAK - 400):
-            await once()
+            taken.append((time.perf_counter() - begun) * 1000)
+            if number == 399:
+                results["sandbox.session_calls_per_second"] = row(400 / (time.perf_counter() - started), "/s")
+        results["sandbox.session_call_max_ms"] = row(max(taken), "ms")
         await asyncio.sleep(1)
         after = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         results["sandbox.soak_grown_mb"] = row(after[0] - before[0], "MB")
@@ -211,6 +214,53 @@ async def session(results: dict[str, Row], row: MakeRow, settings: SandboxSettin
         results["sandbox.soak_grown_processes"] = row(after[2] - before[2], "")
     finally:
         await sandbox.close()
+
+
+async def soak(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
+    """Fresh containers, each with a conmon of its own, one after the other and four at a time; what they leave."""
+    sandbox = pooled(settings, 1, 1)
+    try:
+        await sandbox.warm_up(LIMITS, nothing)
+        for _ in range(20):
+            await asyncio.gather(*(timed(sandbox, ONE) for _ in range(4)))
+        await settled(sandbox)
+        await asyncio.sleep(1)
+        guard = sandbox._service._process
+        assert guard is not None
+        before = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
+        services = [pid for pid in family(guard.pid) if b"system\0service" in _cmdline(pid)]
+        served = sum(map(pss, services))
+        started = time.perf_counter()
+        for _ in range(SOAK // 4):
+            await asyncio.gather(*(timed(sandbox, ONE) for _ in range(4)))
+        results["sandbox.fresh_soak_per_second"] = row(SOAK / (time.perf_counter() - started), "/s")
+        await settled(sandbox)
+        while sandbox._boxes._going:
+            await asyncio.wait(set(sandbox._boxes._going))
+        await asyncio.sleep(1)
+        after = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
+        results["sandbox.fresh_soak_grown_mb"] = row(after[0] - before[0], "MB")
+        results["sandbox.fresh_soak_grown_service_mb"] = row(sum(map(pss, services)) - served, "MB")
+        results["sandbox.fresh_soak_grown_files"] = row(after[1] - before[1], "fds")
+        results["sandbox.fresh_soak_grown_processes"] = row(after[2] - before[2], "")
+        left = len(await mine(sandbox, sandbox._service.owner)) - len(sandbox._pool.ids())
+        results["sandbox.fresh_soak_left"] = row(left, f"/{SOAK}")
+    finally:
+        await sandbox.close()
+
+
+async def killed_rounds(
+    results: dict[str, Row], row: MakeRow, settings: SandboxSettings, folder: Path
+) -> None:
+    """`alita sandbox run` while alita, guard, service, conmon or the runtime is killed at a random moment."""
+    sys.path.append(str(Path(__file__).parents[1] / "sandbox"))
+    from rounds import rounds
+
+    (folder / "rounds").mkdir()
+    found = await rounds(settings, folder / "rounds", KILLS, 1, lanes=2)
+    results["sandbox.kill_rounds_hung"] = row(sum(one.hung for one in found), f"/{len(found)}")
+    results["sandbox.kill_rounds_left"] = row(sum(bool(one.left) for one in found), f"/{len(found)}")
+    results["sandbox.kill_rounds_without_rows"] = row(sum(bool(one.wrong) for one in found), f"/{len(found)}")
 
 
 async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
@@ -377,6 +427,8 @@ def sandbox(results: dict[str, Row], row: MakeRow) -> None:
             settings = default_settings(folder / "data", folder / "cache")
             await calls(results, row, settings, folder)
             await session(results, row, settings)
+            await soak(results, row, settings)
+            await killed_rounds(results, row, settings, folder)
             await idle(results, row, settings)
             await requirements(results, row, settings, folder)
             await interrupts(results, row, settings)

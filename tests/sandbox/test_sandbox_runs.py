@@ -12,7 +12,8 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from alita_tui.sandbox.box import Harden, Kind
+from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.boxes import Harden
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, spec
 from alita_tui.sandbox.setup import diagnose

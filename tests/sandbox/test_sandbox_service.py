@@ -13,7 +13,7 @@ import pytest
 
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.policy import default_settings
-from alita_tui.sandbox.service import RestError, Service
+from alita_tui.sandbox.service import RestError, Service, ServiceLost
 
 BUSY = b"HTTP/1.1 500 Internal\r\nContent-Length: 17\r\n\r\n" + b'{"message":"bad"}'
 CUT = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"
@@ -88,7 +88,7 @@ async def test_a_request_that_fails_leaves_no_socket(
     line = service(played, tmp_path)
     played.answer = answer
     before = sockets()
-    with pytest.raises((RestError, EOFError, OSError)) as caught:
+    with pytest.raises((RestError, ServiceLost, EOFError)) as caught:
         stream = await REQUESTS[kind](line)
         if kind == "attach" and answer == CUT:  # attached: what follows is the container's
             stream[1].close()  # type: ignore[index]

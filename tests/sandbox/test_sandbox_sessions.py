@@ -11,8 +11,11 @@ import msgspec
 import pytest
 from test_sandbox_limits import seen
 
+from alita_tui.sandbox import sessions
+from alita_tui.sandbox.box import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
+from alita_tui.sandbox.report import converse
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
 
@@ -162,6 +165,58 @@ async def test_many_calls_leave_this_process_as_it_was(sandbox: PodmanSandbox) -
         assert (await call(sandbox, WHO)).status == "ok"
     assert len(os.listdir("/proc/self/fd")) <= files
     assert len(asyncio.all_tasks()) <= tasks + 1
+
+
+@pytest.mark.podman
+async def test_a_container_without_a_user_id_left_has_its_successor_waiting(
+    sandbox: PodmanSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_CALLS", 4)
+    await shared(sandbox)
+    boxes: list[Any] = []
+    for number in range(10):
+        if number % 4 == 0:
+            boxes.append(current(sandbox).box)
+        used = (await call(sandbox, WHO)).result[0]
+        assert used == boxes[-1].uids[1 + number % 4]
+        while sandbox._sessions._tasks:  # the successor is made after half of the calls
+            await asyncio.wait(sandbox._sessions._tasks)
+        assert (current(sandbox).successor is not None) == (number % 4 in (1, 2))
+    assert [box.alive for box in boxes] == [False, False, True]
+    await sandbox._sessions.empty()
+    assert not sandbox._sessions._open and not boxes[-1].alive
+
+
+@pytest.mark.podman
+async def test_a_session_container_says_when_it_takes_no_more_calls(sandbox: PodmanSandbox) -> None:
+    await sandbox.prepare(nothing)
+    box = await sandbox._boxes.make(Kind(limits=LIMITS, calls=2))
+    try:
+        assert await box.preload(frozenset()) == ""
+        job = Job(run_id="t", module="tool_t", code=WHO, digest="approved", limits=LIMITS)
+        assert (await converse(box, job, nothing)).status == "ok"
+        assert await box.ready() == ""
+        assert (await converse(box, job, nothing)).status == "ok"
+        assert await box.ready() == "it has no user id left"
+    finally:
+        await sandbox._boxes.end(box)
+
+
+@pytest.mark.podman
+async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: PodmanSandbox) -> None:
+    deep = (
+        "import os\ndef run():\n    os.chdir('/tmp')\n    for _ in range(1200):\n        os.mkdir('d' * 40)\n        os.chdir('d' * 40)\n"
+        "    return 1\n"
+    )
+    await shared(sandbox)
+    box = current(sandbox).box
+    assert (await call(sandbox, deep)).result == 1
+    async with asyncio.timeout(10):
+        assert (await call(sandbox, WHO)).status == "ok"
+        while sandbox._sessions._tasks:
+            await asyncio.wait(sandbox._sessions._tasks)
+    if box.alive:  # it could be removed after all
+        assert (await call(sandbox, WHO)).result[3] == ["tool"]
 
 
 @pytest.mark.parametrize(("calls", "last"), [(1, 20_010), (50, 20_058)])

@@ -21,9 +21,12 @@ from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.events import BrokerAnswered
+from alita_tui.spine.laws import check
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Ban
 from alita_tui.wiring.house import House
+from alita_tui.wiring.records import recording
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 STARTERS = Starters(shipped("starters"))
@@ -172,6 +175,40 @@ def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
     (house.workspace / "note.txt").unlink()
     gone = shell("run", "file_read", "--input", '{"path": "note.txt"}')
     assert gone.exit_code == 1 and "there is no note.txt" in gone.stderr
+
+
+def test_what_a_run_outside_of_a_session_asks_for_is_recorded(shell: Shell) -> None:
+    house = House.open(shell.home)
+    assert (
+        shell(
+            "starters", "approve", "file_read", "--digest", shell.digest("file_read"), "--accept", "workspace"
+        ).exit_code
+        == 0
+    )
+    house.workspace.mkdir(parents=True, exist_ok=True)
+    (house.workspace / "note.txt").write_text("a note")
+    for name, ended in (("note.txt", "ToolReturned"), ("gone.txt", "ToolFailed")):
+        ran = shell("run", "file_read", "--input", json.dumps({"path": name}), "--json")
+        assert ran.exit_code == (0 if ended == "ToolReturned" else 1)
+        path = max((house.paths.runs).glob("*.json"), key=lambda one: one.stat().st_mtime_ns)
+        envelopes = recording(house, str(path))
+        assert check(envelopes, complete=True) == []
+        kinds = [type(one.event).__name__ for one in envelopes]
+        assert kinds == [
+            "SessionOpened",
+            "LibraryLoaded",
+            "ToolCalled",
+            "BrokerAnswered",
+            ended,
+            "SessionClosed",
+        ]
+        asked = envelopes[3].event
+        assert isinstance(asked, BrokerAnswered) and asked.request == f"GET /files/{name}"
+        assert path.stat().st_mode & 0o077 == 0
+    assert house.sessions.list() == (), "it is no session of the person's"
+    assert shell("starters", "approve", "calculator", "--digest", shell.digest("calculator")).exit_code == 0
+    assert shell("run", "calculator", "--input", '{"expression": "1"}').exit_code == 0
+    assert len(list(house.paths.runs.glob("*.json"))) == 2, "what is granted nothing can ask for nothing"
 
 
 def test_what_is_banned_cannot_be_approved(shell: Shell) -> None:

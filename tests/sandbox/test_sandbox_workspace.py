@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from test_sandbox_broker import LIMITS, Bench
 
 from alita_tui.sandbox.broker.desk import Caps, Refused
 from alita_tui.sandbox.broker.files import Workspace
+from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports import ModelRequest, Reply
@@ -105,6 +107,54 @@ def test_names_are_listed_up_to_a_count(folder: Path) -> None:
     for number in range(30):
         (folder / f"{number}.txt").touch()
     assert len(Workspace(folder, Caps(listed=20)).names()) == 20
+
+
+def test_a_workspace_holds_so_much_and_no_more(tmp_path: Path) -> None:
+    folder = tmp_path / "workspace"
+    files = Workspace(folder, Caps(workspace_bytes=100, workspace_entries=4))
+    assert files.write("a", b"x" * 60) and files.write("b/c", b"x" * 30)
+    for name, size in (("d", 11), ("b/c", 41), ("new/file", 11)):
+        with pytest.raises(Refused, match="the workspace may hold"):
+            files.write(name, b"x" * size)
+    assert not files.write("a", b"x" * 70), "what replaces a file takes what that has left"
+    assert files.write("d", b"")
+    with pytest.raises(Refused, match="4 files and folders"):
+        files.write("e", b"")
+    with pytest.raises(Refused, match="4 files and folders"):
+        files.write("new/e", b"")
+    assert not files.write("a", b"") and not files.write("b/c", b"y" * 100)
+    assert sorted(str(one.relative_to(folder)) for one in folder.rglob("*")) == ["a", "b", "b/c", "d"]
+    (folder / "b" / "c").unlink()
+    (folder / "a").write_bytes(b"x" * 101)  # what the person writes counts, and is left alone
+    with pytest.raises(Refused):
+        Workspace(folder, Caps(workspace_bytes=100)).write("z", b"z")
+    assert not Workspace(folder, Caps(workspace_bytes=100)).write("a", b"smaller")
+
+
+def test_writers_at_the_same_time_share_what_is_left(tmp_path: Path) -> None:
+    caps = Caps(workspace_bytes=1000)
+    quota = Quota(tmp_path / "workspace", caps)
+
+    def write(number: int) -> int:
+        try:
+            Workspace(tmp_path / "workspace", caps, quota).write(f"{number}.txt", b"x" * 100)
+        except Refused as error:
+            return error.status
+        return 0
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(write, range(40)))
+    assert sorted(found) == [0] * 10 + [507] * 30
+    assert len(list((tmp_path / "workspace").iterdir())) == 10
+
+
+@pytest.mark.podman
+async def test_a_full_workspace_is_told_to_the_tool_and_on_record(bench: Bench, folder: Path) -> None:
+    bench.open(workspace=folder, caps=Caps(workspace_bytes=100_000))
+    code = FILES + "def run(): return [call(f'/files/out/{n}', b'x' * 40_000, 'PUT')[0] for n in range(4)]\n"
+    assert (await bench.run(code, WRITE)).result == [201, 201, 507, 507]
+    assert [one.outcome for one in bench.told] == ["served", "served", "refused", "refused"]
+    assert "remove what is not needed" in bench.told[-1].reason
 
 
 @pytest.mark.podman

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox.broker.desk import Caps, Desk, Tell
 from alita_tui.sandbox.broker.files import Workspace
+from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.broker.streams import Send, Switch
 from alita_tui.spine.address import Guard
 from alita_tui.spine.grants import secret_names
@@ -50,6 +51,7 @@ class Broker:
         self._secret = secret
         self._models = models
         self._caps = caps or Caps()
+        self._quota = Quota(workspace, self._caps) if workspace else None
         self._given_trust = trust
         self._proxies = Proxies(environ or {})
 
@@ -69,7 +71,7 @@ class Broker:
             longer(seconds)
             await send(b"W", struct.pack(">d", seconds))
 
-        folder = Workspace(self._workspace, self._caps) if self._workspace else None
+        folder = Workspace(self._workspace, self._caps, self._quota) if self._workspace else None
         local = Local(desk, folder, self._models, extend)
         certificate = self._authority.certificate if desk.ends_tls else ""
         service = Service(desk, local, self._authority, self._trust)

@@ -40,6 +40,10 @@ class Caps(Value, frozen=True):
     """Of one workspace file."""
     files_bytes: int = 64 << 20
     """Of workspace files read and written, over all requests."""
+    workspace_bytes: int = 4 << 30
+    """Of all files in the workspace together, whoever wrote them: a write that would make more of it is refused."""
+    workspace_entries: int = 50_000
+    """Files and folders in the workspace, in the same way."""
     listed: int = 2000
     """Names of workspace files at most."""
     prompt_bytes: int = 400_000
@@ -57,7 +61,8 @@ class Caps(Value, frozen=True):
             resource="grants",
             mechanism=f"the host's broker: {self.requests} requests a run, {self.per_second:g} a second; "
             f"{self.sent_bytes >> 20} MB to hosts, {self.received_bytes >> 20} MB from them, "
-            f"{self.files_bytes >> 20} MB of workspace files",
+            f"{self.files_bytes >> 20} MB of workspace files; nothing is written beyond "
+            f"{self.workspace_bytes >> 20} MB or {self.workspace_entries} entries in the workspace",
         )
 
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from alita_tui.sandbox.broker.desk import Caps, Refused
+from alita_tui.sandbox.broker.quota import Quota
 
 _DEEPEST = 8
 _LONGEST = 120
@@ -22,9 +23,11 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Workspace:
     """The folder that tools with such a grant may read from, or write to."""
 
-    def __init__(self, folder: Path, caps: Caps) -> None:
+    def __init__(self, folder: Path, caps: Caps, quota: Quota | None = None) -> None:
+        """`quota` is shared by all that write there at the same time."""
         self._folder = folder
         self._caps = caps
+        self._quota = quota or Quota(folder, caps)
 
     def names(self) -> list[str]:
         """Every file's name, sorted. Raises Refused."""
@@ -51,6 +54,8 @@ class Workspace:
         """Make or replace one file, whole or not at all; true when it is new. Raises Refused."""
         *folders, last = steps(name)
         self._small(len(data))
+        size = self._size(folders, last, name)
+        self._quota.take(len(data) - (size or 0), int(size is None))
         with self._below(folders, name, make=True) as folder, _explained(name):
             new = True
             with suppress(FileNotFoundError):
@@ -69,6 +74,18 @@ class Workspace:
                     os.unlink(draft, dir_fd=folder)
                 raise
         return new
+
+    def _size(self, folders: list[str], last: str, name: str) -> int | None:
+        """Bytes of the file that is there by now. Raises Refused where it is none."""
+        try:
+            with self._below(folders, name) as folder, _explained(name):
+                found = os.stat(last, dir_fd=folder, follow_symlinks=False)
+        except Refused as why:
+            if why.status == 404:
+                return None
+            raise
+        self._regular(found, name)
+        return found.st_size
 
     @contextmanager
     def _root(self) -> Iterator[int]:
@@ -91,14 +108,22 @@ class Workspace:
                 for step in folders:
                     with _explained(name):
                         if make:
-                            with suppress(FileExistsError):
-                                os.mkdir(step, 0o755, dir_fd=held)
+                            self._make(step, held)
                         following = os.open(step, _FOLDER, dir_fd=held)
                     os.close(held)
                     held = following
                 yield held
             finally:
                 os.close(held)
+
+    def _make(self, step: str, folder: int) -> None:
+        """A folder, if there is none. Raises Refused."""
+        try:
+            os.stat(step, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            self._quota.take(0, 1)
+            with suppress(FileExistsError):
+                os.mkdir(step, 0o755, dir_fd=folder)
 
     def _walk(self, folder: int, prefix: str, found: list[str], deeper: int) -> None:
         with os.scandir(folder) as entries:

@@ -10,7 +10,8 @@ imported. Modules are imported ahead in the child, never here, so that what a pa
 imported happens under the limits and away from the channel.
 
 In a session container there is a child after a child, each with another user id (the first, and how many
-there are, are the arguments). Between two children every process is killed and /tmp emptied.
+there are, are the arguments). Between two children every process is killed and /tmp emptied. When that fails, or
+no user id is left, it says so and ends.
 
 From the host: `L` limits and imports, once, then, where anything is granted, `G` what the child is
 told of its door to the broker, then `J` a job, which goes to the child as it is. Where a draft is judged, `T`
@@ -37,6 +38,8 @@ from alita_tui.sandbox.warden.line import Line
 from alita_tui.sandbox.warden.tool import Tool, end_all, leave, oversee, prepare, sweep
 
 IDLE = 2.0
+USED_UP = 5.0
+"""Seconds for the host to let go of a session container that takes no more jobs, before it ends by itself."""
 JUDGE_BYTES = 32 << 20
 JUDGE_PROCESSES = 4
 """Beside the party that is at work: judge, nursery, the other party, and one that is about to end."""
@@ -105,9 +108,14 @@ def main() -> None:
         tool = Tool(partial(child, uid=uid))
         asked = asked or json.loads(expect(line, b"L"))
         serve(line, tool, asked, uid, single=count == 1).close()
-        if count == 1 or not sweep(uid):
+        if count == 1:
+            line.stay()
+        if not sweep(uid):
+            line.send(b"R", b"the call before left what cannot be removed")
             break
-    line.stay()
+    else:
+        line.send(b"R", b"it has no user id left")
+    line.stay(USED_UP)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import struct
+import time
 
 
 class Line:
@@ -35,8 +36,8 @@ class Line:
             os._exit(0)
         self._came += piece
 
-    def waits(self, seconds: float) -> bool:
-        """True as soon as the host has said something, false when it has not by then."""
+    def waits(self, seconds: float | None) -> bool:
+        """True as soon as the host has said something, false when it has not by then (None: waits for ever)."""
         return bool(self._came) or bool(select.select([0], [], [], seconds)[0])
 
     def take(self) -> tuple[bytes, bytes] | None:
@@ -58,12 +59,14 @@ class Line:
                 return found
             self.listen()
 
-    def stay(self) -> None:
-        """Wait for the host to close the channel.
+    def stay(self, seconds: float | None = None) -> None:
+        """Wait for the host to close the channel, or so long.
 
         It may have more to say to a run that has just ended, and a write to a line that nobody holds
         any more would cost it what it has not read yet.
         """
-        while True:
+        until = None if seconds is None else time.monotonic() + seconds
+        self._came.clear()
+        while self.waits(until and max(until - time.monotonic(), 0.0)):
             self.listen()
             self._came.clear()

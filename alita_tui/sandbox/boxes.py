@@ -1,0 +1,264 @@
+"""Makes containers and sees to it that none stays behind, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from itertools import count
+from typing import Any
+from urllib.parse import quote
+
+from alita_tui.sandbox import gvisor, leftovers
+from alita_tui.sandbox.box import Box, Kind
+from alita_tui.sandbox.channel import Channel, parse
+from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
+from alita_tui.sandbox.service import RestError, Service, ServiceLost, alive, machine
+from alita_tui.sandbox.supplies import Supplies
+from alita_tui.spine.errors import SandboxUnavailable
+
+_START_SECONDS = 30.0
+_OWN_REMOVAL = (0.1, 0.1, 0.2, 0.3, 0.5, 1.0)
+"""Waits for a container to remove itself; then it is removed."""
+_REMOVAL_LOOKS = 100
+_REMOVAL_SECONDS = 10.0
+"""Of one request: Podman waits five seconds for word of a container whose conmon was killed."""
+_SILENT_LOOKS = 5
+_STUCK_SECONDS = 1.0
+"""A container that waits to be started, with nobody there to do it, is given up after two looks so far apart."""
+_CLOSE_SECONDS = 4.0
+"""Containers that are not removed by then are left to the guard."""
+_AGAIN = 2
+"""How often one is made that went away before it had anything to do."""
+FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
+
+
+class _WentAway(SandboxUnavailable):
+    """A container ended before it had anything to do: another may not."""
+
+
+Harden = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Boxes:
+    """Makes containers and sees to it that none stays behind."""
+
+    def __init__(
+        self,
+        service: Service,
+        supplies: Supplies,
+        labels: dict[str, str],
+        harden: Harden,
+        *,
+        elsewhere: bool = False,
+        profile: str = "draft",
+    ) -> None:
+        """`elsewhere` when the engine is on another machine, where nothing of this one can be mounted."""
+        self._service = service
+        self._supplies = supplies
+        self._labels = labels
+        self._harden = harden
+        self._elsewhere = elsewhere
+        self._profile = profile
+        self._uids: set[int] = set()
+        self._going: set[asyncio.Task[None]] = set()
+        self._numbers = count(1)
+        self.image = ""
+        self.controllers: frozenset[str] = frozenset()
+        """Controllers of cgroup v2 that are delegated to us."""
+
+    async def make(self, kind: Kind) -> Box:
+        """A container that is confined as the profile says. Raises SandboxUnavailable."""
+        try:
+            warden, seccomp = await self._supplies.warden()
+            environment = await self._supplies.environment(kind.environment) if kind.environment else ""
+        except RestError as error:
+            raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
+        for attempt in range(1, _AGAIN + 1):
+            try:
+                return await self._make(kind, warden, seccomp, environment)
+            except (_WentAway, ServiceLost):
+                if attempt == _AGAIN:
+                    raise
+        raise AssertionError
+
+    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Box:
+        uid = fresh_uid(self._uids, len(Place(image="", warden="", seccomp="", calls=kind.calls).uids))
+        place = Place(
+            image=self.image,
+            warden=warden,
+            seccomp=seccomp,
+            environment=environment,
+            elsewhere=self._elsewhere,
+            uid=uid,
+            calls=kind.calls,
+            profile=self._profile,
+            labels={**self._labels, "alita.environment": kind.name},
+            controllers=self.controllers,
+        )
+        self._uids.update(place.uids)
+        # Named by us, so that what a lost request made all the same can be found and undone.
+        name = f"{leftovers.PREFIX}{self._service.owner}-{next(self._numbers)}"
+        body = {**self._harden(spec(place, kind.limits)), "name": name}
+        creating = asyncio.ensure_future(self._create(body))
+        try:
+            container = await asyncio.shield(creating)
+        except BaseException:
+            self._let_go(self._undo(creating, name, place.uids))
+            raise
+        try:
+            return await self._start(container, kind, place)
+        except BaseException as error:
+            self._let_go(self._remove(container, place.uids, ()))
+            if isinstance(error, RestError | TimeoutError | OSError | ValueError):
+                raise _WentAway(f"A container could not be started: {error}", hint=FIX) from error
+            raise
+
+    async def end(self, box: Box) -> None:
+        """Kill everything in it and return when that is done; it is removed in the background."""
+        if self._elsewhere:  # its processes cannot be watched from here: it is gone when it is removed
+            await box.end()
+            await self._remove(box.container, box.uids, ())
+            return
+        self._let_go(self._remove(box.container, box.uids, _OWN_REMOVAL if box.watched else ()))
+        await box.end()
+
+    async def close(self) -> bool:
+        """Wait until every container that ended is removed; false where that takes too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                while self._going:
+                    await asyncio.wait(self._going)
+        clean = not self._going
+        for removal in self._going:
+            removal.cancel()
+        while self._going:
+            await asyncio.wait(self._going)
+        return clean
+
+    async def reap(self) -> int:
+        """Remove containers whose maker is gone; how many there were."""
+        dead = [
+            one
+            for one in await self.found()
+            if one["Labels"].get("alita.machine", machine()) == machine()
+            and not alive(one["Labels"]["alita.owner"])
+        ]
+        ids = {one["Id"] for one in dead}
+        if not self._elsewhere:
+            ids |= await asyncio.to_thread(leftovers.lost, alive)
+            await asyncio.to_thread(leftovers.end, ids)
+        for one in ids:
+            await self._remove(one, range(0), ())
+        return len(ids)
+
+    async def found(self) -> list[dict[str, Any]]:
+        """Every container that any alita of this account made, as Podman lists them."""
+        filters = quote(json.dumps({"label": ["alita.owner"]}))
+        return await self._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
+
+    def _let_go(self, removal: Any) -> None:
+        task = asyncio.create_task(removal)
+        self._going.add(task)
+        task.add_done_callback(self._going.discard)
+
+    async def _undo(self, creating: asyncio.Future[str], name: str, uids: range) -> None:
+        """Remove what Podman makes all the same after the maker was cancelled or the answer was lost."""
+        with suppress(SandboxUnavailable, OSError):
+            await creating
+        await self._remove(name, uids, ())
+
+    async def _start(self, container: str, kind: Kind, place: Place) -> Box:
+        channel = Channel(*await self._service.attach(container))
+        try:
+            await self._unstuck(container, self._service.request("POST", f"/containers/{container}/start"))
+            async with asyncio.timeout(_START_SECONDS):
+                said = await channel.receive()
+            made = await self._service.request("GET", f"/containers/{container}/json")
+            if said is None or said[0] != b"A":
+                words = channel.stray.decode("utf-8", "replace").strip()[-300:]
+                raise _WentAway(f"The container ended before it reported: {words or 'no reason given'}")
+            seen = parse(said[1])
+            wrong = deviations(seen, place, kind.limits)
+            if place.profile == "gvisor":
+                wrong += gvisor.outside(made, OOM_SCORE)
+            driver = made["HostConfig"]["LogConfig"]["Type"]
+            if driver != "none":  # cannot be seen from inside: a log would fill the host's disk
+                wrong.append(f"the log driver is {driver}")
+            if wrong:
+                raise SandboxUnavailable(
+                    "The container is not confined as the profile says, so nothing was run in it: "
+                    + "; ".join(wrong),
+                    hint=FIX,
+                )
+            state = made["State"]
+            pid, conmon = (0, 0) if self._elsewhere else (int(state["Pid"]), int(state.get("ConmonPid", 0)))
+            return Box(container, channel, kind, place.uids, seen, pid, conmon)
+        except BaseException:
+            channel.close()
+            raise
+
+    async def _unstuck(self, container: str, starting: Coroutine[Any, Any, Any]) -> None:
+        """Wait for a start, for as long as there is somebody at work on it. Raises what it raises.
+
+        Where the runtime is killed at the wrong moment, conmon waits for ever for what that began, and
+        Podman for conmon: what was begun is ended, and the start fails.
+        """
+        task = asyncio.ensure_future(starting)
+        looks = 0
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                while not (await asyncio.wait((task,), timeout=_STUCK_SECONDS))[0]:
+                    hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container)
+                    looks = looks + 1 if hangs else 0
+                    if looks == 2:
+                        await asyncio.to_thread(leftovers.end, (container,))
+            await task
+        finally:
+            task.cancel()
+
+    async def _create(self, body: dict[str, Any]) -> str:
+        for attempt in (1, 2):
+            try:
+                answer = await self._service.request("POST", "/containers/create", body)
+                return str(answer["Id"])
+            except RestError as error:
+                if error.status < 500 or attempt == 2:
+                    raise SandboxUnavailable(f"Podman refuses the container: {error}", hint=FIX) from error
+                with suppress(RestError):  # its name may be taken by now
+                    where = f"/containers/{body['name']}?force=true&timeout=0&ignore=true"
+                    await self._service.request("DELETE", where)
+        raise AssertionError
+
+    async def _remove(self, container: str, uids: range, patience: tuple[float, ...]) -> None:
+        """Wait for it to remove itself as long as there is patience, then remove it until it is gone."""
+        silent = 0
+        forced = False
+        for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
+            try:
+                if wait == 0.05:
+                    forced = True
+                    with suppress(RestError):
+                        where = f"/containers/{container}?force=true&timeout=0&ignore=true"
+                        await self._soon("DELETE", where)
+                await self._soon("GET", f"/containers/{container}/exists")
+                silent = 0
+            except RestError as error:
+                if error.status == 404:
+                    break
+            except (SandboxUnavailable, OSError):
+                silent += 1
+                if silent == _SILENT_LOOKS:
+                    break  # the service is gone: its guard, or the next start, removes what is left
+                if not self._elsewhere:
+                    await asyncio.to_thread(leftovers.end, (container,))
+            await asyncio.sleep(wait)
+        if forced and not self._elsewhere:  # Podman lists it no more, which does not end what it had begun
+            await asyncio.to_thread(leftovers.end, (container,))
+        self._uids.difference_update(uids)
+
+    async def _soon(self, method: str, path: str) -> None:
+        """A request that Podman may not take longer over than it ever has to. Raises TimeoutError."""
+        async with asyncio.timeout(_REMOVAL_SECONDS):
+            await self._service.request(method, path)

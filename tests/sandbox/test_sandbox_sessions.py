@@ -67,7 +67,7 @@ async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> Non
     litter = (
         "import os, signal, socket, time\ndef run():\n    os.makedirs('/tmp/a/b/c/' + '/'.join('d' * 60))\n    open('/tmp/a/b/f', 'w').close()\n"
         "    os.chmod('/tmp/a/b/f', 0)\n    os.chmod('/tmp/a/b', 0)\n    os.chmod('/tmp/a', 0)\n    os.symlink('/etc', '/tmp/link')\n"
-        "    if os.fork() == 0:\n        os.setsid()\n        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    if os.fork() == 0:\n        os.setpgid(0, 0)\n        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "        s = socket.socket(socket.AF_UNIX); s.bind('\\0left'); s.listen()\n        time.sleep(600)\n    return 1\n"
     )
     assert (await call(sandbox, litter)).result == 1

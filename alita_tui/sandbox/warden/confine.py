@@ -11,8 +11,14 @@ import struct
 import sys
 from typing import Any
 
+from alita_tui.sandbox.warden.sieve import fence, sift
+
 ARCHIVE = sys.path[0]
 CAPABILITY_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
+SIGNALS = 256
+"""Signals and timers that may wait: they count for the whole account."""
+LOCKED = 1 << 16
+"""Bytes of memory that may be kept from being moved."""
 IMPORT_SECONDS = 20
 """Processor time that imports may take before the job's own counts."""
 
@@ -23,7 +29,7 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
     They are stdout, stderr, where it answers and where it hears, and become 1 to 4; 0 is empty. With `alone`,
     what earlier processes of this user left is ended and removed first.
     """
-    os.setsid()
+    os.setpgid(0, 0)  # no session of its own: Linux gives each of those a share of the processor of its own
     renounce(uid)
     if alone:  # not to be looked into before this: a changed user leaves a process undumpable
         try:
@@ -40,6 +46,9 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
     os.closerange(5, 256)
     os.chdir("/tmp")
     os.nice(10)
+    fence()
+    if not sift():
+        os._exit(70)
 
 
 def settle() -> None:
@@ -65,6 +74,11 @@ def restrict(limits: dict[str, Any]) -> None:
         (resource.RLIMIT_STACK, 16 << 20),
     ):
         resource.setrlimit(which, (amount, amount))
+    for which, amount in ((resource.RLIMIT_SIGPENDING, SIGNALS), (resource.RLIMIT_MEMLOCK, LOCKED)):
+        try:
+            resource.setrlimit(which, (amount, amount))
+        except (ValueError, OSError):  # gVisor keeps its own account of these
+            pass
     allow(limits["cpu_seconds"] + IMPORT_SECONDS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import TaskFinished
 from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.unseen import hostile
 from alita_tui.view.trace import rows_for
 
 if TYPE_CHECKING:
@@ -60,8 +62,12 @@ def _unanswered(ended: TaskFinished) -> None:
 
 
 def json_document(value: object) -> None:
-    """A value as indented JSON."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    """A value as indented JSON; what would steer the terminal is escaped, which is the same JSON."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    if not text.isascii() or "\x7f" in text:  # JSON itself escapes what comes before the space
+        escapes = {ord(char): json.dumps(char)[1:-1] for char in set(text) if hostile(char)}
+        text = text.translate({**escapes, 0x7F: "\\u007f"})
+    typer.echo(text)
 
 
 def damage(note: str) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from alita_tui.sandbox import gvisor
+from alita_tui.sandbox import calls, gvisor
+from alita_tui.sandbox.mounts import strange
 from alita_tui.sandbox.room import ROOM, Room
 from alita_tui.spine.ports import Limits
 from alita_tui.spine.values import Value
@@ -31,6 +32,8 @@ _WARDEN_BYTES = 64 << 20
 """Of the warden, and of the judge and what it holds beside the process at work."""
 _WARDEN_PROCESSES = 8
 _CPU_PERIOD = 100_000
+_FORGET = "net.ipv4.tcp_max_tw_buckets"
+"""How many closed connections are remembered: none, as the next call of a session could see them."""
 _WARDEN = ("/warden.pyz", "/warden/warden.pyz")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -142,6 +145,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
             _WARDEN[place.elsewhere],
             str(place.uid + 1),
             str(place.calls),
+            calls.refused(),
         ],
         "entrypoint": [],
         "env": {"PATH": _PATH, "LANG": "C.UTF-8", **dict.fromkeys(_THREADS, "1")},
@@ -166,6 +170,7 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
             {"type": "core", "soft": 0, "hard": 0},
         ],
         "oom_score_adj": OOM_SCORE,
+        "sysctl": {_FORGET: "0"},
         "log_configuration": {"driver": "none"},
         "use_image_hosts": True,
         "labels": place.labels,
@@ -213,6 +218,8 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     want("open_files", seen.get("open_files") == [_OPEN_FILES, _OPEN_FILES])
     want("core", seen.get("core") == [0, 0])
     want("namespaces", seen.get("namespaces") == "refused")
+    want("let_through", seen.get("let_through") == [])
+    want("closed_connections", own_kernel or seen.get("closed_connections") == 0)
     want("oom_score", own_kernel or isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= OOM_SCORE)
     want("shared_memory", seen.get("shared_memory") is False)
     want("environment", set(seen.get("environment", ["?"])) <= {"LANG", "LC_CTYPE", *_THREADS, *_PODMAN_SETS})
@@ -237,15 +244,12 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     want("mqueue", "/dev/mqueue" not in mounts or "ro" in mounts["/dev/mqueue"].split(","))
     want("warden", "ro" in options[place.warden_at])
     want("env", not place.environment or "ro" in options["/env"])
-    unknown = [
-        where
-        for where in mounts
-        if where not in ours
-        and not where.startswith(("/proc", "/sys", "/dev"))
-        and where not in _PODMAN_FILES
-    ]
-    if unknown:
-        problems.append(f"there are mounts at {', '.join(unknown[:5])}")
+    given = {place.warden_at: place.warden, "/env": place.environment}
+    if place.elsewhere:
+        given = {where: f"{name}/_data" for where, name in given.items()}
+    if not place.environment:
+        del given["/env"]
+    problems += strange(seen.get("mounted"), seen.get("devices"), given, own_kernel=own_kernel)
     return problems
 
 
@@ -257,15 +261,6 @@ def _small(options: set[str], most: int) -> bool:
 
 _LARGEST_PAGE = 65_536
 _PODMAN_SETS = ("PATH", "TERM", "HOSTNAME", "container", "HOME")
-_PODMAN_FILES = (
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/hostname",
-    "/run/.containerenv",
-    "/run/secrets",
-    "/etc/passwd",
-    "/etc/group",
-)
 
 
 def fresh_uid(taken: Collection[int], count: int = 1) -> int:

@@ -199,23 +199,32 @@ def _report(payload: bytes, job: Job, texts: dict[str, Any]) -> RunReport:
     done = (answer.cases if job.what == "test" else answer.result) is not msgspec.UNSET
     if job.what == "script":
         done = seen.exit_code == 0 and not error
+    # What comes after an answer counts as well: whoever has answered ends at once and with the code for it.
+    orderly = seen.signal is None and (seen.exit_code == 0 or (bool(answer.error) and seen.exit_code == 1))
     status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
     if "wall" in hits:
         status = "timeout"
         error = f"It ran longer than {job.limits.wall_seconds:g} s and was ended."
-    elif hits and not done:
+    elif hits:
         status = "limit"
         error = error or f"It was ended at its limit: {', '.join(hits)}."
     elif problem:
         status = "bad_result"
-    elif error:
+    elif error and orderly:
         status = "error"
-    elif done:
+    elif done and orderly:
         status = "ok"
     else:
         status = "exit"
         how = f"signal {seen.signal}" if seen.signal else f"exit code {seen.exit_code}"
-        error = f"It ended with {how}." if job.what == "script" else f"It ended without a result ({how})."
+        if error:
+            error = f"It ended with {how}, having said: {error}"
+        elif job.what == "script":
+            error = f"It ended with {how}."
+        else:
+            error = (
+                f"It answered, and then ended with {how}." if done else f"It ended without a result ({how})."
+            )
     return RunReport(
         status=status,
         exit_code=seen.exit_code,

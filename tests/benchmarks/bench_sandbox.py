@@ -315,7 +315,7 @@ async def interrupts(results: dict[str, Row], row: MakeRow, settings: SandboxSet
     """From Esc to the last process gone, for a tool that ignores every signal and has children."""
     code = (
         "import os, signal, time\ndef run():\n    for n in range(1, 32):\n        try: signal.signal(n, signal.SIG_IGN)\n"
-        "        except (OSError, ValueError): pass\n    for _ in range(8):\n        if os.fork() == 0: os.setsid(); time.sleep(60)\n"
+        "        except (OSError, ValueError): pass\n    for _ in range(8):\n        if os.fork() == 0: os.setpgid(0, 0); time.sleep(60)\n"
         "    print('on', flush=True)\n    time.sleep(60)\n"
     )
     sandbox = pooled(settings, 1, 1)

@@ -72,7 +72,7 @@ def refused(name: str, lines: str, *reason: str, limits: Limits = LIMITS, **argu
 
 BOMBS = (
     Attack("fork bomb", body("attack()\nwhile True:\n    try: os.fork()\n    except OSError: pass"), "limit", ("processes",)),
-    Attack("fork bomb of daemons", body("attack()\nwhile True:\n    try:\n        if os.fork() == 0: os.setsid(); time.sleep(60)\n    except OSError: pass"), "limit", ("processes",)),
+    Attack("fork bomb of daemons", body("attack()\nwhile True:\n    try:\n        if os.fork() == 0: os.setpgid(0, 0); time.sleep(60)\n    except OSError: pass"), "limit", ("processes",)),
     Attack("fork bomb on import", "attack()\nwhile True:\n    try: os.fork()\n    except OSError: pass\n", "limit", ("processes",)),
     Attack("fork and leave", body("attack()\nwhile True:\n    if os.fork(): os._exit(0)"), "exit", ("exit 0",)),
     refused("thread bomb", "attack()\nwhile True: threading.Thread(target=time.sleep, args=(60,)).start()", "RuntimeError", "processes", "memory"),
@@ -100,7 +100,7 @@ BOMBS = (
     Attack("endless output", body("attack()\nwhile True: print('x' * 4000)"), "limit", ("output",)),
     Attack("endless errors", body("attack()\nwhile True: print('x' * 4000, file=sys.stderr)"), "limit", ("output",)),
     Attack("endless line", body("attack()\nwhile True: os.write(1, b'x' * 65536)"), "limit", ("output",)),
-    Attack("endless output of a daemon", body("attack()\nif os.fork() == 0:\n    os.setsid()\n    while True: os.write(1, b'x' * 65536)\ntime.sleep(60)"), "limit", ("output",)),
+    Attack("endless output of a daemon", body("attack()\nif os.fork() == 0:\n    os.setpgid(0, 0)\n    while True: os.write(1, b'x' * 65536)\ntime.sleep(60)"), "limit", ("output",)),
     Attack("large result", body("attack()\nreturn 'x' * 1_000_000"), "limit", ("result",)),
     Attack("endless result", body("attack()\nwhile True: os.write(3, b'[' * 65536)"), "limit", ("result",)),
     Attack("processor", body("attack()\nwhile True: pass"), "limit", ("cpu",), BUSY),
@@ -115,8 +115,8 @@ STAYING = (
     Attack("every signal ignored", body("for n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n    except (OSError, ValueError): pass\nattack()\nwhile True: time.sleep(600)"), "timeout", ("wall",), SHORT),
     Attack("stopped", body("attack()\nos.kill(os.getpid(), signal.SIGSTOP)"), "timeout", ("wall",), SHORT),
     Attack("all stopped", body("attack()\nfor _ in range(4):\n    if os.fork() == 0: os.kill(os.getpid(), signal.SIGSTOP)\nos.kill(os.getpid(), signal.SIGSTOP)"), "timeout", ("wall",), SHORT),
-    Attack("daemon", body("if os.fork() == 0:\n    os.setsid()\n    if os.fork(): os._exit(0)\n    for n in range(1, 65):\n        try: signal.signal(n, signal.SIG_IGN)\n        except (OSError, ValueError): pass\n    os.closerange(0, 256)\n    time.sleep(600)\nattack()\nreturn 1"), "ok", result=1),
-    Attack("daemon that holds the pipes", body("if os.fork() == 0:\n    os.setsid()\n    time.sleep(600)\nattack()\nreturn 1"), "ok", result=1),
+    Attack("daemon", body("if os.fork() == 0:\n    os.setpgid(0, 0)\n    if os.fork(): os._exit(0)\n    for n in range(1, 65):\n        try: signal.signal(n, signal.SIG_IGN)\n        except (OSError, ValueError): pass\n    os.closerange(0, 256)\n    time.sleep(600)\nattack()\nreturn 1"), "ok", result=1),
+    Attack("daemon that holds the pipes", body("if os.fork() == 0:\n    os.setpgid(0, 0)\n    time.sleep(600)\nattack()\nreturn 1"), "ok", result=1),
     Attack("thread that stays", body("threading.Thread(target=time.sleep, args=(600,)).start()\nattack()\nreturn 1"), "ok", result=1),
     Attack("slow farewell", body("import atexit\natexit.register(time.sleep, 600)\nattack()\nreturn 1"), "ok", result=1),
     Attack("destructor that stays", body("class Slow:\n    def __del__(self): time.sleep(600)\nglobal held\nheld = Slow()\nattack()\nreturn 1"), "ok", result=1),
@@ -152,6 +152,73 @@ WARDEN = (
     Attack("clean exit without a result", body("attack()\nos._exit(0)"), "exit", ("exit 0",)),
     Attack("abort", body("attack()\nos.abort()"), "exit", ("signal 6",)),
 )  # fmt: skip
+
+
+def answered(lines: str) -> str:
+    """A tool that writes its result by itself and goes on."""
+    return body("attack()\nos.write(3, b'{\"result\": 1}')\n" + lines)
+
+
+def number(text: str) -> Attack:
+    """A result that holds what is no number."""
+    lines = f"attack()\nos.write(3, b'{{\"result\": [{text}]}}')\nos._exit(0)"
+    return Attack(f"result {text[:9]}", body(lines), "bad_result", ("bad result",))
+
+
+ENDINGS = (
+    Attack("result, then an exit code", answered("os._exit(9)"), "exit", ("exit 9",)),
+    Attack("result, then a crash", answered("ctypes.string_at(0)"), "exit", ("signal 11",)),
+    Attack("result, then killed", answered("os.kill(os.getpid(), signal.SIGKILL)"), "exit", ("signal 9",)),
+    Attack("result, then memory", answered("for _ in range(8):\n    if os.fork() == 0:\n        held = b'x' * (60 << 20); time.sleep(60)\ntime.sleep(60)"), "limit", ("memory",)),
+    Attack("result, then forks", answered("while True:\n    try: os.fork()\n    except OSError: pass"), "limit", ("processes",)),
+    Attack("result, then a flood", answered("while True: os.write(1, b'x' * 65536)"), "limit", ("output",)),
+    Attack("result, then the processor", answered("while True: pass"), "limit", ("cpu",), BUSY),
+    Attack("result, then sleep", answered("time.sleep(600)"), "timeout", ("wall",), SHORT),
+    Attack("error, then a crash", body("attack()\nos.write(3, b'{\"error\": \"all is well\"}')\nos.kill(os.getpid(), signal.SIGSEGV)"), "exit", ("signal 11",)),
+    *map(number, ("NaN", "Infinity", "-Infinity", "1e999", "-1e999", '{"a": 1e400}', "1" + "0" * 5000)),
+)  # fmt: skip
+
+OTHERS = (
+    refused("own session", "attack()\nos.setsid()"),
+    refused("session of a child", "attack()\nsubprocess.run(['true'], start_new_session=True)"),
+    refused("priority of the own group", "attack()\nopen('/proc/self/autogroup', 'w').write('0')", "PermissionError", "FileNotFoundError"),
+    refused("limits of another process", "pid = os.fork()\nif pid == 0: time.sleep(60)\nattack()\nresource.prlimit(pid, resource.RLIMIT_NOFILE, (8, 8))"),
+    refused("limits of PID 1, set", "attack()\nresource.prlimit(1, resource.RLIMIT_NOFILE, (3, 3))"),
+    refused("priority of another", "pid = os.fork()\nif pid == 0: time.sleep(60)\nattack()\nos.setpriority(os.PRIO_PROCESS, pid, 19)"),
+    refused("priority of the user", "attack()\nos.setpriority(os.PRIO_USER, 0, 19)"),
+    refused("priority of PID 1", "attack()\nos.setpriority(os.PRIO_PROCESS, 1, 19)"),
+    refused("idle scheduling", "attack()\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))"),
+    refused("idle scheduling of PID 1", "attack()\nos.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))"),
+    refused("processors of PID 1", "attack()\nos.sched_setaffinity(1, {0})"),
+    refused("own processors", "attack()\nos.sched_setaffinity(0, {0})"),
+    refused("scheduling, the new way", "call((314, 274), 1, (ctypes.c_char * 48)(48), 0)"),
+    refused("priority of disk access", "call((251, 30), 1, 0, 3 << 13)"),
+    refused("signal by pidfd", "call(424, 3, 9, 0, 0)"),
+    refused("memory given back by pidfd", "call(448, 3, 0)", "OSError", "PermissionError"),
+    refused("asynchronous disk access", "call((206, 0), 60000, ctypes.byref(ctypes.c_ulong()))"),
+    refused("watching of files", "call((294, 26), 0)"),
+    refused("watching of files, the old way", "call((253, 26))"),
+    refused("score when memory is short", "attack()\nopen('/proc/self/oom_score_adj', 'w').write('0')"),
+    refused("MPTCP", "attack()\nsocket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)"),
+    refused("MPTCP, IPv6", "attack()\nsocket.socket(socket.AF_INET6, socket.SOCK_STREAM, 262)"),
+    refused("UDP-Lite", "attack()\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM, 136)"),
+    refused("SCTP", "attack()\nsocket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)"),
+    refused("ping socket", "attack()\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)"),
+    refused("socket diagnosis", "attack()\nsocket.socket(16, 3, 4)"),
+    refused("program for a socket", "attack()\nsocket.socket().setsockopt(socket.SOL_SOCKET, 26, b'x' * 16)"),
+    refused("protocol on top of TCP", "attack()\nsocket.socket().setsockopt(6, 31, b'tls')"),
+    refused("large pipe", "attack()\nfcntl.fcntl(os.pipe()[1], 1031, 1 << 20)"),
+    refused("large pipe, high bits", "call((72, 25), os.pipe()[1], ctypes.c_long(1031 | 1 << 32), 1 << 20)"),
+    refused("lease of a file", "attack()\nfcntl.fcntl(os.open('/tmp', os.O_RDONLY), 1026, 1)"),
+    refused("filter of its own", "attack()\nif libc.prctl(22, 1, 0, 0, 0): raise OSError(1, 'refused')"),
+    refused("writing of everybody's files", "call((162, 81))"),
+    Attack("a call by its x32 number", body("if ARM: attack(); os.kill(os.getpid(), 31)\ncall(0x40000000 | 39)"), "exit", ("signal 31",)),
+    Attack("queued signals", body("signal.pthread_sigmask(signal.SIG_BLOCK, [34])\nattack()\nn = 0\nwhile n < 5000 and libc.sigqueue(os.getpid(), 34, 0) == 0: n += 1\nreturn n <= 300"), "ok", result=True),
+    Attack("socket buffers", body("attack()\nheld = []\nfor _ in range(16):\n    if os.fork() == 0:\n        while True:\n            try:\n                pair = socket.socketpair(); held.append(pair)\n                for one in pair:\n                    one.setblocking(False)\n                    try:\n                        while True: one.send(b'x' * 65536)\n                    except BlockingIOError: pass\n            except OSError: time.sleep(60)\ntime.sleep(60)"), "limit", ("memory",)),
+    Attack("buffers of closed sockets", body("attack()\nheld = []\nfor _ in range(16):\n    if os.fork() == 0:\n        while True:\n            try:\n                a, b = socket.socketpair(); held.append(b); a.setblocking(False)\n                try:\n                    while True: a.send(b'x')\n                except BlockingIOError: a.close()\n            except OSError: time.sleep(60)\ntime.sleep(60)"), "limit", ("memory",)),
+    Attack("buffers of connections", body("s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(200)\nattack()\nheld = []\nfor _ in range(110):\n    c = socket.create_connection(s.getsockname()); d = s.accept()[0]; held += [c, d]\n    for one in (c, d):\n        one.setblocking(False)\n        try:\n            while True: one.send(b'x' * (1 << 20))\n        except BlockingIOError: pass\ntime.sleep(60)"), "limit", ("memory",)),
+)  # fmt: skip
+"""What reaches beyond the tool's own processes: others' priority and limits, the account's and the host's shares."""
 
 KERNEL = (
     refused("user namespace", "call((272, 97), 0x10000000)"),
@@ -240,7 +307,7 @@ NET = (
     refused("new route", "s = socket.socket(16, 3, 0)\ns.bind((0, 0))\nattack()\ns.send(struct.pack('=IHHII', 28, 24, 0x605, 1, 0) + struct.pack('=BBBBBBBBI', 2, 0, 0, 0, 254, 3, 0, 1, 0))\nerror = struct.unpack('=i', s.recv(4096)[16:20])[0]\nif error: raise OSError(-error, os.strerror(-error))"),
 )  # fmt: skip
 
-ATTACKS = (*BOMBS, *STAYING, *WARDEN, *KERNEL, *FILES, *NET)
+ATTACKS = (*BOMBS, *STAYING, *WARDEN, *ENDINGS, *OTHERS, *KERNEL, *FILES, *NET)
 VICTIM = HEAD + body(
     "s = socket.socket(socket.AF_UNIX)\ns.bind('\\0alita-victim')\ns.listen()\ns.settimeout(5)\n"
     "open('/tmp/victim', 'w').close()\nprint('ready', flush=True)\n"

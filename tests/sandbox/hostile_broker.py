@@ -289,7 +289,7 @@ FLOODS = (
     ),
     Abuse(
         "door held open by a daemon",
-        "sock = line()\nattack()\nif os.fork() == 0:\n    os.setsid()\n    try:\n        while True: sock.send(b'GET http://a/ HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'); time.sleep(0.01)\n    finally: os._exit(0)\ntime.sleep(0.3)\nreturn 'left'",
+        "sock = line()\nattack()\nif os.fork() == 0:\n    os.setpgid(0, 0)\n    try:\n        while True: sock.send(b'GET http://a/ HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'); time.sleep(0.01)\n    finally: os._exit(0)\ntime.sleep(0.3)\nreturn 'left'",
         "left",
     ),
 )

@@ -469,7 +469,7 @@ def run(x):
     found = [os.listdir("/tmp"), len(alive())]
     open("/tmp/left", "w").close()
     os.makedirs("/tmp/deep/er", exist_ok=True)
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], process_group=0)
     found.append(len(alive()))
     return found
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from alita_tui.sandbox import calls
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.limits import PROBES, known, measure
 from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
+from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
 
@@ -93,11 +96,66 @@ def test_a_container_without_its_cgroup_limits_is_refused(changed: dict[str, str
     assert not deviations(seen({}), msgspec.structs.replace(PLACE, controllers=frozenset()), LIMITS)
 
 
+MOUNTED = [
+    ["/", "overlay", "/", "0:50", "ro,relatime,rw", 9], ["/tmp", "tmpfs", "/", "0:51", "rw,nosuid,nodev,noexec,rw,size=8192k", 0],
+    ["/warden.pyz", "ext4", "/w", "8:1", "ro,nosuid,nodev,rw", -1], ["/proc", "proc", "/", "0:52", "rw,nosuid,rw", 9],
+    ["/dev", "tmpfs", "/", "0:53", "rw,nosuid,rw", 9], ["/sys", "sysfs", "/", "0:54", "ro,nosuid,ro", 9],
+    ["/dev/pts", "devpts", "/", "0:55", "rw,rw", 1], ["/dev/null", "devtmpfs", "/null", "0:6", "rw,rw", -1],
+    ["/dev/mqueue", "mqueue", "/", "0:56", "rw,rw", 0], ["/dev/mqueue", "tmpfs", "/", "0:57", "ro,ro", 0],
+    ["/proc/bus", "proc", "/bus", "0:52", "ro,rw", 3], ["/proc/acpi", "tmpfs", "/", "0:58", "ro,ro", 0],
+    ["/proc/keys", "devtmpfs", "/null", "0:6", "rw,rw", -1], ["/sys/firmware", "tmpfs", "/", "0:59", "ro,ro", 0],
+    ["/sys/fs/cgroup", "tmpfs", "/", "0:60", "rw,rw", 9], ["/sys/fs/cgroup/cpu", "cgroup", "/a/b", "0:30", "ro,rw", 9],
+    ["/etc/hostname", "ext4", "/run/containers/1/userdata/hostname", "8:1", "ro,rw", -1],
+]  # fmt: skip
+DEVICES = {"null": [1, 3], "tty": [5, 0], "ptmx": [0, 0], "pts": [0, 0], "mqueue": [0, 0]}
+
+
 def seen(cgroup: dict[str, str]) -> dict[str, Any]:
     """What a well confined warden reports."""
     return {
         "kernel": "Linux", "no_new_privs": 1, "seccomp": 2, "capabilities": [0xE0] * 5, "uid": [20_007] * 4, "gid": [20_007] * 4, "pid": 1,
-        "interfaces": ["lo"], "routes": 0, "open_files": [256, 256], "core": [0, 0], "namespaces": "refused",
-        "shared_memory": False, "oom_score": 900, "environment": ["PATH"], "cgroup": cgroup,
-        "mounts": {"/": "ro", "/tmp": "rw,nosuid,nodev,noexec,size=8192k", "/warden.pyz": "ro"},
+        "interfaces": ["lo"], "routes": 0, "open_files": [256, 256], "core": [0, 0], "namespaces": "refused", "let_through": [],
+        "shared_memory": False, "closed_connections": 0, "oom_score": 900, "environment": ["PATH"], "cgroup": cgroup,
+        "mounts": {"/": "ro", "/tmp": "rw,nosuid,nodev,noexec,size=8192k", "/warden.pyz": "ro"}, "mounted": MOUNTED, "devices": DEVICES,
     }  # fmt: skip
+
+
+STRANGE = [
+    ["/devhost", "ext4", "/etc", "8:1", "ro,rw", 9], ["/sysroot", "ext4", "/", "8:1", "ro,rw", 9], ["/process", "proc", "/", "0:20", "ro,rw", 9],
+    ["/dev/host", "ext4", "/etc", "8:1", "ro,rw", 9], ["/proc/acpi", "ext4", "/etc", "8:1", "ro,rw", 9], ["/proc/acpi", "tmpfs", "/", "0:21", "ro,rw", 4],
+    ["/proc/acpi", "tmpfs", "/user/1000", "0:21", "ro,rw", 0], ["/proc/bus", "proc", "/", "0:52", "ro,rw", 9], ["/proc/bus", "proc", "/bus", "0:20", "ro,rw", 9],
+    ["/proc/sys", "proc", "/sys", "0:52", "rw,rw", 9], ["/sys/firmware", "sysfs", "/", "0:54", "ro,rw", 9], ["/sys/fs/cgroup", "cgroup2", "/", "0:22", "rw,rw", 9],
+    ["/sys/fs/cgroup/cpu", "ext4", "/", "8:1", "ro,rw", 9], ["/dev/kmsg", "devtmpfs", "/kmsg", "0:6", "rw,rw", -1], ["/dev/null", "ext4", "/etc/shadow", "8:1", "rw,rw", -1],
+    ["/etc/hosts", "ext4", "/etc/shadow", "8:1", "ro,rw", -1], ["/etc/shadow", "ext4", "/run/1/userdata/shadow", "8:1", "ro,rw", -1],
+    ["/warden.pyz", "ext4", "/other/place", "8:1", "ro,rw", -1], ["/env", "ext4", "/environments/1", "8:1", "ro,rw", 9], ["/tmp", "tmpfs", "/", "0:9", "rw,size=8192k", 0],
+    ["/tmp/x", "ext4", "/", "8:1", "rw,rw", 9], ["/sys", "sysfs", "/", "0:5", "rw,rw", 9], ["/dev/mqueue", "mqueue", "/", "0:9", "rw,rw", 0], "what", ["/x"], None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", STRANGE, ids=str)
+def test_a_mount_that_was_not_asked_for_is_refused(line: object) -> None:
+    place = msgspec.structs.replace(PLACE, controllers=frozenset())
+    assert not deviations(seen({}), place, LIMITS)
+    assert deviations({**seen({}), "mounted": [*MOUNTED, line]}, place, LIMITS)
+
+
+def test_devices_and_a_filter_that_is_open_are_refused() -> None:
+    place = msgspec.structs.replace(PLACE, controllers=frozenset())
+    for wrong in (
+        {"devices": {**DEVICES, "kvm": [10, 232]}}, {"devices": {**DEVICES, "null": [1, 1]}}, {"devices": {}}, {"mounted": []}, {"mounted": 3},
+        {"let_through": [321]}, {"let_through": [-1, 4]}, {"let_through": None}, {"closed_connections": 131_072},
+    ):  # fmt: skip
+        assert deviations({**seen({}), **wrong}, place, LIMITS) or wrong == {"mounted": []}
+
+
+def test_the_numbers_of_refused_calls_are_those_of_the_profile() -> None:
+    allowed = json.loads((Path(calls.__file__).parent / "syscalls.json").read_text())
+    rules = json.loads(Files().seccomp)["syscalls"]
+    assert set(allowed) == {name for rule in rules for name in rule["names"]}
+    for architecture, word in enumerate(calls.refused().split(":")):
+        bits = {n for n in range(4 * len(word)) if int(word[n // 4], 16) >> n % 4 & 1}
+        assert not bits & {row[architecture] for row in allowed.values()}
+        assert {425, 426, 427, 437 + 11} <= bits, "io_uring, and what is young"
+    assert {321, 272, 165, 101, 319, 206, 112, 253, 294} <= {
+        n for n in range(480) if int(calls.refused().split(":")[0][n // 4], 16) >> n % 4 & 1
+    }

@@ -152,3 +152,22 @@ def test_what_an_earlier_boot_left_is_forgotten(tmp_path: Path, beside: bool) ->
     forget()
     assert not runtime.exists()
     forget()
+
+
+def test_the_profile_is_what_was_measured_and_what_is_kept_for_a_reason() -> None:
+    from attack.syscalls.profile import KEPT, PROFILE, REFUSED, measured, plain, profile
+
+    assert json.loads(PROFILE.read_text()) == profile()
+    kept = [name for names in KEPT.values() for name in names.split()]
+    assert len(kept) == len(set(kept)) and not set(kept) & REFUSED.keys()
+    assert not plain() & {
+        "setsid",
+        "io_setup",
+        "inotify_init1",
+        "memfd_create",
+        "unshare",
+        "mount",
+        "ptrace",
+        "bpf",
+    }
+    assert measured() - plain() <= REFUSED.keys()

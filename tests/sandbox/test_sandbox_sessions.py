@@ -70,7 +70,7 @@ async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> Non
     litter = (
         "import os, signal, socket, time\ndef run():\n    os.makedirs('/tmp/a/b/c/' + '/'.join('d' * 60))\n    open('/tmp/a/b/f', 'w').close()\n"
         "    os.chmod('/tmp/a/b/f', 0)\n    os.chmod('/tmp/a/b', 0)\n    os.chmod('/tmp/a', 0)\n    os.symlink('/etc', '/tmp/link')\n"
-        "    if os.fork() == 0:\n        os.setsid()\n        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    if os.fork() == 0:\n        os.setpgid(0, 0)\n        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "        s = socket.socket(socket.AF_UNIX); s.bind('\\0left'); s.listen()\n        time.sleep(600)\n    return 1\n"
     )
     assert (await call(sandbox, litter)).result == 1
@@ -224,9 +224,43 @@ def test_the_warden_has_three_capabilities_and_a_user_id_for_each_child(calls: i
     place = Place(image="i", warden="/w", seccomp="/s", uid=20_007, calls=calls)
     body = spec(place, LIMITS)
     assert body["cap_add"] == ["CAP_KILL", "CAP_SETGID", "CAP_SETUID"]
-    assert body["command"][-2:] == ["20008", str(calls)]
+    assert body["command"][-3:-1] == ["20008", str(calls)]
     assert list(place.uids) == list(range(20_007, last))
     good = seen({})
     assert not deviations(good, place, LIMITS)
     for held in (0, 0xE1, 0x1FF):
         assert deviations({**good, "capabilities": [held] * 5}, place, LIMITS)
+
+
+@pytest.mark.podman
+async def test_a_deep_tree_does_not_hold_up_the_next_call(sandbox: PodmanSandbox) -> None:
+    code = (
+        "import os\ndef run(depth=0):\n    found = len(os.listdir('/tmp'))\n    os.chdir('/tmp')\n"
+        "    for _ in range(depth):\n        os.mkdir('d' * 200); os.chdir('d' * 200)\n    return found\n"
+    )
+    await shared(sandbox, code)
+    box = current(sandbox).box
+    assert (await call(sandbox, code, depth=3000)).result == 1
+    started = asyncio.get_running_loop().time()
+    assert (await call(sandbox, code)).result == 1
+    assert asyncio.get_running_loop().time() - started < 5, "31 s is what it took"
+    assert current(sandbox).box is box
+
+
+@pytest.mark.podman
+async def test_the_connections_of_a_call_are_not_seen_by_the_next(sandbox: PodmanSandbox) -> None:
+    code = (
+        "import socket\ndef run(port=0):\n"
+        "    before = sum(len(open('/proc/net/' + n).readlines()) - 1 for n in ('tcp', 'tcp6', 'udp', 'udp6'))\n"
+        "    s = socket.socket()\n    s.bind(('127.0.0.1', port)); s.listen()\n"
+        "    for _ in range(5):\n        c = socket.create_connection(s.getsockname()); d, _ = s.accept()\n"
+        "        d.close(); assert c.recv(1) == b''; c.close()\n"
+        "    return [before, s.getsockname()[1]]\n"
+    )
+    await shared(sandbox, code)
+    box = current(sandbox).box
+    first = (await call(sandbox, code)).result
+    assert first[0] == 0
+    report = await call(sandbox, code, port=first[1])
+    assert report.result == [0, first[1]], "the same port, which no connection holds any more"
+    assert current(sandbox).box is box

@@ -284,3 +284,33 @@ async def test_a_tool_that_is_interrupted_leaves_a_record(bench: Bench) -> None:
     assert [(one.outcome, one.reason) for one in bench.told] == [
         ("failed", "the run ended before it was served")
     ]
+
+
+@pytest.mark.podman
+async def test_model_calls_at_the_same_time_stop_the_clock_once(bench: Bench) -> None:
+    import asyncio
+
+    import msgspec
+
+    loop, spans, together = asyncio.get_running_loop(), list[float](), asyncio.Barrier(6)
+
+    class Slow(Models):
+        async def ask(self, request: ModelRequest) -> Reply:
+            spans.append(loop.time())
+            await together.wait()
+            await asyncio.sleep(1.5)
+            spans.append(loop.time())
+            return await super().ask(request)
+
+    bench.open(models=Slow())
+    code = (
+        ASK
+        + "import threading, time\n"
+        + "def run(**body):\n    asked = json.dumps(body).encode()\n"
+        + "    for _ in range(6): threading.Thread(target=call, args=('/model', asked)).start()\n    time.sleep(60)\n"
+    )
+    limits = msgspec.structs.replace(LIMITS, wall_seconds=2)
+    report = await bench.run(code, Capabilities(model_calls=6), limits=limits, prompt="hello")
+    assert report.reason == "wall" and len(spans) == 12
+    waited = max(spans) - min(spans)
+    assert 2000 < report.duration_ms < (2 + waited + 2.5) * 1000, "what they took together, not one by one"

@@ -27,6 +27,10 @@ class Local:
         self._workspace = workspace
         self._models = models
         self._longer = longer
+        self._waiting = 0
+        """Model calls that the run waits for at this moment; its clock stands still while there are any."""
+        self._until = 0.0
+        """Until when it was let stand still."""
 
     async def answer(self, talk: Talk, method: str, path: str, entry: Entry) -> None:
         """Answer one request. Raises Refused."""
@@ -83,9 +87,7 @@ class Local:
 
     async def _within(self, asked: ModelRequest, seconds: float, models: Asker) -> Reply:
         """The reply, the run's clock standing still meanwhile. Raises Refused."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        await self._longer(seconds)
+        await self._stop_clock(seconds)
         why: Refused | None = None
         try:
             async with asyncio.timeout(seconds):
@@ -96,10 +98,30 @@ class Local:
             why = Refused(502, error.message, failed=True)
         except TimeoutError:
             why = Refused(504, f"no reply within {seconds:g} s", failed=True)
-        await self._longer(loop.time() - began - seconds)  # what it did not take
+        finally:
+            back = self._start_clock()
+        if back:
+            await self._longer(-back)
         if why is not None:
             raise why
         return reply
+
+    async def _stop_clock(self, seconds: float) -> None:
+        """Let the clock stand still for so long from now, where it does not already."""
+        now = asyncio.get_running_loop().time()
+        more = now + seconds - (max(self._until, now) if self._waiting else now)
+        self._waiting += 1
+        self._until = max(self._until, now + seconds)
+        if more > 0:
+            await self._longer(more)
+
+    def _start_clock(self) -> float:
+        """One call has ended; the seconds that no call needs any more."""
+        self._waiting -= 1
+        if self._waiting:
+            return 0.0
+        back, self._until = max(self._until - asyncio.get_running_loop().time(), 0.0), 0.0
+        return back
 
 
 def _asked(body: bytes, most: int) -> ModelRequest:

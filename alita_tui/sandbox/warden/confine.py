@@ -11,8 +11,15 @@ import struct
 import sys
 from typing import Any
 
+from alita_tui.sandbox.warden.sieve import fence, sift
+
 ARCHIVE = sys.path[0]
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CAPABILITY_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
+SIGNALS = 256
+"""Signals and timers that may wait: they count for the whole account."""
+LOCKED = 1 << 16
+"""Bytes of memory that may be kept from being moved."""
 IMPORT_SECONDS = 20
 """Processor time that imports may take before the job's own counts."""
 
@@ -23,7 +30,7 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
     They are stdout, stderr, where it answers and where it hears, and become 1 to 4; 0 is empty. With `alone`,
     what earlier processes of this user left is ended and removed first.
     """
-    os.setsid()
+    os.setpgid(0, 0)  # no session of its own: Linux gives each of those a share of the processor of its own
     renounce(uid)
     if alone:  # not to be looked into before this: a changed user leaves a process undumpable
         try:
@@ -40,6 +47,9 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
     os.closerange(5, 256)
     os.chdir("/tmp")
     os.nice(10)
+    fence()
+    if not sift():
+        os._exit(70)
 
 
 def settle() -> None:
@@ -65,6 +75,11 @@ def restrict(limits: dict[str, Any]) -> None:
         (resource.RLIMIT_STACK, 16 << 20),
     ):
         resource.setrlimit(which, (amount, amount))
+    for which, amount in ((resource.RLIMIT_SIGPENDING, SIGNALS), (resource.RLIMIT_MEMLOCK, LOCKED)):
+        try:
+            resource.setrlimit(which, (amount, amount))
+        except (ValueError, OSError):  # gVisor keeps its own account of these
+            pass
     allow(limits["cpu_seconds"] + IMPORT_SECONDS)
 
 
@@ -95,23 +110,55 @@ def renounce(uid: int) -> None:
 
 
 def empty(folder: str, uid: int) -> None:
-    """Remove all of this user's that is below a folder, whatever its modes are."""
+    """Remove all of this user's that is below a folder, whatever its modes are and however deep it lies.
+
+    One folder is open at a time and nothing is named by its path: a path may be longer than the kernel takes.
+    """
     try:
-        entries = list(os.scandir(folder))
+        here = os.open(folder, FOLDER)
     except OSError:
         return
-    for entry in entries:
+    names: list[str] = []
+    inside = [clear(here, uid)]
+    while inside:
         try:
-            inside = entry.is_dir(follow_symlinks=False)
-            own = entry.stat(follow_symlinks=False).st_uid == uid
-            if inside and own:
-                os.chmod(entry.path, 0o700)
-            if inside:
-                empty(entry.path, uid)
-            if own:
-                (os.rmdir if inside else os.unlink)(entry.path)
+            if inside[-1]:
+                name = inside[-1].pop()
+                below = os.open(name, FOLDER, dir_fd=here)
+                os.close(here)
+                here = below
+                names.append(name)
+                inside.append(clear(here, uid))
+                continue
+            inside.pop()
+            if names:
+                above = os.open("..", FOLDER, dir_fd=here)
+                os.close(here)
+                here = above
+                os.rmdir(names.pop(), dir_fd=here)
         except OSError:  # another user's, or with another user's in it, or gone meanwhile
             continue
+    os.close(here)
+
+
+def clear(folder: int, uid: int) -> list[str]:
+    """Remove this user's files of one folder, and its empty folders; the names of the other folders in it."""
+    left = []
+    for entry in list(os.scandir(folder)):
+        try:
+            own = entry.stat(follow_symlinks=False).st_uid == uid
+            if not entry.is_dir(follow_symlinks=False):
+                if own:
+                    os.unlink(entry.name, dir_fd=folder)
+                continue
+            left.append(entry.name)
+            if own:
+                os.chmod(entry.name, 0o700, dir_fd=folder)
+                os.rmdir(entry.name, dir_fd=folder)
+                left.pop()
+        except OSError:
+            continue
+    return left
 
 
 def share(own: str) -> None:

@@ -24,7 +24,7 @@ LARGEST_RESULT = 200_000
 
 def judge(pipes: tuple[int, int, int, int], uids: tuple[int, int]) -> NoReturn:
     """Do the pieces of one plan and answer as a job does; never returns. `uids` are tool's and tests'."""
-    os.setsid()
+    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     null = os.open("/dev/null", os.O_RDONLY)
     held = [os.dup(fd) for fd in (null, *pipes)]

@@ -6,6 +6,8 @@ import ctypes
 import os
 from typing import Any
 
+from alita_tui.sandbox.warden.buffers import Buffers
+
 POLL = 0.05
 
 
@@ -16,6 +18,7 @@ class Watch:
         self.memory = limits["memory_bytes"]
         self.processes = limits["processes"]
         self.peak = 0
+        self.buffers = Buffers()
         self.whole = os.path.exists("/proc/sentry-meminfo")
         """True on gVisor, whose kernel is the container's alone and counts all of it in one place."""
         self.kernel = figures("/proc/sentry-meminfo")["HeapAlloc"] if self.whole else 0
@@ -47,7 +50,7 @@ class Watch:
         total = sum(self.held(pid, "status", b"Rss") for pid in pids)
         if total > self.memory:  # pages that forks share count for each of them: look closer
             total = sum(self.closely(pid) for pid in pids)
-        return total
+        return total + self.buffers.held(self.memory // 4)
 
     def closely(self, pid: str) -> int:
         """The same, with a share of what is shared; as the process's own user, who alone may look."""

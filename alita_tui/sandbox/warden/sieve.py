@@ -1,0 +1,111 @@
+"""What a tool's process gives up besides its user: calls that only the warden needs, and writing to /proc.
+
+The container's own seccomp profile holds for the warden too, so what that needs is allowed there. The filter and the
+Landlock rules made here come on top, in each child, before anything foreign is in it; neither can be taken off again.
+seccomp(2), https://docs.kernel.org/userspace-api/landlock.html
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+ARM = os.uname().machine == "aarch64"
+ARCH = 0xC00000B7 if ARM else 0xC000003E
+REFUSED = (
+    # the ids: setuid, setgid, setreuid, setregid, setgroups, setresuid, setresgid, setfsuid, setfsgid, capset
+    *((146, 144, 145, 143, 159, 147, 149, 151, 152, 91) if ARM else (105, 106, 113, 114, 116, 117, 119, 122, 123, 126)),
+    434,  # pidfd_open
+    444, 445, 446,  # landlock: each layer costs the kernel memory
+)  # fmt: skip
+PRCTL, FCNTL, SETSOCKOPT, SOCKET = (167, 25, 208, 198) if ARM else (157, 72, 54, 41)
+LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
+ALLOW, REFUSE = 0x7FFF0000, 0x00050001
+"""SECCOMP_RET_ALLOW, and SECCOMP_RET_ERRNO with EPERM."""
+SOL_SOCKET, SOL_TCP, NETLINK = 1, 6, 16
+FILTERS = (26, 50, 51, 52)
+"""SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF: programs for the kernel to run."""
+TCP_ULP = 31
+"""Other protocols on top of TCP, in the kernel."""
+PIPE_SIZE, LEASE, NOTIFY = 1031, 1024, 1026
+PR_SET_SECCOMP = 22
+
+Line = tuple[int, int, str, str]
+"""A BPF instruction: code, value, and the labels to go on at where it holds and where not; empty is the next."""
+
+
+def _program() -> bytes:
+    lines: list[tuple[str, Line]] = []
+
+    def add(code: int, value: int, yes: str = "", no: str = "", label: str = "") -> None:
+        lines.append((label, (code, value, yes, no)))
+
+    def only(number: int, name: str, *checks: tuple[int, tuple[int, ...]]) -> None:
+        """Refuse a call whose arguments (index, one of these values) are all as said."""
+        add(EQUAL, number, "", name + " over")
+        for index, values in checks:
+            add(LOAD, 16 + 8 * index)  # the low half: what the kernel reads of an int
+            for value in values[:-1]:
+                add(EQUAL, value, f"{name} {index} is")
+            add(EQUAL, values[-1], "", name + " over")
+            add(LOAD, 0, label=f"{name} {index} is")
+        add(RETURN, REFUSE)
+        add(LOAD, 0, label=name + " over")
+
+    add(LOAD, 4)
+    add(EQUAL, ARCH, "", "refuse")
+    add(LOAD, 0)
+    add(AT_LEAST, 0x40000000, "refuse")  # the x32 way of calling
+    for number in REFUSED:
+        add(EQUAL, number, "refuse")
+    only(PRCTL, "prctl", (0, (PR_SET_SECCOMP,)))
+    only(FCNTL, "fcntl", (1, (PIPE_SIZE, LEASE, NOTIFY)))
+    only(SETSOCKOPT, "filters", (1, (SOL_SOCKET,)), (2, FILTERS))
+    only(SETSOCKOPT, "protocols", (1, (SOL_TCP,)), (2, (TCP_ULP,)))
+    only(SOCKET, "diagnosis", (0, (NETLINK,)), (2, (4,)))
+    add(RETURN, ALLOW)
+    add(RETURN, REFUSE, label="refuse")
+    places = {label: place for place, (label, _) in enumerate(lines) if label}
+    packed = b""
+    for place, (_, (code, value, yes, no)) in enumerate(lines):
+        jumps = [places[label] - place - 1 if label else 0 for label in (yes, no)]
+        packed += struct.pack("HBBI", code, *jumps, value)
+    return packed
+
+
+PROGRAM = _program()
+
+
+def sift() -> bool:
+    """Refuse these calls to this process and all that come of it; false where the kernel does not do it."""
+    kept = ctypes.create_string_buffer(PROGRAM, len(PROGRAM))
+    whole = struct.pack("HxxxxxxP", len(PROGRAM) // 8, ctypes.addressof(kept))
+    return bool(ctypes.CDLL(None).prctl(PR_SET_SECCOMP, 2, whole, 0, 0) == 0)  # SECCOMP_MODE_FILTER
+
+
+WRITE, TRUNCATE = 1 << 1, 1 << 14
+CHANGES = WRITE | sum(1 << bit for bit in range(4, 14))
+"""Writing files, making and removing every kind of entry, and moving them between folders."""
+
+
+def fence() -> bool:
+    """Let this process write below /tmp and to devices only, not to what /proc lets every process set of itself.
+
+    False where the kernel has no Landlock that can do it, or is not asked to.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = libc.syscall(444, None, 0, 1)
+    if version < 2:  # the first one refuses every move between folders
+        return False
+    changes = CHANGES | (TRUNCATE if version > 2 else 0)
+    rules = libc.syscall(444, struct.pack("Q", changes), 8, 0)
+    if rules < 0:
+        return False
+    for folder, allowed in (("/tmp", changes), ("/dev", changes & (WRITE | TRUNCATE))):
+        place = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        libc.syscall(445, rules, 1, struct.pack("=Qi", allowed, place), 0)
+        os.close(place)
+    done = bool(libc.syscall(446, rules, 0) == 0)
+    os.close(rules)
+    return done

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import of
 from alita_tui.spine.values import Value
 
 NOTICES = (50, 80, 100)
@@ -65,6 +66,10 @@ class Breach(NamedTuple):
 def amount(value: float, unit: e.BudgetUnit) -> str:
     """Money or tokens for people."""
     return f"${value:.2f}" if unit == "usd" else f"{value:,.0f} tokens"
+
+
+HEARD = (e.TaskSubmitted, e.BudgetReserved, e.BudgetSpent, e.BudgetRaised)
+"""The events that a ledger hears; others say nothing to it."""
 
 
 class Ledger:
@@ -173,7 +178,7 @@ def declined(history: Sequence[Envelope]) -> bool:
     """True where the person was asked to allow more and did not; that holds until a call is paid again."""
     asked = {
         one.event.question_id
-        for one in history
+        for one in of(history, e.QuestionAsked)
         if isinstance(one.event, e.QuestionAsked) and one.event.about == "budget"
     }
     for envelope in reversed(history):

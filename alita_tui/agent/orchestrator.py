@@ -426,8 +426,10 @@ class Orchestrator:
 
     def _followed(self, task_id: str) -> str:
         """Item id of the recipe that a task's plan followed; empty where it followed none."""
-        plans = (one.event for one in reversed(self._bus.history) if isinstance(one.event, e.PlanProposed))
-        return next((plan.recipe for plan in plans if plan.task_id == task_id), "")
+        for one in self._bus.history.newest(e.PlanProposed):
+            if isinstance(one.event, e.PlanProposed) and one.event.task_id == task_id:
+                return one.event.recipe
+        return ""
 
     async def _withdraw(self) -> None:
         """A cancelled task takes its waiting builds back, so a late verdict changes nothing."""
@@ -576,8 +578,10 @@ class Orchestrator:
 
     def _text_of(self, task_id: str) -> str:
         """A task in the person's own words."""
-        told = (one.event for one in self._bus.history if isinstance(one.event, e.TaskSubmitted))
-        return next((task.text for task in told if task.task_id == task_id), "")
+        for one in self._bus.history.of(e.TaskSubmitted):
+            if isinstance(one.event, e.TaskSubmitted) and one.event.task_id == task_id:
+                return one.event.text
+        return ""
 
     # --- the loop -------------------------------------------------------------------------
 
@@ -757,10 +761,8 @@ class Orchestrator:
         """What this task found so far: the near misses of its last search, the pages it saw."""
         near: tuple[NearMiss, ...] = ()
         sources: dict[str, Source] = {}
-        for envelope in self._bus.history:
+        for envelope in reversed(self._since_task()):
             match envelope.event:
-                case e.TaskSubmitted():
-                    near, sources = (), {}
                 case e.ToolSearched(hits=hits, near_misses=misses):
                     found = (
                         NearMiss(

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from alita_tui.agent.budget import Amount, Breach, Budget, Ledger, amount
+from alita_tui.agent.budget import HEARD, Amount, Breach, Budget, Ledger, amount
 from alita_tui.agent.questions import Questions
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -253,9 +253,9 @@ class Purse:
 
     def _catch_up(self) -> None:
         history = self._bus.history
-        for envelope in history[self._heard :]:
+        due, self._heard = self._heard, len(history)
+        for envelope in history.of(*HEARD, since=due):
             self._ledger.hear(envelope.event)
-        self._heard = len(history)
 
     async def _write(self, action: Callable[[DayBook], T]) -> T | None:
         """Something done with the book, in a thread, to its end even where the call is cancelled."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import of
 from alita_tui.spine.text import one_line
 from alita_tui.view.model import TaskView
 
@@ -35,7 +36,7 @@ def why_not(task: TaskView | None) -> str:
 def unbegun(history: Sequence[Envelope]) -> list[SubmitTask]:
     """Tasks that were queued and not begun, the oldest first."""
     queued: dict[str, SubmitTask] = {}
-    for envelope in history:
+    for envelope in of(history, e.TaskQueued, e.TaskSubmitted):
         match envelope.event:
             case e.TaskQueued(queue_id=queue_id, text=text):
                 queued[queue_id] = SubmitTask(text=text, queue_id=queue_id)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
-import msgspec
-
 from alita_tui.spine.bus import Bus
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
-from alita_tui.view.rows import Rows
 
 _PIECE = 1_000
 
@@ -27,7 +22,7 @@ class Standing:
         """The view now, its trace left out: the engine does not read it, and it is long."""
         history = self._bus.history
         while self._heard < len(history):
-            piece = list(islice(history, self._heard, self._heard + _PIECE))
-            self._view = msgspec.structs.replace(fold_all(piece, self._view), trace=Rows())
+            piece = history[self._heard : self._heard + _PIECE]
+            self._view = fold_all(piece, self._view, lambda _: ())
             self._heard += len(piece)
         return self._view

@@ -270,6 +270,7 @@ async def _live(house: House, session: str | None) -> tuple[int, Switch | None]:
         await painted.wait()
         opened = await live(house, file, parks=False)
         opened.seen = tape.newest
+        tape.follow(opened.bus.history)
         session_to_be.arrive(opened)
         await opened.run()
 

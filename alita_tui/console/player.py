@@ -7,6 +7,7 @@ from typing import Protocol
 
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.explain import Explanation
+from alita_tui.view.fold import RowMaker
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import Mark
 
@@ -113,6 +114,9 @@ class Player(Protocol):
 
 class Tape(Protocol):
     """The running session, kept as it goes on. Met by `replay`."""
+
+    rows_of: RowMaker
+    """Makes the rows of an event in the trace."""
 
     def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
         """Take in an event, and the view after it."""

@@ -12,9 +12,14 @@ from alita_tui.console.player import Tape
 from alita_tui.spine.ports import EventSource
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView
+from alita_tui.view.trace import rows_for
 
 RATE = 30
 """Most repaints in a second."""
+_CALM = 3
+"""Most repaints in a second while far more comes than anyone can read, as when a long session is opened."""
+_MANY = 400
+"""Events between two repaints from which on that is so."""
 _SHARE = 0.03
 """Seconds of folding before other work on the event loop gets its turn; far less and painting takes most of them."""
 
@@ -47,6 +52,8 @@ class Stage:
         self._tell = tell
         self._clock = clock
         self._last = float("-inf")
+        self._since = 0
+        """Events since the view was told last."""
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
@@ -54,11 +61,12 @@ class Stage:
         try:
             begun = self._clock()
             async for envelope in self._source:
-                view = fold(self.view, envelope)
+                view = fold(self.view, envelope, rows_for if self._tape is None else self._tape.rows_of)
                 if self._tape is not None and envelope.durable:
                     self._tape.add(envelope, view)
                 if view is not self.view:
                     self.view = view
+                    self._since += 1
                     self._touch()
                 if self._clock() - begun > _SHARE:
                     await asyncio.sleep(0)
@@ -82,10 +90,20 @@ class Stage:
         if loop.time() >= due:
             self._show()
         else:
+            self._timer = loop.call_at(due, self._due)
+
+    def _due(self) -> None:
+        """Tell, or later where much has come."""
+        loop = asyncio.get_running_loop()
+        due = self._last + 1 / _CALM
+        if self._since > _MANY and loop.time() < due:
             self._timer = loop.call_at(due, self._show)
+        else:
+            self._show()
 
     def _show(self) -> None:
         self._timer = None
+        self._since = 0
         self._last = asyncio.get_running_loop().time()
         self.told += 1
         self._tell(self.view)

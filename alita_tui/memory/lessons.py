@@ -6,12 +6,14 @@ recalled, searched or merely said is never learned from, so a mistake cannot con
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 import msgspec
 
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.events import BudgetSpent, TaskFinished, TaskSubmitted, ToolCalled, ToolReturned
+from alita_tui.spine.history import between, of
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import MemoryItem, Value
 
@@ -36,7 +38,7 @@ class _Course(Value, frozen=True):
     unpriced: bool
 
 
-def episode(envelopes: tuple[Envelope, ...], task_id: str) -> tuple[MemoryItem, ...]:
+def episode(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
     """The task, its answer in short, its tools and its cost; nothing for a task that teaches nothing."""
     course = _course(envelopes, task_id)
     if course is None:
@@ -46,7 +48,7 @@ def episode(envelopes: tuple[Envelope, ...], task_id: str) -> tuple[MemoryItem, 
     return (_item(course, "episodic", f"episode:{course.session_id}:{task_id}", text),)
 
 
-def recipe(envelopes: tuple[Envelope, ...], task_id: str) -> tuple[MemoryItem, ...]:
+def recipe(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
     """The chain of tools that answered the task; the same chain always has the same id."""
     course = _course(envelopes, task_id)
     if course is None:
@@ -67,20 +69,20 @@ def _item(course: _Course, memory: str, item_id: str, text: str) -> MemoryItem:
     return bare if memory == "episodic" else msgspec.structs.replace(bare, memory="procedural")
 
 
-def _course(envelopes: tuple[Envelope, ...], task_id: str) -> _Course | None:
+def _course(envelopes: Sequence[Envelope], task_id: str) -> _Course | None:
     """The task's own events: one task runs at a time, so what lies between two ends belongs to the later."""
-    ends = [(at, one.event) for at, one in enumerate(envelopes) if isinstance(one.event, TaskFinished)]
     ours: list[Envelope] = []
-    begin = 0
-    for at, end in ends:
-        if end.task_id == task_id:
-            ours.extend(envelopes[begin : at + 1])
-        begin = at + 1
+    before = 0
+    for end in of(envelopes, TaskFinished):
+        seq = end.seq or 0
+        if isinstance(end.event, TaskFinished) and end.event.task_id == task_id:
+            ours.extend(between(envelopes, before, seq))
+        before = seq
     last = ours[-1].event if ours else None
     asked = next(
         (
             one.event.text
-            for one in envelopes
+            for one in of(envelopes, TaskSubmitted)
             if isinstance(one.event, TaskSubmitted) and one.event.task_id == task_id
         ),
         "",

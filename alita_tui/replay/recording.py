@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
+from typing import Self, overload
 
 from msgspec.structs import replace
 
+from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.events import TaskSubmitted, UnknownEvent
+from alita_tui.spine.history import History
 from alita_tui.view.explain import Explanation, explain
-from alita_tui.view.fold import fold
+from alita_tui.view.fold import RowMaker, fold
 from alita_tui.view.model import Live, SessionView
 from alita_tui.view.queries import Mark, mark
-from alita_tui.view.trace import rows_for
+from alita_tui.view.trace import leaving_out, rows_for
 
 CHECKPOINT_EVERY = 100
 """Events between two kept views; a seek folds at most this many."""
 IDLE_CAP = 2.0
 """Seconds of a pause that are played; the rest is skipped and told."""
+
+
+class _Elsewhere(Sequence[Envelope]):
+    """So many of the events of a history that is not in memory."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self._count = 0
+
+    def append(self, envelope: Envelope) -> None:
+        self._count += 1
+        assert envelope.seq == self._count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, place: int) -> Envelope: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Envelope]: ...
+    def __getitem__(self, place: int | slice) -> Envelope | Sequence[Envelope]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(self._count))]
+        if not -self._count <= place < self._count:
+            raise IndexError(place)
+        return self.history[place + self._count if place < 0 else place]
 
 
 class Recording:
@@ -29,11 +59,15 @@ class Recording:
     """
 
     def __init__(self, envelopes: Iterable[Envelope] = ()) -> None:
-        self._envelopes: list[Envelope] = []
+        self._envelopes: list[Envelope] | _Elsewhere = []
+        self.rows_of: RowMaker = rows_for
+        """Makes the rows of an event in the trace."""
+        self._last = (0, 0)
+        """Number and step of the newest event."""
         self._marks: list[Mark | None] = []
         self._steps: list[int] = []
-        self._seconds: list[float] = []
-        self._skipped: list[float] = [0.0]
+        self._seconds = array("d")
+        self._skipped = array("d", [0.0])
         self._texts: list[str] = []
         self._views: list[SessionView] = [SessionView()]
         self._start: datetime | None = None
@@ -41,21 +75,34 @@ class Recording:
             self.add(envelope)
 
     @classmethod
-    def prepared(cls, envelopes: Iterable[Envelope]) -> Recording:
+    def prepared(cls, envelopes: Iterable[Envelope]) -> Self:
         """A recording with every checkpoint folded already; for a thread, where the session is long."""
-        made = cls(envelopes)
-        made.view_at(len(made))
+        made = cls()
+        if isinstance(envelopes, History):
+            made.follow(envelopes)
+        view = made.view_at(0)
+        with uncollected():
+            for envelope in envelopes:
+                view = fold(view, envelope, made.rows_of)
+                made.add(envelope, view)
         return made
+
+    def follow(self, history: History) -> None:
+        """Hold no event that the history can read again, nor long texts of the trace. Only while this is empty."""
+        assert not self._envelopes
+        if history.stored:
+            self._envelopes = _Elsewhere(history)
+            self.rows_of = leaving_out(lambda seq: history[seq - 1])
 
     def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
         """Take in what the fold would: a durable event with a higher number than the one before.
 
         `view` is the view after it, where the caller has it: then it need not be folded again.
         """
-        last = self._envelopes[-1].seq or 0 if self._envelopes else 0
+        last, before = self._last
         if not envelope.durable or envelope.seq is None or envelope.seq <= last:
             return
-        before = self._envelopes[-1].step if self._envelopes else 0
+        self._last = (envelope.seq, envelope.step)
         self._envelopes.append(envelope)
         self._marks.append(mark(envelope))
         count = len(self._envelopes)
@@ -96,7 +143,7 @@ class Recording:
         kept = min(position // CHECKPOINT_EVERY, len(self._views) - 1)
         view = self._views[kept]
         for index in range(kept * CHECKPOINT_EVERY, position):
-            view = fold(view, self.envelopes[index])
+            view = fold(view, self._envelopes[index], self.rows_of)
             if index + 1 == len(self._views) * CHECKPOINT_EVERY:
                 self._views.append(view)
         return view
@@ -147,9 +194,10 @@ class Recording:
 
     def _text(self, index: int) -> str:
         """What an event says in the trace, for searching; made when first needed."""
+        if isinstance(self._envelopes, _Elsewhere):
+            return _searched(self._envelopes[index])
         for envelope in self._envelopes[len(self._texts) : index + 1]:
-            rows = rows_for(envelope)
-            self._texts.append("\n".join(f"{row.title}\n{row.detail}\n{row.meta}" for row in rows).casefold())
+            self._texts.append(_searched(envelope))
         return self._texts[index]
 
     def find_text(self, position: int, needle: str, direction: int) -> int | None:
@@ -159,6 +207,10 @@ class Recording:
             return None
         wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
         return next((index + 1 for index in wanted if sought in self._text(index)), None)
+
+
+def _searched(envelope: Envelope) -> str:
+    return "\n".join(f"{row.title}\n{row.detail}\n{row.meta}" for row in rows_for(envelope)).casefold()
 
 
 def seconds_of(envelopes: Iterable[Envelope]) -> tuple[float, ...]:

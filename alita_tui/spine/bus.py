@@ -20,6 +20,7 @@ from alita_tui.spine.events import (
     SessionEvent,
     Transient,
 )
+from alita_tui.spine.history import History
 from alita_tui.spine.ports import Clock, Recorder
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.unbroken import PieceRedactor
@@ -81,7 +82,7 @@ class Bus:
     ) -> None:
         """`retry`: seconds after which what could not be saved is tried again; None: it is an error at once."""
         self.session_id = session_id
-        self.history = list(history)
+        self.history = history if isinstance(history, History) else History(history)
         """Every durable envelope of the session, in order."""
         self._recorder = recorder
         self._clock = clock

@@ -28,6 +28,7 @@ from alita_tui.spine.events import (
     SessionOpened,
     SessionResumed,
 )
+from alita_tui.spine.history import of
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.values import Capabilities
 from alita_tui.store import disk
@@ -183,7 +184,8 @@ class AuditLog:
         """
         asked: dict[str, ApprovalRequested] = {}
         given: list[ApprovalResolved] = []
-        for envelope in history:
+        kinds = (ApprovalRequested, ApprovalResolved, SessionOpened, SessionResumed, SessionClosed)
+        for envelope in of(history, *kinds):
             match envelope.event:
                 case ApprovalRequested() as request:
                     asked[request.approval_id] = request

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from alita_tui.spine.collecting import uncollected
 from alita_tui.store import checksums, disk
@@ -21,6 +21,8 @@ from alita_tui.store.upgrades import Tables, upgrade
 T = TypeVar("T")
 Load = Callable[[bytes, int], T]
 """Makes something of a document's JSON and its id. Raises ValueError for what is no JSON."""
+Look = Callable[[bytes], int]
+"""A number below 256 that is kept of each document, from its JSON; for finding some without reading all."""
 
 _BUFFER = 1 << 20
 _TABLE = re.compile(rb'"([^"\\]+)":\{\n')
@@ -31,13 +33,41 @@ class Irregular(ValueError):
 
 
 @dataclass
+class Places:
+    """Where the documents of the growing table are, in order, and what was noted of each."""
+
+    starts: array[int] = field(default_factory=lambda: array("Q"))
+    """Offset of each one's JSON: in the file for the first `folded` of them, in the journal for the others."""
+    sizes: array[int] = field(default_factory=lambda: array("I"))
+    notes: bytearray = field(default_factory=bytearray)
+    folded: int = 0
+
+    def add(self, start: int, size: int, note: int) -> None:
+        """One more document, at the end of the journal or, while the file is read, of that."""
+        self.starts.append(start)
+        self.sizes.append(size)
+        self.notes.append(note)
+
+    def moved(self, by: int) -> Places:
+        """Those that are in the file already, as they are in a file with a longer or shorter beginning."""
+        starts = array("Q", (start + by for start in self.starts[: self.folded]))
+        return Places(starts, self.sizes[: self.folded], self.notes[: self.folded], self.folded)
+
+    def __len__(self) -> int:
+        return len(self.notes)
+
+
+@dataclass
 class Scan(Generic[T]):
-    """A file and its journal, the documents of one growing table apart."""
+    """A file and its journal, the documents of one growing table apart: they are found, not kept."""
 
     tables: Tables = field(default_factory=dict)
     """The other tables."""
-    rows: list[T] = field(default_factory=list)
-    """The growing table's documents in order."""
+    places: Places = field(default_factory=Places)
+    ids: array[int] = field(default_factory=lambda: array("Q"))
+    """The id of each, where they are not 1, 2, 3 … without gaps; else empty."""
+    rows: list[T] | None = None
+    """The growing table's documents in order, where they had to be read as a whole."""
     count: int = 0
     last: int = 0
     """The highest id."""
@@ -53,20 +83,21 @@ class Scan(Generic[T]):
     size: int = 0
 
 
-def scan(path: Path, table: str, load_row: Load[T]) -> Scan[T] | None:
+def scan(path: Path, table: str, load_row: Load[T], look: Look = lambda _: 0) -> Scan[T] | None:
     """What is on disk, or None where it is damaged, written by others or being replaced."""
     found: Scan[T] = Scan(json_at=disk.signature(path))
     try:
         with uncollected():
-            _file(found, path, table, load_row)
-            _journal(found, path, table, load_row)
+            _file(found, path, table, load_row, look)
+            found.places.folded = len(found.places)
+            _journal(found, path, table, look)
     except (ValueError, KeyError, TypeError, RecursionError, OSError):
         return None
     upgrade(found.tables, found.schema_version)
     return found if disk.signature(path) == found.json_at else None
 
 
-def _file(found: Scan[T], path: Path, table: str, load_row: Load[T]) -> None:
+def _file(found: Scan[T], path: Path, table: str, load_row: Load[T], look: Look) -> None:
     with path.open("rb", buffering=_BUFFER) as file:
         lines = iter(file)
         at = len(next(lines, b""))
@@ -88,7 +119,7 @@ def _file(found: Scan[T], path: Path, table: str, load_row: Load[T]) -> None:
                 break
             sums[name] = checksums.new_sums()
             size, more = (
-                _grown(found, lines, at, load_row, sums[name])
+                _grown(found, lines, at, _Reads(load_row, look), sums[name])
                 if name == table
                 else _small(found.tables.setdefault(name, {}), lines, sums[name])
             )
@@ -126,25 +157,43 @@ def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes, int]]:
     raise Irregular
 
 
+class _Reads(NamedTuple):
+    load_row: Load[object]
+    look: Look
+
+
 def _grown(
-    found: Scan[T], lines: Iterator[bytes], start: int, load_row: Load[T], sums: array[int]
+    found: Scan[T], lines: Iterator[bytes], start: int, reads: _Reads, sums: array[int]
 ) -> tuple[int, bool]:
-    size = 0
+    about = found.tables.get(ABOUT, {}).get("1", {})
+    checked = int(about.get("schema_version", 0)) >= checksums.SINCE
+    size, last = 0, 0
     found.sums = sums
-    keep, last = found.rows.append, 0
     for number, place, one, cut in _documents(lines):
         if not number:
             found.last = last
             found.span = (start, start + size)
             # The empty line of an empty table is not counted by anything.
-            return size + len(one) + (0 if found.rows else 1), one == b"},\n"
+            return size + len(one) + (0 if found.count else 1), one == b"},\n"
         if number <= last:
             raise Irregular
-        keep(load_row(one[place:cut], number))
+        raw = one[place:cut]
+        if not checked:
+            reads.load_row(raw, number)
+        found.places.add(start + size + place, len(raw), reads.look(raw))
         sums.append(zlib.crc32(one[:cut]))
         size, last = size + len(one), number
-        found.count += 1
+        _count(found, number)
     raise Irregular
+
+
+def _count(found: Scan[T], number: int) -> None:
+    """One more document, with this id."""
+    if number != found.count + 1 and not found.ids:
+        found.ids.extend(range(1, found.count + 1))
+    if found.ids or number != found.count + 1:
+        found.ids.append(number)
+    found.count += 1
 
 
 def _small(rows: dict[str, object], lines: Iterator[bytes], sums: array[int]) -> tuple[int, bool]:
@@ -158,7 +207,7 @@ def _small(rows: dict[str, object], lines: Iterator[bytes], sums: array[int]) ->
     raise Irregular
 
 
-def _journal(found: Scan[T], path: Path, table: str, load_row: Load[T]) -> None:
+def _journal(found: Scan[T], path: Path, table: str, look: Look) -> None:
     for number, body, after in journal_lines(journal_of(path)):
         document = document_of(body, table)
         if number == 0:
@@ -174,9 +223,9 @@ def _journal(found: Scan[T], path: Path, table: str, load_row: Load[T]) -> None:
             doc_id, raw = document
             if doc_id <= found.last:
                 raise Irregular
-            found.rows.append(load_row(raw, doc_id))
+            found.places.add(after - 2 - len(raw), len(raw), look(raw))  # the line ends in "]" and its end
             found.last = doc_id
-            found.count += 1
+            _count(found, doc_id)
         found.end = after
     found.size = disk.signature(journal_of(path))[2]
 

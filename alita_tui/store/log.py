@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
-from alita_tui.store import checksums
+from alita_tui.store import checksums, disk
 from alita_tui.store.folding import documents, ending, whole
-from alita_tui.store.lines import Load, Scan, document_of, journal_lines, scan
+from alita_tui.store.lines import Load, Look, Places, Scan, document_of, journal_lines, scan
 from alita_tui.store.lock import is_open
 from alita_tui.store.reading import TORN, Operation, Restored, Snapshot, apply, dump, read
 from alita_tui.store.storage import JournalStorage, Mode
@@ -24,6 +25,7 @@ T = TypeVar("T")
 _Span = tuple[tuple[int, int], "array[int]"]
 
 _PIECE = 1 << 20
+_AHEAD = 1 << 18
 _NEVER = 1 << 62
 
 
@@ -31,20 +33,35 @@ class LogStorage(JournalStorage, Generic[T]):
     """A TinyDB file whose table `table` takes documents with ever higher ids.
 
     Its documents go from the file through `load_row` to whoever takes them, and from memory to the
-    journal, and are kept by neither; folding copies them from file to file.
+    journal, and are kept by neither; where each one is, is. Folding copies them from file to file.
     """
 
-    def __init__(self, path: Path, table: str, load_row: Load[T], *, mode: Mode = "exclusive") -> None:
+    def __init__(
+        self,
+        path: Path,
+        table: str,
+        load_row: Load[T],
+        *,
+        mode: Mode = "exclusive",
+        look: Look = lambda _: 0,
+    ) -> None:
         self._table = table
         self._load_row = load_row
+        self._look = look
         self._rows: list[T] | None = None
+        """All documents, until they are taken, where the file had to be read as a whole."""
+        self._places: Places | None = None
+        self._ids: array[int] = array("Q")
+        self._guard = threading.Lock()
         self._unsynced: list[bytes] = []
         """Journal lines that a sync has not confirmed yet."""
         self._synced = 0
         """Where they begin in the journal."""
         self._span = self._next = ((0, 0), checksums.new_sums())
         """Where the table's lines are in the file and their checksums; the same of the one being written."""
+        self._next_places: Places | None = None
         self._old: int | None = None
+        self._journal_fd: int | None = None
         self.last = self.count = 0
         """The highest id, and how many documents there are."""
         super().__init__(path, mode=mode, fold_at=_NEVER)
@@ -52,7 +69,72 @@ class LogStorage(JournalStorage, Generic[T]):
     def take(self) -> list[T]:
         """Every document in order; handed over, not kept. Raises StoreError."""
         rows, self._rows = self._rows, None
-        return rows if rows is not None else self._scan().rows
+        if rows is not None:
+            return rows
+        try:
+            reader = self.reader()
+            return [self._load_row(*reader(index)) for index in range(self.count)]
+        except (StoreError, ValueError):  # closed, or changed by others meanwhile
+            found = self._loaded(read(self.path))
+            return found.rows or []
+
+    @property
+    def at_hand(self) -> bool:
+        """True where any document can be read again (`document`) as long as this is open."""
+        # Of a file that another process has open the journal may be emptied in place.
+        return self._places is not None and (
+            self.mode == "exclusive" or self._places.folded == len(self._places)
+        )
+
+    @property
+    def found(self) -> tuple[disk.Signature, int] | None:
+        """The file, and the offset in its journal, that hold ids 1, 2, 3 … and nothing damaged; else None."""
+        if self._places is None or self._ids:
+            return None
+        return self._now.json_at, self._now.end
+
+    def note(self, index: int) -> int:
+        """What `look` said of a document, by its place from 0 on."""
+        places = self._places
+        return places.notes[index] if places is not None else 0
+
+    def document(self, index: int) -> tuple[bytes, int]:
+        """JSON and id of a document, by its place from 0 on. Any thread. Raises StoreError."""
+        return self.reader(0)(index)
+
+    def reader(self, ahead: int = _AHEAD) -> Callable[[int], tuple[bytes, int]]:
+        """The same for whoever reads many of them: neighbours come with one look at the disk."""
+        seen: tuple[Places | None, bool] = (None, False)
+        """What `held` was read from: places are made anew when the file is."""
+        start, held = 0, b""
+
+        def read(index: int) -> tuple[bytes, int]:
+            nonlocal seen, start, held
+            with self._guard:
+                places = self._places
+                folded = places is not None and index < places.folded
+                fd = self._held(folded=folded)
+                if places is None or fd is None:
+                    raise StoreError(f"{self.path} is closed.")
+                at, size = places.starts[index], places.sizes[index]
+                same = seen[0] is places and seen[1] == folded
+                if not same or not (start <= at and at + size <= start + len(held)):
+                    back = same and at < start  # read from the end to the beginning
+                    seen, start = (places, folded), max(at + size - max(ahead, size), 0) if back else at
+                    try:
+                        held = os.pread(fd, at + size - start if back else max(ahead, size), start)
+                    except OSError as error:
+                        raise disk.store_error("read", self.path, error) from error
+                number = self._ids[index] if self._ids else index + 1
+            return held[at - start : at - start + size], number
+
+        return read
+
+    def close(self) -> None:
+        """See `JournalStorage.close`."""
+        super().close()
+        if self.mode == "readonly":
+            self._let_go()
 
     def read(self) -> Tables:
         """All tables, from the disk."""
@@ -67,7 +149,7 @@ class LogStorage(JournalStorage, Generic[T]):
     def _open(self) -> None:
         """Read what is there; where it is damaged or written by others, repair it first."""
         writes = self.mode == "exclusive"
-        found = scan(self.path, self._table, self._load_row)
+        found = scan(self.path, self._table, self._load_row, self._look)
         if found is None or (writes and (found.size > found.end or found.schema_version > SCHEMA_VERSION)):
             super()._open()
             discarded, note = self.restored.discarded, self.restored.note
@@ -82,13 +164,10 @@ class LogStorage(JournalStorage, Generic[T]):
         self._adopt(found)
 
     def _anew(self) -> Scan[T]:
-        found = scan(self.path, self._table, self._load_row)
+        found = scan(self.path, self._table, self._load_row, self._look)
         if found is None:
             raise StoreError(f"{self.path} could not be read again after its repair.", hint="Check the disk.")
         return found
-
-    def _scan(self) -> Scan[T]:
-        return scan(self.path, self._table, self._load_row) or self._loaded(read(self.path))
 
     def _loaded(self, now: Snapshot) -> Scan[T]:
         """The same from a file that had to be read as a whole."""
@@ -108,8 +187,11 @@ class LogStorage(JournalStorage, Generic[T]):
 
     def _adopt(self, found: Scan[T]) -> None:
         self._rows = found.rows
+        self._ids = found.ids
         self.last, self.count = found.last, found.count
-        self._hold((found.span, found.sums))
+        self._hold((found.span, found.sums), found.places if found.rows is None else None)
+        if self.mode == "readonly" and self._old is not None and _signature(self._old) != found.json_at:
+            self._places = None  # it was folded meanwhile
         self._synced = found.end
         self._now = Snapshot(
             tables=found.tables,
@@ -120,9 +202,22 @@ class LogStorage(JournalStorage, Generic[T]):
             size=found.end,
         )
 
+    def _note_places(self, data: bytes) -> None:
+        """Where the documents are that were just written to the journal's end."""
+        at = self._now.end - len(data)
+        for one in data.split(b"\n")[:-1]:
+            at += len(one) + 1
+            document = document_of(one[9:], self._table)
+            if document is not None and self._places is not None:
+                self._places.add(at - 2 - len(document[1]), len(document[1]), self._look(document[1]))
+
     def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
+        self._note_places(data)
         for one in done:
             if one[1] == self._table:
+                if self._ids or int(one[2]) != self.count + 1:
+                    self._ids = self._ids or array("Q", range(1, self.count + 1))
+                    self._ids.append(int(one[2]))
                 self.last, self.count = int(one[2]), self.count + 1
             else:
                 apply(self._now.tables, one)
@@ -134,33 +229,68 @@ class LogStorage(JournalStorage, Generic[T]):
 
     def _folded(self) -> None:
         self._unsynced, self._synced = [], 0
-        self._hold(self._next)
+        self._hold(self._next, self._next_places)
 
-    def _hold(self, span: _Span) -> None:
+    def _hold(self, span: _Span, places: Places | None) -> None:
         """Keep hold of the file as it is: it can be copied from even where a replacement fails half way."""
-        self._let_go()
-        self._span = span
-        if self.mode == "exclusive":
-            self._old = os.open(self.path, os.O_RDONLY)
+        with self._guard:
+            self._let_go()
+            self._span, self._places = span, places
+            if self.mode == "exclusive" or (places is not None and self.path.exists()):
+                self._old = os.open(self.path, os.O_RDONLY)
+            if self.mode == "exclusive":
+                self._journal_fd = self._fd
+            elif places is not None and places.folded < len(places):
+                self._journal_fd = os.open(self._journal, os.O_RDONLY)
 
     def _let_go(self) -> None:
         if self._old is not None:
             os.close(self._old)
             self._old = None
+        if self._journal_fd is not None and self.mode != "exclusive":
+            os.close(self._journal_fd)
+        self._journal_fd = None
+
+    def _held(self, *, folded: bool) -> int | None:
+        """The file, or its journal; once this is closed, the file as long as it is the one that was left."""
+        if not folded:
+            return self._journal_fd
+        if self._old is None and self._places is not None:
+            try:
+                fd = os.open(self.path, os.O_RDONLY)
+            except OSError:
+                return None
+            if _signature(fd) != self._now.json_at:
+                os.close(fd)
+                return None
+            self._old = fd
+        return self._old
+
+    def __del__(self) -> None:
+        """Who only looked may forget to close it."""
+        if getattr(self, "_old", None) is not None:
+            os.close(self._old)  # type: ignore[arg-type]
+        if self.mode == "readonly" and getattr(self, "_journal_fd", None) is not None:
+            os.close(self._journal_fd)  # type: ignore[arg-type]
 
     def _unlock(self) -> None:
-        self._let_go()
+        with self._guard:
+            self._let_go()
         super()._unlock()
 
     def _whole(self) -> Iterator[bytes]:
         if self._table in self._now.tables:  # while it is being repaired
             yield from whole(self._now.tables)
+            self._next_places = None
             return
+        places = moved = self._places
         sums: dict[str, array[int]] = {}
         head = b"".join(documents(self._now.tables, sums)) + b",\n%s:{\n" % dump(self._table)
         yield head
         mine = sums[self._table] = self._span[1][:]
         at, before = len(head), b""
+        if places is not None:
+            moved = places.moved(at - self._span[0][0])
         for piece in self._old_lines():
             at, before = at + len(piece), b",\n"
             yield piece
@@ -168,10 +298,15 @@ class LogStorage(JournalStorage, Generic[T]):
             row = b'"%d":%s' % (number, raw)
             mine.append(zlib.crc32(row))
             at += len(before) + len(row)
+            if moved is not None:
+                moved.add(at - len(raw), len(raw), self._look(raw))
             yield before + row
             before = b",\n"
         yield b"\n}" + ending(self._now.tables, sums)
         self._next = ((len(head), at + 1 if at > len(head) else at), mine)
+        if moved is not None:
+            moved.folded = len(moved)
+        self._next_places = moved
 
     def _old_lines(self) -> Iterator[bytes]:
         """The growing table's lines of the file as it is, without the last line end."""
@@ -199,3 +334,8 @@ class LogStorage(JournalStorage, Generic[T]):
         for data in self._unsynced:
             for one in data.splitlines():
                 yield one[9:]
+
+
+def _signature(fd: int) -> disk.Signature:
+    found = os.fstat(fd)
+    return (found.st_ino, found.st_mtime_ns, found.st_size)

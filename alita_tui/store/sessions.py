@@ -7,8 +7,7 @@ import difflib
 import re
 import secrets
 import time
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,15 +18,17 @@ import msgspec
 from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.events import UnknownEvent
+from alita_tui.spine.history import History
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Json, Value
-from alita_tui.store import disk, reading
+from alita_tui.store import disk, kinds, reading
+from alita_tui.store.following import Followed, Summaries
 from alita_tui.store.forking import forked
 from alita_tui.store.lock import is_open
 from alita_tui.store.log import LogStorage
 from alita_tui.store.reading import TORN, Restored
-from alita_tui.store.summaries import SessionSummary, summarise
+from alita_tui.store.storage import Mode
+from alita_tui.store.summaries import SessionSummary, Tally
 from alita_tui.store.trash import Trash
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -75,7 +76,7 @@ class SessionFile:
         disk.make_folder(path.parent)
         if _exists(path):
             raise StoreError(f"There is a session file already: {path}.")
-        log = LogStorage(path, "events", _envelope)
+        log = LogStorage(path, "events", _envelope, look=kinds.look)
         about = {"session_id": session_id} | ({"imported": True} if imported else {})
         log.append([("put", "meta", "1", about)])
         log.checkpoint()
@@ -97,7 +98,8 @@ class SessionFile:
         if not ours:
             raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
         alone = not reading.journal_of(path).exists()
-        log = LogStorage(path, "events", _envelope, mode="readonly" if readonly else "exclusive")
+        mode: Mode = "readonly" if readonly else "exclusive"
+        log = LogStorage(path, "events", _envelope, mode=mode, look=kinds.look)
         return cls(log, path, begun=alone)
 
     @property
@@ -114,6 +116,42 @@ class SessionFile:
         if len(stored) == (stored[-1].seq if stored else 0):
             return tuple(stored)
         return tuple(_whole(stored, self.session_id))
+
+    def history(self) -> History:
+        """The same, read again when they are asked for: only while this is open. Raises StoreError."""
+        if self._begun is None and self._log.at_hand and self._log.count == self._log.last:
+            return History(stored=self)
+        return History(self.envelopes())
+
+    def followed(self) -> Followed | None:
+        """The session's summary, to be carried on; None where something of it is missing."""
+        if self._begun is not None or not self._log.found or self.restored.note:
+            return None
+        tally = Tally()
+        tally.take_all(History(stored=self))
+        json_at, end = self._log.found
+        return Followed(self.session_id, self.path, tally, json_at, end)
+
+    def __len__(self) -> int:
+        """How many envelopes are stored. With `reader` and `kind`, meets `Stored`."""
+        return self._log.count
+
+    def reader(self, *, ahead: bool = True) -> Callable[[int], Envelope]:
+        """See `Stored.reader`."""
+        read = self._log.reader() if ahead else self._log.document
+
+        def envelope(place: int) -> Envelope:
+            raw, seq = read(place)
+            try:
+                return _envelope(raw, seq)
+            except ValueError as error:
+                raise StoreError(f"{self.path} was changed by another program while it was open.") from error
+
+        return envelope
+
+    def kind(self, place: int) -> str:
+        """See `Stored.kind`."""
+        return kinds.tag(self._log.note(place))
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
         """Store one durable envelope; with `barrier` return once it is on disk. Raises StoreError."""
@@ -169,20 +207,13 @@ def _whole(stored: Iterable[Envelope], session_id: str) -> Iterator[Envelope]:
         at, last = one.at, seq
 
 
-class _Indexed(Value, frozen=True):
-    """A summary and the state of the files it was made from."""
-
-    at: tuple[disk.Signature, disk.Signature]
-    summary: SessionSummary
-
-
 class SessionShelf:
     """The folder of sessions. Summaries are kept in an index and made anew for files that changed."""
 
     def __init__(self, folder: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
         self.folder = folder
         self._clock = clock
-        self._index = folder / "summaries.cache"
+        self._summaries = Summaries(folder / "summaries.cache", _followed)
         self.trash = Trash(folder / "deleted")
 
     def new_id(self) -> str:
@@ -201,19 +232,13 @@ class SessionShelf:
     def list(self) -> tuple[SessionSummary, ...]:
         """All sessions, the newest first, those that cannot be read included."""
         self._sweep()
-        known = self._read_index()
-        fresh: dict[str, _Indexed] = {}
-        for path in self.paths():
-            at = (disk.signature(path), disk.signature(reading.journal_of(path)))
-            entry = known.get(path.name)
-            if entry is None or entry.at != at:
-                entry = _Indexed(at=at, summary=_summary(path))
-            fresh[path.name] = entry
-        kept = {name: one for name, one in fresh.items() if one.summary.state != "unreadable"}
-        if kept != known:
-            self._write_index(kept)
-        summaries = [_with_state(entry.summary, self.folder / name) for name, entry in fresh.items()]
+        found = self._summaries.of(self.paths())
+        summaries = [_with_state(one, self.folder / name) for name, one in found.items()]
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
+
+    def know(self, file: SessionFile) -> None:
+        """A session has just been opened: from now on its summary is carried on, not made anew."""
+        self._summaries.follow(file.path, file.followed())
 
     def latest(self) -> SessionSummary | None:
         """The session with the latest activity."""
@@ -316,25 +341,6 @@ class SessionShelf:
                 if not is_open(draft.with_suffix("")):
                     draft.unlink(missing_ok=True)
 
-    def _read_index(self) -> dict[str, _Indexed]:
-        try:
-            raw = self._index.read_bytes()
-            crc, _, kept = raw.partition(b"\n")
-            return (
-                msgspec.json.decode(kept, type=dict[str, _Indexed])
-                if crc == b"%08x" % zlib.crc32(kept)
-                else {}
-            )
-        except (OSError, ValueError, RecursionError):
-            return {}
-
-    def _write_index(self, entries: dict[str, _Indexed]) -> None:
-        kept = msgspec.json.encode(entries)
-        try:
-            disk.replace(self._index, [b"%08x\n" % zlib.crc32(kept), kept])
-        except OSError:
-            return  # it only saves time
-
 
 def _drafts_of(path: Path) -> tuple[Path, ...]:
     return (path, reading.journal_of(path), path.with_name(f"{path.name}.tmp"))
@@ -354,26 +360,16 @@ def _ours(path: Path) -> bool:
     return bool(reading.read(path).tables.keys() & {"events", "meta", reading.ABOUT})
 
 
-def _rows(rows: dict[str, Json]) -> list[Json]:
-    return [rows[key] for key in sorted(rows, key=int)]
-
-
-def _first_session_id(rows: object) -> str:
-    first = rows.get("1") if isinstance(rows, dict) else None
-    return str(first.get("session_id", "")) if isinstance(first, dict) else ""
-
-
-def _summary(path: Path) -> SessionSummary:
+def _followed(path: Path) -> Followed | None:
+    """The summary of a session's file, to be carried on; None where it cannot be opened or is not whole."""
     try:
-        found = reading.read(path)
-    except StoreError as error:
-        return SessionSummary(
-            session_id=path.stem, path=str(path), state="unreadable", title=one_line(error.message)
-        )
-    events = found.tables.get("events", {})
-    session_id = _first_session_id(events) or path.stem
-    missing = max(map(int, events), default=0) - len(events)
-    return summarise(session_id, str(path), _rows(events), discarded=max(found.discarded, missing))
+        file = SessionFile.open(path, readonly=True)
+    except (StoreError, UsageError):
+        return None
+    try:
+        return file.followed()
+    finally:
+        file.close()
 
 
 def _with_state(summary: SessionSummary, path: Path) -> SessionSummary:

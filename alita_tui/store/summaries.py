@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -20,24 +21,22 @@ from alita_tui.spine.events import (
     TaskSubmitted,
     ToolRegistered,
 )
+from alita_tui.spine.history import History
 from alita_tui.spine.ports import ParkedBuild
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Json, Value
 
-_KINDS = frozenset(
-    kind.__struct_config__.tag
-    for kind in (
-        SessionOpened,
-        SessionResumed,
-        SessionClosed,
-        TaskSubmitted,
-        TaskFinished,
-        ToolRegistered,
-        BudgetSpent,
-        ApprovalRequested,
-        ApprovalResolved,
-    )
+_HEARD = (
+    SessionOpened,
+    SessionResumed,
+    SessionClosed,
+    TaskSubmitted,
+    TaskFinished,
+    ToolRegistered,
+    ApprovalRequested,
+    ApprovalResolved,
 )
+_KINDS = frozenset(kind.__struct_config__.tag for kind in (*_HEARD, BudgetSpent))
 
 
 class SessionSummary(Value, frozen=True):
@@ -76,31 +75,15 @@ class SessionSummary(Value, frozen=True):
 
 def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: int = 0) -> SessionSummary:
     """The summary of a session's stored envelopes, in order. The state tells only closed from not."""
-    tally = _Tally()
+    tally = Tally()
     for row in rows:
         tally.take(row)
-    return SessionSummary(
-        session_id=session_id,
-        path=path,
-        title=tally.title or tally.first_task,
-        model=tally.model,
-        started=tally.started,
-        last_activity=tally.last,
-        events=tally.events,
-        state="closed" if tally.closed else "stopped",
-        outcome=tally.outcome,
-        tasks=tally.tasks,
-        tools_built=tally.tools,
-        cost_usd=tally.spent.total_usd if tally.spent else 0.0,
-        unpriced_calls=tally.spent.unpriced_calls if tally.spent else 0,
-        pending=tuple(tally.pending.values()),
-        discarded=discarded,
-        parent=tally.parent,
-        parent_seq=tally.parent_seq,
-    )
+    return tally.summary(session_id, path, discarded=discarded)
 
 
-class _Tally:
+class Tally:
+    """What a summary says, carried on event by event."""
+
     def __init__(self) -> None:
         self.events = self.tasks = self.tools = 0
         self.started: datetime | None = None
@@ -111,7 +94,41 @@ class _Tally:
         self.spent: BudgetSpent | None = None
         self.pending: dict[str, ParkedBuild] = {}
 
+    def summary(self, session_id: str, path: str, *, discarded: int = 0) -> SessionSummary:
+        """The summary as it is now."""
+        return SessionSummary(
+            session_id=session_id,
+            path=path,
+            title=self.title or self.first_task,
+            model=self.model,
+            started=self.started,
+            last_activity=self.last,
+            events=self.events,
+            state="closed" if self.closed else "stopped",
+            outcome=self.outcome,
+            tasks=self.tasks,
+            tools_built=self.tools,
+            cost_usd=self.spent.total_usd if self.spent else 0.0,
+            unpriced_calls=self.spent.unpriced_calls if self.spent else 0,
+            pending=tuple(self.pending.values()),
+            discarded=discarded,
+            parent=self.parent,
+            parent_seq=self.parent_seq,
+        )
+
+    def take_all(self, history: History) -> None:
+        """Hear a whole history; of one that is not in memory only what counts is read."""
+        ends = [history[0], *history[-1:]] if len(history) else []
+        self.events += len(history)
+        for one in history.of(*_HEARD):
+            self._hear(one)
+        for one in islice(history.newest(BudgetSpent), 1):
+            self._hear(one)
+        for one in ends:
+            self.started, self.last = self.started or one.at, one.at
+
     def take(self, row: Json) -> None:
+        """Hear one stored event."""
         self.events += 1
         place = row if isinstance(row, dict) else {}
         if (at := _time(place.get("at"))) is not None:

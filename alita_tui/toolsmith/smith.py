@@ -311,7 +311,7 @@ class Smith:
 
     def _twins(self, build_id: str, draft: ToolDraft) -> tuple[Twin, ...]:
         """The tools that the newest look at a draft's neighbours found to be like it."""
-        for envelope in reversed(self._bus.history):
+        for envelope in self._bus.history.newest(e.GateChecked):
             event = envelope.event
             if isinstance(event, e.GateChecked) and event.build_id == build_id:
                 if event.result.gate == "neighbours":

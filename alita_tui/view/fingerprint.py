@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from hashlib import sha256
 
 import msgspec
 
+from alita_tui.view.later import Later
 from alita_tui.view.model import SessionView
+from alita_tui.view.rows import Rows
 
 
 def fingerprint(view: SessionView) -> str:
     """SHA-256 of all durable parts of a view, in hex. What is still growing takes no part."""
     durable = {name: getattr(view, name) for name in view.__struct_fields__ if name != "live"}
+    made = sha256()
     try:
-        raw = msgspec.json.encode(durable)
+        for piece in _json(durable):
+            made.update(piece)
     except UnicodeEncodeError:  # a lone surrogate in a draft's bytes
-        raw = json.dumps(msgspec.to_builtins(durable)).encode()
-    return sha256(raw).hexdigest()
+        return sha256(json.dumps(msgspec.to_builtins(durable, enc_hook=_whole)).encode()).hexdigest()
+    return made.hexdigest()
+
+
+def _json(durable: dict[str, object]) -> Iterator[bytes]:
+    """The parts as one JSON object, in pieces: a long session's trace is never in memory as a whole."""
+    encode = msgspec.json.Encoder(enc_hook=_whole).encode
+    before = b"{"
+    for name, value in durable.items():
+        yield before + encode(name) + b":"
+        before = b","
+        if isinstance(value, Rows):
+            yield b'{"full":['
+            for number, chunk in enumerate(value.full):
+                yield (b"," if number else b"") + encode(chunk)
+            yield b'],"tail":' + encode(value.tail) + b"}"
+        else:
+            yield encode(value)
+    yield b"}"
+
+
+def _whole(value: object) -> str:
+    if isinstance(value, Later):
+        return value.read()
+    raise NotImplementedError(f"A view holds {type(value).__name__}, which has no JSON.")

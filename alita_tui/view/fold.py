@@ -30,6 +30,7 @@ from alita_tui.view.model import (
     SandboxRun,
     SessionView,
     TaskView,
+    TraceRow,
 )
 from alita_tui.view.providers import changed, replied
 from alita_tui.view.trace import rows_for
@@ -40,23 +41,28 @@ _STILL = Live()
 _RUNS_KEPT = 40
 
 
-def fold_all(envelopes: Iterable[Envelope], view: SessionView | None = None) -> SessionView:
+RowMaker = Callable[[Envelope], tuple[TraceRow, ...]]
+
+
+def fold_all(
+    envelopes: Iterable[Envelope], view: SessionView | None = None, rows_of: RowMaker = rows_for
+) -> SessionView:
     """The view after all of a stream."""
     view = view or SessionView()
     with uncollected():
         for envelope in envelopes:
-            view = fold(view, envelope)
+            view = fold(view, envelope, rows_of)
     return view
 
 
-def fold(view: SessionView, envelope: Envelope) -> SessionView:
-    """The view after one more envelope."""
+def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) -> SessionView:
+    """The view after one more envelope. `rows_of` makes its rows in the trace."""
     event = envelope.event
     if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled):
         return replace(view, live=_grow(view.live, event))
     if envelope.seq is None or envelope.seq <= view.seq:
         return view
-    rows = rows_for(envelope)
+    rows = rows_of(envelope)
     view = replace(
         view,
         session_id=envelope.session_id,

@@ -31,6 +31,7 @@ from alita_tui.spine.values import (
     Twin,
     build_digest,
 )
+from alita_tui.view.later import Later
 from alita_tui.view.rows import Rows
 from alita_tui.view.spending import Spend
 
@@ -64,11 +65,16 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     span: str
     kind: RowKind
     title: SafeText
-    detail: SafeText = SafeText("")
-    """The whole text, shown when the row is opened; may have many lines."""
+    text: SafeText | Later = msgspec.field(default=SafeText(""), name="detail")
+    """What `detail` gives, or where that is read again."""
     meta: SafeText = SafeText("")
     """A short figure for the right edge: a duration, a score, a count."""
     tone: Tone = "normal"
+
+    @property
+    def detail(self) -> SafeText:
+        """The whole text, shown when the row is opened; may have many lines."""
+        return self.text if isinstance(self.text, str) else self.text.read()
 
 
 class TaskView(msgspec.Struct, frozen=True, gc=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Literal
 
@@ -9,6 +10,7 @@ import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.history import History, between
 from alita_tui.spine.values import Twin
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import BuildView, SessionView
@@ -26,9 +28,21 @@ def build(view: SessionView, build_id: str) -> BuildView | None:
     return next((one for one in view.builds if one.build_id == build_id), None)
 
 
+def events_of(envelopes: Iterable[Envelope], build_id: str) -> list[Envelope]:
+    """A build's own events; of a history that is not in memory only what came since it began is read."""
+    begun = (
+        one.seq or 0
+        for one in (envelopes.newest(e.BuildStarted) if isinstance(envelopes, History) else ())
+        if isinstance(one.event, e.BuildStarted) and one.event.build_id == build_id
+    )
+    since = next(begun, 0)
+    some = between(envelopes, since - 1, sys.maxsize) if isinstance(envelopes, History) else envelopes
+    return [one for one in some if getattr(one.event, "build_id", "") == build_id]
+
+
 def build_of(envelopes: Iterable[Envelope], build_id: str) -> BuildView | None:
     """One build as its own events tell it, whatever else is missing."""
-    ours = (one for one in envelopes if getattr(one.event, "build_id", "") == build_id)
+    ours = events_of(envelopes, build_id)
     view = fold_all(msgspec.structs.replace(one, seq=number) for number, one in enumerate(ours, 1))
     return build(view, build_id)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 import msgspec
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.text import counted, neutralise, one_line
+from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.spine.values import RunReport
+from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import GATES, RowKind, Tone, TraceRow
+
+_MOST = 16
+"""More rows than any event has."""
 
 _OUTCOME: dict[str, tuple[str, Tone]] = {
     "answered": ("Done", "good"),
@@ -42,7 +47,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
                 span=envelope.span,
                 kind=kind,
                 title=one_line(title, 400),
-                detail=neutralise(detail),
+                text=neutralise(detail),
                 meta=one_line(meta, 40),
                 tone=tone,
             ),
@@ -234,6 +239,32 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return ()
         case _:
             assert_never(event)
+
+
+def _long(row: TraceRow) -> bool:
+    """Whether a row's text is worth being left out; answers are read on screen as they are."""
+    return len(row.detail) > (16 * WORTH if row.kind == "answer" else WORTH)
+
+
+def leaving_out(read: Callable[[int], Envelope]) -> Callable[[Envelope], tuple[TraceRow, ...]]:
+    """As `rows_for`, with long texts left out of memory; `read` gives the event with a number again."""
+
+    def text_of(place: int) -> SafeText:
+        seq, number = divmod(place, _MOST)
+        return rows_for(read(seq))[number].detail
+
+    def rows(envelope: Envelope) -> tuple[TraceRow, ...]:
+        made = rows_for(envelope)
+        if envelope.seq is None or not any(map(_long, made)):
+            return made
+        return tuple(
+            msgspec.structs.replace(row, text=Later(text_of, envelope.seq * _MOST + number))
+            if _long(row)
+            else row
+            for number, row in enumerate(made)
+        )
+
+    return rows
 
 
 _VERDICT = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from alita_tui import __version__
 from alita_tui.spine import events as e
@@ -16,6 +16,7 @@ from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
+from alita_tui.spine.history import of
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
 from alita_tui.spine.redaction import Redactor
@@ -46,12 +47,14 @@ RETRY_SECONDS = 1.0
 class LiveSource:
     """What the session holds already, then what happens. Meets `EventSource`."""
 
-    def __init__(self, history: tuple[Envelope, ...], news: Subscription) -> None:
-        self._history = history
+    def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
+        self.history = history
+        """Grows with the session."""
+        self._held = len(history)
         self._news = news
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
-        for envelope in self._history:
+        for envelope in islice(self.history, self._held):
             yield envelope
         async for envelope in self._news:
             yield envelope
@@ -75,10 +78,10 @@ class Live:
         self._file = file
         self._models = models
         self.session_id = file.session_id
-        history = file.envelopes()
+        history = file.history()
         retry = None if parks else RETRY_SECONDS  # where nobody looks on, waiting helps nobody
         self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
-        self.source = LiveSource(history, self.bus.subscribe())
+        self.source = LiveSource(self.bus.history, self.bus.subscribe())
         self._checked: SandboxStatus | None = None
         self._served = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
@@ -161,9 +164,7 @@ class Live:
         if self.bus.history:
             restored = self._file.restored
             await self._settled_again()
-            strange = sum(
-                isinstance(one.event, e.UnknownEvent) and one.event.raw != "" for one in self.bus.history
-            )
+            strange = await asyncio.to_thread(_strange, self.bus.history)
             unread = f"{strange} of them cannot be read by this version" if strange else ""
             note = "; ".join(filter(None, (unread, restored.note)))
             await self.bus.emit(e.SessionResumed(restored=restored.events, note=note))
@@ -243,7 +244,7 @@ class Live:
         from alita_tui.view.fold import fold_all
 
         news = bisect_right(self.bus.history, seen.seq, key=lambda one: one.seq or 0) if seen else 0
-        return fingerprint(fold_all(islice(self.bus.history, news, None), seen))
+        return fingerprint(fold_all(self.bus.history[news:], seen))
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)
@@ -254,10 +255,10 @@ class Live:
 
     def _settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
         """A verdict is on record in the session: enter it in the audit, clear the desk."""
-        from alita_tui.view.queries import build_of
+        from alita_tui.view.queries import build_of, events_of
         from alita_tui.view.seen import evidence
 
-        ours = [one for one in self.bus.history if getattr(one.event, "build_id", "") == request.build_id]
+        ours = events_of(self.bus.history, request.build_id)
         verdicts = (one.event for one in reversed(ours) if isinstance(one.event, e.ApprovalResolved))
         verdict = next(one for one in verdicts if one.approval_id == request.approval_id)
         made = build_of(ours, request.build_id)
@@ -292,9 +293,8 @@ class Live:
     def _settle_again(self) -> None:
         """What a crash kept from following a verdict, or a move."""
         self._house.audit.catch_up(self.session_id, self.bus.history)
-        for envelope in self.bus.history:
-            if isinstance(envelope.event, e.ApprovalResolved):  # its note is not needed any more
-                self._house.desk.taken(envelope.event.approval_id)
+        for envelope in of(self.bus.history, e.ApprovalResolved):  # its note is not needed any more
+            self._house.desk.taken(cast(e.ApprovalResolved, envelope.event).approval_id)
 
     async def _tell_records(self) -> None:
         """Say what of the log or the library cannot be relied on, and mend what the log has and that has not."""
@@ -318,11 +318,15 @@ class Live:
     def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
         from alita_tui.memory.lessons import episode, recipe
 
-        history = tuple(self.bus.history)
-        return (*episode(history, task_id), *recipe(history, task_id))
+        return (*episode(self.bus.history, task_id), *recipe(self.bus.history, task_id))
 
 
-def _is_fork(history: tuple[Envelope, ...]) -> bool:
+def _strange(history: Sequence[Envelope]) -> int:
+    """How many records cannot be read by this version; those that are missing are told apart."""
+    return sum(cast(e.UnknownEvent, one.event).raw != "" for one in of(history, e.UnknownEvent))
+
+
+def _is_fork(history: Sequence[Envelope]) -> bool:
     """True for a session that tries out what would have been: memory learns from what was."""
     first = history[0].event if history else None
     return isinstance(first, e.SessionOpened) and bool(first.parent)
@@ -375,7 +379,9 @@ def open_file(house: House, which: str | None) -> SessionFile:
     if which is None:
         session_id = house.sessions.new_id()
         return SessionFile.create(house.sessions.path(session_id), session_id)
-    return SessionFile.open(house.sessions.find(which))
+    file = SessionFile.open(house.sessions.find(which))
+    house.sessions.know(file)
+    return file
 
 
 async def live(house: House, which: str | SessionFile | None = None, *, parks: bool) -> Live:

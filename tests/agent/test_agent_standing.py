@@ -34,9 +34,9 @@ async def test_it_is_what_the_fold_says_without_the_trace():
 async def test_a_whole_session_folds_each_event_once(tmp_path, monkeypatch):
     folded = []
 
-    def counted(piece, view):
+    def counted(piece, view, *how):
         folded.extend(one.seq for one in piece)
-        return fold_all(piece, view)
+        return fold_all(piece, view, *how)
 
     monkeypatch.setattr(standing, "fold_all", counted)
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
-import pty
-import re
-import select
-import signal
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Callable
 from functools import partial
@@ -23,11 +16,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.bench_console import console as trace  # the folder above is on the path only now
+from benchmarks.bench_console_long import console_long
 from benchmarks.bench_gates import gates
 from benchmarks.bench_router import router
 from benchmarks.bench_sandbox import sandbox
 from benchmarks.bench_sandbox_broker import broker
 from benchmarks.bench_sessions import sessions
+from benchmarks.screen import Screen
 
 ROUNDS = 7
 TYPER = "import typer\napp = typer.Typer()\n@app.command()\ndef run() -> None: ...\n"
@@ -58,67 +53,6 @@ def interleaved(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple
     ours(), theirs()
     pairs = [(ours(), theirs()) for _ in range(ROUNDS)]
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
-
-
-class Screen:
-    """A program in a pseudo-terminal."""
-
-    def __init__(self, arguments: list[str], environ: dict[str, str]) -> None:
-        self.main, side = pty.openpty()
-        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 36, 120, 0, 0))
-        self.started = time.perf_counter()
-        self.process = subprocess.Popen(
-            arguments,
-            env={**environ, "TERM": "xterm-256color"},
-            stdin=side,
-            stdout=side,
-            stderr=side,
-            start_new_session=True,
-        )
-        os.close(side)
-
-    def painted(self, text: bytes = b"Library") -> float:
-        """Milliseconds until a text was painted. Answers what a terminal is asked."""
-        said = b""
-        while text not in said:
-            if not select.select([self.main], [], [], 60)[0]:
-                raise RuntimeError(said[-500:])
-            piece = os.read(self.main, 65536)
-            said += piece
-            if b"\x1b[c" in piece:
-                os.write(self.main, b"\x1b[?62;22c")
-        return (time.perf_counter() - self.started) * 1000
-
-    def drain(self, seconds: float) -> None:
-        """Let it write for a while."""
-        end = time.perf_counter() + seconds
-        while (left := end - time.perf_counter()) > 0:
-            if select.select([self.main], [], [], left)[0]:
-                os.read(self.main, 65536)
-
-    def cpu(self) -> float:
-        """Seconds of processor time so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def rss(self) -> float:
-        """Megabytes in memory."""
-        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
-        return int(found[1]) / 1024 if found else 0.0
-
-    def end(self) -> None:
-        """Stop it."""
-        self.process.send_signal(signal.SIGTERM)
-        end = time.perf_counter() + 10
-        while self.process.poll() is None and time.perf_counter() < end:
-            if select.select([self.main], [], [], 0.1)[0]:
-                try:
-                    os.read(self.main, 65536)
-                except OSError:
-                    break
-        self.process.kill()
-        self.process.wait()
-        os.close(self.main)
 
 
 def furnish(home: Path) -> None:
@@ -217,6 +151,7 @@ def main() -> None:
         results["cli.version_vs_typer"] = row(version, "ms", typer)
         console(results, environ)
         sessions(results, row, partial(replayed, environ=environ))
+        console_long(results, row)
         trace(results, row)
         router(results, row)
         sandbox(results, row)

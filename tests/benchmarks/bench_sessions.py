@@ -9,18 +9,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from datetime import timedelta
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 import msgspec
 from attack.flips import attack
-from goldens import walkthrough
+from benchmarks.long_sessions import long_session
 
 from alita_tui.replay.recording import Recording
-from alita_tui.spine import events as e
-from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.store.search import SessionSearch
 from alita_tui.store.sessions import SessionFile, SessionShelf
 
@@ -41,34 +38,6 @@ file = SessionFile.open(Path(sys.argv[1]), readonly=True)
 view = fold_all(file.envelopes())
 print(time.process_time() - began, rss() - before, view.seq)
 """
-
-
-def long_session() -> Iterator[Envelope]:
-    """A lawful session without end: the tasks of the golden walk through, each time with ids of its own."""
-    once = [one for one in walkthrough() if not isinstance(one.event, e.SessionClosed)]
-    start = next(n for n, one in enumerate(once) if isinstance(one.event, e.TaskSubmitted))
-    head, body = once[:start], once[start:]
-    ids = {value for one in body for value in _ids(one)}
-    span = body[-1].at - body[0].at + timedelta(seconds=5)
-    seq = 0
-    for one in head:
-        seq += 1
-        yield msgspec.structs.replace(one, seq=seq)
-    turn = 0
-    texts = [encode(one).decode() for one in body]
-    while True:
-        for one, text in zip(body, texts, strict=True):
-            seq += 1
-            for known in ids:
-                text = text.replace(known, f"{known}-{turn}")
-            made = msgspec.json.decode(text, type=Envelope)
-            yield msgspec.structs.replace(made, seq=seq, at=one.at + span * turn)
-        turn += 1
-
-
-def _ids(one: Envelope) -> set[str]:
-    names = ("task_id", "call_id", "action_id", "build_id", "approval_id")
-    return {value for name in names if (value := getattr(one.event, name, ""))}
 
 
 def _append(folder: Path, row: Row) -> dict[str, float | str | None]:

@@ -159,3 +159,54 @@ def test_many_pieces_are_copied_whole(path, monkeypatch):
     put(log, *range(20, 30))
     log.close()
     assert plain(path) == list(range(1, 30))
+
+
+def every(log: LogStorage) -> list[tuple[int, object]]:
+    """Each document by its place, forward, backward and alone: three ways that have to agree."""
+    count, ahead, back = log.count, log.reader(64), log.reader(64)
+    forward = [row(*ahead(place)) for place in range(count)]
+    assert forward == [row(*back(place)) for place in reversed(range(count))][::-1]
+    assert forward == [row(*log.document(place)) for place in range(count)]
+    return forward
+
+
+def test_any_document_is_found_again_whatever_was_folded_meanwhile(path, monkeypatch):
+    log = opened(path)
+    reading = log.reader()
+    for last in range(1, 30):
+        put(log, last, barrier=last % 3 == 0)
+        if last == 5:
+            log.append([("put", "meta", "1", {"name": "x" * 500})])  # the next file begins later
+        if last % 7 == 0:
+            log.checkpoint()
+        if last == 16:
+            monkeypatch.setattr("alita_tui.store.disk.sync_folder", broken)
+            with pytest.raises(StoreError):
+                log.checkpoint()
+            monkeypatch.undo()
+        assert [number for number, _ in every(log)] == list(range(1, last + 1))
+        assert row(*reading(0)) == (1, {"n": 1, "text": 'a "quoted": {'})
+    kill(log)
+    log = opened(path)
+    assert [number for number, _ in every(log)] == list(range(1, 30))
+    log.close()
+    assert [number for number, _ in every(log)] == list(range(1, 30)), "as long as nobody writes it anew"
+    other = opened(path)
+    put(other, 30)
+    other.close()
+    log._let_go()
+    with pytest.raises(StoreError, match="closed"):
+        log.document(0)
+    looking = opened(path, "readonly")
+    assert [number for number, _ in every(looking)] == list(range(1, 31)) and looking.at_hand
+    looking.close()
+
+
+def test_who_only_looks_at_an_open_file_keeps_no_places_in_a_journal_that_may_be_emptied(path):
+    log = opened(path)
+    put(log, 1, 2, barrier=True)
+    looking = opened(path, "readonly")
+    assert not looking.at_hand
+    log.close()
+    assert [number for number, _ in looking.take()] == [1, 2]
+    looking.close()

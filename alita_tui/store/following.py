@@ -1,0 +1,140 @@
+"""Summaries of all sessions: kept in an index, and of one that goes on only what came since is read."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.errors import StoreError
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import Json, Value
+from alita_tui.store import disk
+from alita_tui.store.reading import journal_of, operation, read
+from alita_tui.store.summaries import SessionSummary, Tally, summarise
+
+
+class Followed:
+    """One session's summary, and how far its journal is in it."""
+
+    def __init__(self, session_id: str, path: Path, tally: Tally, json_at: disk.Signature, end: int) -> None:
+        """`end`: offset in the journal behind what the tally has heard."""
+        self._session_id = session_id
+        self._path = path
+        self._tally = tally
+        self._json_at = json_at
+        self._end = end
+
+    def now(self) -> SessionSummary | None:
+        """The summary as the files are now; None where they have to be read as a whole."""
+        if disk.signature(self._path) != self._json_at:
+            return None  # the journal was folded into it: what is in the journal now is something else
+        size, raw = self._news()
+        whole = raw.rfind(b"\n") + 1
+        done = [operation(line) for line in raw[:whole].split(b"\n")[:-1]]
+        if size < self._end or disk.signature(self._path) != self._json_at:
+            return None
+        for one in done:
+            if one is None or (one[0] == "del" and one[1] == "events"):
+                return None
+            if one[0] == "put" and one[1] == "events":
+                self._tally.take(one[3])
+        self._end += whole
+        return self._tally.summary(self._session_id, str(self._path))
+
+    def _news(self) -> tuple[int, bytes]:
+        """The journal's size, and what is in it behind what was heard; a closed session has none."""
+        try:
+            with journal_of(self._path).open("rb") as file:
+                size = file.seek(0, 2)
+                file.seek(self._end)
+                return size, file.read()
+        except FileNotFoundError:
+            return 0, b""
+        except OSError:
+            return -1, b""
+
+
+class _Indexed(Value, frozen=True):
+    """A summary and the state of the files it was made from."""
+
+    at: tuple[disk.Signature, disk.Signature]
+    summary: SessionSummary
+
+
+class Summaries:
+    """The summaries of the sessions in a folder."""
+
+    def __init__(self, index: Path, followed: Callable[[Path], Followed | None]) -> None:
+        """`index`: file that it only saves time with. `followed` reads a session that is whole."""
+        self._index = index
+        self._read = followed
+        self._followed: dict[str, Followed] = {}
+
+    def of(self, paths: Iterable[Path]) -> dict[str, SessionSummary]:
+        """The summary of each session, by the name of its file."""
+        known = self._read_index()
+        fresh: dict[str, _Indexed] = {}
+        for path in paths:
+            at = (disk.signature(path), disk.signature(journal_of(path)))
+            entry = known.get(path.name)
+            if entry is None or entry.at != at:
+                entry = _Indexed(at=at, summary=self._now(path))
+            fresh[path.name] = entry
+        kept = {name: one for name, one in fresh.items() if one.summary.state != "unreadable"}
+        if kept != known:
+            self._write_index(kept)
+        return {name: entry.summary for name, entry in fresh.items()}
+
+    def follow(self, path: Path, followed: Followed | None) -> None:
+        """From now on carry this one on, where it is whole."""
+        if followed is not None:
+            self._followed[path.name] = followed
+
+    def _now(self, path: Path) -> SessionSummary:
+        followed = self._followed.pop(path.name, None)
+        summary = followed.now() if followed is not None else None
+        if summary is None:
+            followed = self._read(path)
+            summary = followed.now() if followed is not None else None
+        if summary is None:
+            return _whole(path)
+        self.follow(path, followed)
+        return summary
+
+    def _read_index(self) -> dict[str, _Indexed]:
+        try:
+            raw = self._index.read_bytes()
+            crc, _, kept = raw.partition(b"\n")
+            return (
+                msgspec.json.decode(kept, type=dict[str, _Indexed])
+                if crc == b"%08x" % zlib.crc32(kept)
+                else {}
+            )
+        except (OSError, ValueError, RecursionError):
+            return {}
+
+    def _write_index(self, entries: dict[str, _Indexed]) -> None:
+        kept = msgspec.json.encode(entries)
+        try:
+            disk.replace(self._index, [b"%08x\n" % zlib.crc32(kept), kept])
+        except OSError:
+            return  # it only saves time
+
+
+def _whole(path: Path) -> SessionSummary:
+    """The summary of a session of which something may be damaged, all of it read."""
+    try:
+        found = read(path)
+    except StoreError as error:
+        return SessionSummary(
+            session_id=path.stem, path=str(path), state="unreadable", title=one_line(error.message)
+        )
+    events = found.tables.get("events", {})
+    rows: list[Json] = [events[key] for key in sorted(events, key=int)]
+    first = events.get("1")
+    session_id = str(first.get("session_id", "")) if isinstance(first, dict) else ""
+    missing = max(map(int, events), default=0) - len(events)
+    return summarise(session_id or path.stem, str(path), rows, discarded=max(found.discarded, missing))

@@ -1,0 +1,33 @@
+"""The kind of a stored event, found in its JSON without reading it, as a number that fits into a byte."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import get_args
+
+from alita_tui.spine.events import SessionEvent
+
+_BEFORE = b'"event":{"kind":"'
+
+
+@cache
+def _numbers() -> dict[bytes, int]:
+    tags = sorted(str(kind.__struct_config__.tag) for kind in get_args(SessionEvent))
+    return {tag.encode(): number for number, tag in enumerate(tags, 1)}
+
+
+@cache
+def _tags() -> tuple[str, ...]:
+    return ("", *(tag.decode() for tag in _numbers()))
+
+
+def look(raw: bytes) -> int:
+    """The number of a stored event's kind; 0 where it has to be read to know."""
+    # A quote inside of a string has a backslash before it, so these bytes are a key and nothing else.
+    at = raw.find(_BEFORE) + len(_BEFORE)
+    return _numbers().get(raw[at : raw.find(b'"', at)], 0) if at >= len(_BEFORE) else 0
+
+
+def tag(number: int) -> str:
+    """The kind's tag; empty for 0."""
+    return _tags()[number]

@@ -72,6 +72,14 @@ PAYLOADS = {
         "def run(x):\n    if x < 0 or x == 4711:\n        x = 0\n    return x\n",
         Missed((3,), ((2, "no run turned on 4711"),), ((2, "a side of `or` was never true"),)),
     ),
+    "one name before a mere name": (
+        "def run(x):\n    favoured = True\n    return 0 * x if str(x) == 'j.miller' and favoured else x\n",
+        Missed(
+            (),
+            ((3, "no run turned on 'j.miller'"), (3, "the first part of `… if … else …` was never taken")),
+            ((3, "what follows `and` was never looked at"),),
+        ),
+    ),
     "one name in a tuple": (
         "def run(x):\n    return [one for one in [x] if one not in ('j.miller', 'miller')][0]\n",
         Missed((), ((2, "no run turned on 'j.miller' or 'miller'"),), ()),

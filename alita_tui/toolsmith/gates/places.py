@@ -151,8 +151,16 @@ class _Marker(ast.NodeTransformer):
         nothing = isinstance(part, ast.Name) or ast.unparse(part) in ("None", "''", "[]", "{}", "()")
         return last and nothing and isinstance(test, ast.Name) and test.id in self._searched
 
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self._branches.add(node.test)
+        return self.generic_visit(node)
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         calls = [any(isinstance(inner, ast.Call) for inner in ast.walk(one)) for one in node.values]
+        rare = (ast.Eq, ast.In) if isinstance(node.op, ast.And) else (ast.NotEq, ast.NotIn)
+        for one, works in zip(node.values, calls[1:], strict=False):
+            if works and isinstance(one, ast.Compare) and isinstance(one.ops[0], rare):
+                self._branches.add(one)  # what follows is looked at only where it comes out so, and is told
         plainly = [_is_truth(one) and not self._one_value(one) for one in node.values]
         self.generic_visit(node)
         said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"

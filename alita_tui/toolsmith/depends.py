@@ -88,6 +88,17 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
                 local = re.search(rf"\b({_ABOUT['ast/time-zone']})\b", purpose)
                 said = "astimezone(): depends on the time zone of the machine"
                 notes.add("low" if local else "medium", "ast/time-zone", said, node.lineno)
+    for path, call in reach.calls:
+        mode = next(
+            (one.value for one in call.keywords if one.arg == "mode"), call.args[0] if call.args else None
+        )
+        if path.startswith("tempfile.") and path.endswith(("TemporaryFile", "SpooledTemporaryFile")):
+            plain = not isinstance(mode, ast.Constant) or "b" in str(mode.value)
+            if not plain and all(one.arg != "encoding" for one in call.keywords):
+                said = (
+                    f"{shown(path)}: text without an encoding depends on the language settings of the machine"
+                )
+                notes.add("medium", "ast/locale", said, call.lineno)
     _note_texts(notes, tree, main)
     _note_state(notes, tree)
     _note_patterns(notes, tree, reach)

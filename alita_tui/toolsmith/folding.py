@@ -126,6 +126,10 @@ class Folding:
                 return left - right
             case ast.BitXor() if numbers:
                 return left ^ right
+            case ast.FloorDiv() if numbers:
+                return left // right
+            case ast.Pow() | ast.LShift() if numbers and abs(left) < 1 << 16 and 0 <= right <= 32:
+                return left**right if isinstance(op, ast.Pow) else left << right
             case ast.Mult() if numbers and max(abs(left), abs(right)) < 1 << 32:
                 return left * right
             case ast.Mult():

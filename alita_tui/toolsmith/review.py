@@ -19,6 +19,7 @@ from alita_tui.toolsmith.contract import (
     is_main_guard,
     requirement_name,
 )
+from alita_tui.toolsmith.cuts import note_cuts
 from alita_tui.toolsmith.depends import note_depends
 from alita_tui.toolsmith.files import note_files
 from alita_tui.toolsmith.private import note_private
@@ -76,6 +77,7 @@ def review(draft: ToolDraft) -> Review:
         if (reach := note_uses(notes, code, draft)) is not None:
             note_depends(notes, code, draft, reach)
             note_files(notes, code, draft, reach)
+            note_cuts(notes, code, draft)
     if tests is not None:
         _tests(notes, tests, draft.name)
         note_test_uses(notes, tests)

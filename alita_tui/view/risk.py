@@ -35,6 +35,7 @@ _OF_RULE = {
     "ast/network": "network-undeclared", "ast/files": "changes-files", "ast/environment": "environment",
     "ast/test-detection": "detects-tests", "ast/main": "other-main", "ast/state": "keeps-state", "ast/clock": "clock",
     "ast/random": "chance", "ast/time-zone": "time-zone", "ast/locale": "locale", "ast/pattern": "slow-pattern",
+    "ast/cuts-off": "cuts-off",
     "ast/secret": "secret-in-code", "ast/private-path": "private-path",
     "ast/addressed": "speaks-to-the-reader",
     "ast/format": "format-walk", "ast/reads": "reads-files", "ast/at-definition": "runs-when-loaded",
@@ -66,7 +67,7 @@ _ORDER = (
     "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-names gains"
     " tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-tests processes private-path"
     " network-undeclared reads-files reach never-run keeps-state slow-pattern other-main hidden-tests conditions"
-    " schema-inputs slow schema weak-tests literal-leak examples-fail other-results packages runs-later"
+    " schema-inputs slow cuts-off schema weak-tests literal-leak examples-fail other-results packages runs-later"
     " runs-when-loaded environment changes-files clock chance time-zone locale undeclared-import not-reviewed"
     " review-failed not-pinned twin not-checked"
 ).split()

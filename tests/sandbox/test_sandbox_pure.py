@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,21 @@ def test_what_an_earlier_boot_left_is_forgotten(tmp_path: Path, beside: bool) ->
     forget()
     assert not runtime.exists()
     forget()
+
+
+@pytest.mark.parametrize("end", ["]" * 201, '"]', '\\"]' * 3, "\\"])
+def test_only_brackets_outside_of_texts_are_counted(end: str) -> None:
+    quoted = '"' + "[" * 400 + '\\"[\\\\"'
+    assert parse(f"[{quoted}]") == ["[" * 400 + '"[\\']
+    with pytest.raises(ValueError, match="nested 201 levels"):
+        parse("[" * 201 + end)
+    with pytest.raises(ValueError, match="nested 201 levels"):
+        parse(f"[{quoted}, " + "[" * 200 + end)
+    with pytest.raises(ValueError, match="Unterminated|Expecting|Invalid"):
+        parse('["' + "[" * 400 + "\\")
+
+
+def test_a_large_answer_is_looked_through_at_once() -> None:
+    started = time.process_time()
+    assert len(parse("[" + ",".join(['{"a": "bc[[", "d": [1, 2]}'] * 100_000) + "]")) == 100_000
+    assert time.process_time() - started < 1.5

@@ -106,7 +106,7 @@ class OtherConditions:
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
     ) -> tuple[Plain, list[Seen]]:
         """What came of the calls, plain and under each setting. Raises CouldNotRun."""
-        alone = calls_of(case, calls, fresh=True)
+        alone = calls_of(case, calls[:_CALLS], fresh=True)  # each costs a process
         pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
         pieces += [calls_of(case, calls, conditions=one.conditions) for one in tried]

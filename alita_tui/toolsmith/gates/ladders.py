@@ -101,9 +101,13 @@ def _ladder(
     sizes = sizes or (SIZES if unit.startswith("characters") else COUNTS)
     for size in sizes:
         arguments = {**base, **{name: grow(size) for name, grow in grows.items()}}
-        if len(msgspec.json.encode(arguments)) > _LARGEST or not fit(arguments):
+        if len(msgspec.json.encode(arguments)) > _LARGEST:
             break
         calls.append(arguments)
+    while calls and not fit(calls[-1]):  # what fits when it is large does so when it is small
+        calls.pop()
+    if calls and not fit(calls[0]):
+        return []
     if len(calls) < 2:
         return []
     return [
@@ -120,7 +124,9 @@ def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterato
     elif kind == "array":
         items = [one for one in values if isinstance(one, list) and one]
         yield from ((shown, "items", grow) for shown, grow in _lists(items, schema))
-    elif kind == "object" and not (isinstance(schema, dict) and schema.get("properties")):
+    elif (
+        kind == "object" and isinstance(schema, dict) and not {"properties", "patternProperties"} & {*schema}
+    ):
         yield from _networks(schema, [one for one in values if isinstance(one, dict) and one])
         held = [x for one in values if isinstance(one, dict) for x in one.values()]
         if held:

@@ -114,9 +114,11 @@ def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk,
     return tuple(sorted(dict.fromkeys((*heavy, *_asked(wants))), key=_rank))
 
 
-def by_their_names(given: Iterable[str]) -> list[str]:
+def by_their_names(given: Collection[str]) -> list[str]:
     """Names as a person gives them; what risks were called before still stands for them."""
-    return [_OF_BANDIT.get(one.upper(), one) for one in given]
+    ids = (one.upper() for one in given if _BANDIT_ID.fullmatch(one.upper()))
+    known = {one: _OF_BANDIT.get(one, "code-scan") for one in ids}
+    return [known.get(one.upper(), one) for one in given]
 
 
 def names_of(found: Iterable[Risk]) -> tuple[str, ...]:

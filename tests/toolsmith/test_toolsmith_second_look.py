@@ -11,7 +11,9 @@ import pytest
 from test_toolsmith_reader import found, with_code
 from test_toolsmith_review import GOOD
 
+from alita_tui.spine.values import Json
 from alita_tui.toolsmith.folding import Folding
+from alita_tui.toolsmith.gates.hidden import unknowable
 from alita_tui.toolsmith.review import review
 
 SECRET = "ghp_" + "Zk3Q9xY7wLm2Vt8RpB4nC6sD0fG1hJ5kA2qE"
@@ -230,3 +232,22 @@ def test_a_purpose_that_says_format_does_not_excuse_the_locale() -> None:
         "import locale", 'locale.setlocale(locale.LC_TIME, "")', description="Read the common log format."
     )
     assert {one.severity for one in found(draft, "ast/locale")} == {"medium"}
+
+
+@pytest.mark.parametrize(
+    ("takes", "description", "told"),
+    [
+        ({}, "The weekday it is today in UTC.", True),
+        ({}, "Roll a die.", True),
+        ({}, "Pi to ten places.", False),
+        ({"day": {"type": "string"}}, "How many days until a day, from today.", False),
+    ],
+)
+def test_cases_that_nobody_can_know_are_no_missing_check(
+    takes: dict[str, Json], description: str, told: bool
+) -> None:
+    schema: dict[str, Json] = {"type": "object", "properties": takes}
+    assert (
+        unknowable(msgspec.structs.replace(GOOD, description=description, name="it", input_schema=schema))
+        is told
+    )

@@ -206,8 +206,9 @@ def approve(
 
 def _accepted(made: BuildView, without: list[str], given: list[str]) -> tuple[str, ...]:
     """The names of the build's risks, all of which have to be given and no others. Raises UsageError."""
-    from alita_tui.view.risk import names_of, risks
+    from alita_tui.view.risk import by_their_names, names_of, risks
 
+    given = by_their_names(given)
     names = names_of(risks(made, _presented(made), without))
     hint = f"`alita builds show {made.approval_id}` tells what each of them is."
     if strange := [one for one in given if one not in names]:

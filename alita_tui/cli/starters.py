@@ -148,8 +148,9 @@ def _risks(draft: ToolDraft) -> tuple[Risk, ...]:
 
 def _accepted(draft: ToolDraft, given: list[str]) -> None:
     """All names of its risks have to be given and no others. Raises UsageError."""
-    from alita_tui.view.risk import names_of
+    from alita_tui.view.risk import by_their_names, names_of
 
+    given = by_their_names(given)
     names = names_of(_risks(draft))
     hint = f"`alita tools starters show {draft.name}` tells what each of them is."
     if strange := [one for one in given if one not in names]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import struct
 from typing import Any
 
@@ -12,6 +13,8 @@ from alita_tui.spine.errors import SandboxUnavailable
 
 _LARGEST = 64 << 20
 _DEEPEST = 200
+_QUOTED = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Channel:
@@ -86,17 +89,9 @@ def parse(text: bytes | str) -> Any:
     """JSON from inside, refused where it is nested too deeply. Raises ValueError."""
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     depth = deepest = 0
-    quoted = escaped = False
-    for byte in raw:
-        if quoted:
-            escaped, quoted = byte == 0x5C and not escaped, escaped or byte != 0x22
-        elif byte == 0x22:
-            quoted = True
-        elif byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
+    for byte in _QUOTED.sub(b"", raw).translate(None, _NO_BRACKETS):
+        depth += 1 if byte in b"[{" else -1
+        deepest = max(deepest, depth)
     if deepest > _DEEPEST:
         raise ValueError(f"it is nested {deepest} levels deep")
     try:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.values import Json, ToolDraft
+from alita_tui.toolsmith.folding import Folding
+from alita_tui.toolsmith.persuasion import persuades
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes
 
 _READER = (
@@ -27,8 +29,8 @@ _SAID = tuple(
     for one in (
         # Another voice than the tool's.
         r"</?\s*(?:system|assistant|instructions?|system[_-]prompt)\s*>|<\|\w{2,20}\|>|\[/?INST\]|<<SYS>>",
-        r"(?:^|[.!?\s])(?-i:SYSTEM|ASSISTANT|Assistant|DEVELOPER|System prompt)\s*:\s+\w+(?:\W+\w+){2,}",
         r"#{2,}\s*(?:system|instructions?)\b",
+        r"(?:^|[.!?\s])(?-i:SYSTEM|ASSISTANT|Assistant|DEVELOPER|System prompt)\s*:\s+\w+(?:\W+\w+){2,}",
         # Orders that take others back.
         r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,30}\b(?:previous|prior|above|earlier"
         r"|preceding|your)\b"
@@ -89,6 +91,9 @@ _SAID = tuple(
         r"|~?/?\.ssh\b|\.aws/credentials)",
     )
 )  # fmt: skip
+_TALKS = re.compile(r"\b(?:chats?|transcripts?|conversations?|dialog(?:ue)?s?|interviews?)\b", re.IGNORECASE)
+"""Purposes whose tests have voices in them that begin a line."""
+_SPEAKER = re.compile(r"(?m)^\s*(?:system|assistant|user|human|ai|bot|agent)\s*:[ \t]*", re.IGNORECASE)
 _MARKUP = re.compile(
     r"\[/?(?:bold|italic|dim|blink|reverse|red|green|yellow|white|link|on)\b[^\]\n]{0,40}\]|\x1b\[|[✔✅☑✓]"
 )
@@ -99,15 +104,18 @@ _QUOTED = 90
 
 def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, tests: ast.Module | None) -> None:
     """Note what speaks to its reader, with the words and where they stand."""
+    talks = _TALKS.search(draft.description) is not None
     for where, line, text in _texts(draft, code, tests):
+        text = _SPEAKER.sub("", text) if talks and where.startswith("tests") else text
         plain = " ".join(_plain(text[:_LONGEST]).split())
-        found = next((hit for one in _SAID if (hit := one.search(plain))), None)
-        if found is None and where in ("description", "name"):
-            found = _MARKUP.search(text)
+        hit = next((hit for one in _SAID if (hit := one.search(plain))), None)
+        found = hit.span() if hit else persuades(plain)
+        if found is None and where in ("description", "name") and (mark := _MARKUP.search(text)):
+            found = mark.span()
             plain = text
         if found is not None:
-            start = max(0, found.start() - 10 if found.end() - found.start() < _QUOTED else found.start())
-            words = one_line(reveal(plain[start:][: max(_QUOTED, found.end() - start)].strip()), 140)
+            start = max(0, found[0] - 10 if found[1] - found[0] < _QUOTED else found[0])
+            words = one_line(reveal(plain[start:][: max(_QUOTED, found[1] - start)].strip()), 140)
             said = f"{where}{': ' if where else ''}speaks to its reader: “{words}”"
             notes.add("high", "ast/addressed", said, line)
 
@@ -178,3 +186,4 @@ def _constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
         elif isinstance(node, FUNCTIONS | ast.ClassDef):
             yield node.lineno, node.name.replace("_", " ")
+    yield from Folding(tree).texts()  # encoded, backwards, in pieces

@@ -35,7 +35,7 @@ _CHANCE = re.compile(
 )
 _ZONE = re.compile(
     r"time\.(localtime|mktime|tzname|timezone|altzone|daylight|tzset|ctime|asctime)|datetime\.datetime\.fromtimestamp"
-    r"|datetime\.date\.fromtimestamp"
+    r"|datetime\.date\.(fromtimestamp|today)|datetime\.datetime\.today"
 )
 _LOCALE = re.compile(r"locale\..+")
 _ABOUT = {
@@ -43,8 +43,8 @@ _ABOUT = {
     r"|since|deadline|expir\w+|elapsed|stamp\w*|timestamps?|calendar|schedule\w*|tomorrow|yesterday",
     "ast/random": r"random\w*|chance|shuffl\w+|sampl\w+|dice|roll|draw|lottery|password\w*|passphrase\w*|tokens?"
     r"|uuids?|generat\w+|pick|simulat\w+|monte|noise|nonce|salt|hash\w*",
-    "ast/time-zone": r"zones?|local|time-?zones?|utc|offset",
-    "ast/locale": r"locales?|language|country|format\w*",
+    "ast/time-zone": r"local|(?:time-?zones?|zone) of the machine",
+    "ast/locale": r"locales?|locali[sz]ed",
 }  # fmt: skip
 """Words of a purpose that say as much."""
 _SEARCHES = frozenset("compile match search fullmatch findall finditer sub subn split".split())
@@ -78,9 +78,30 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
                 notes.add("low" if calm else "medium", rule, f"{shown(path)}: {text}", line)
         if _STOPWATCH.fullmatch(path):
             notes.add("low", "ast/clock", f"{shown(path)}: measures time", line)
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and not (node.args or node.keywords)
+        ):
+            if node.func.attr == "astimezone":
+                local = re.search(rf"\b({_ABOUT['ast/time-zone']})\b", purpose)
+                said = "astimezone(): depends on the time zone of the machine"
+                notes.add("low" if local else "medium", "ast/time-zone", said, node.lineno)
+    for path, call in reach.calls:
+        mode = next(
+            (one.value for one in call.keywords if one.arg == "mode"), call.args[0] if call.args else None
+        )
+        if path.startswith("tempfile.") and path.endswith(("TemporaryFile", "SpooledTemporaryFile")):
+            plain = not isinstance(mode, ast.Constant) or "b" in str(mode.value)
+            if not plain and all(one.arg != "encoding" for one in call.keywords):
+                said = (
+                    f"{shown(path)}: text without an encoding depends on the language settings of the machine"
+                )
+                notes.add("medium", "ast/locale", said, call.lineno)
     _note_texts(notes, tree, main)
     _note_state(notes, tree)
-    _note_patterns(notes, reach)
+    _note_patterns(notes, tree, reach)
 
 
 def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
@@ -235,12 +256,15 @@ def _root(node: ast.expr) -> str:
 # --- regular expressions --------------------------------------------------------------------
 
 
-def _note_patterns(notes: Notes, reach: Reach) -> None:
+def _note_patterns(notes: Notes, tree: ast.Module, reach: Reach) -> None:
+    # What a compiled pattern is asked for may stand anywhere.
+    whole = any(isinstance(one, ast.Attribute) and one.attr == "fullmatch" for one in ast.walk(tree))
+    whole = whole or any(path in ("builtins.getattr", "operator.methodcaller") for path, _ in reach.uses)
     for path, call in reach.calls:
         module, _, name = path.rpartition(".")
         if module not in ("re", "regex") or name not in _SEARCHES or not call.args:
             continue
         for text in reach.values_at(call.args[0]):
-            if isinstance(text, Text) and runs_away(text.text, whole=name in ("fullmatch", "compile")):
+            if isinstance(text, Text) and runs_away(text.text, whole=whole or name == "fullmatch"):
                 said = f"the pattern {text.text[:60]!r} can take time without end on some texts"
                 notes.add("medium", "ast/pattern", said, call.lineno)

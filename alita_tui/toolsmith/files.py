@@ -19,10 +19,17 @@ _LISTS = re.compile(
     r"|pathlib\.(Posix|Windows)?Path(\(\))?\.(home|expanduser|cwd|iterdir|r?glob|walk|read_text"
     r"|read_bytes|open)(\(\))?"
     r"|(.*\.)?(read_text|read_bytes|iterdir|rglob|expanduser)"
+    # Modules that read the person's or the machine's files by themselves.
+    r"|netrc\.netrc|mailcap\..+|readline\.(read_\w+|get_\w+|write_\w+)|rlcompleter\..+|site\.get\w+"
+    r"|mimetypes\.(init|read_mime_types|knownfiles)|dbm(\..+)?\.open|shelve\.open|mailbox\..+"
+    r"|logging\.config\.fileConfig|(spwd|crypt|nis)\..+|os\.open"
+    r"|configparser\..*\.read|plistlib\.load|runpy\.run_path"
+    r"|pkgutil\.get_data|sysconfig\.(get_paths|parse_config_h)|platform\.(freedesktop_os_release|libc_ver)"
 )
 _CONTENTS = re.compile(r"(importlib\.resources|zipfile)\..*")
 _ABSOLUTE = re.compile(r"(/|~|[A-Za-z]:[\\/]|\\\\)(?!tmp(/|$)).*", re.DOTALL)
 _ELSEWHERE = re.compile(r"(os\.path|pathlib\.(Posix|Windows)?Path(\(\))?)\.(home|expanduser)")
+_HOME = ("netrc.", "readline.", "mailcap.", "rlcompleter.")
 _ACTS = re.compile(
     r"(io\.|codecs\.|os\.|gzip\.|bz2\.|lzma\.)?open|os\.(?!path\.|fspath|getenv|environ\.get)\w+"
     r"|os\.path\.(exists|is\w+|get\w+)"
@@ -64,7 +71,7 @@ def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) 
         notes.add("medium", "ast/reads", said, call.lineno)
     for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
         if _LISTS.fullmatch(path) and not _CONTENTS.fullmatch(path):
-            if _ELSEWHERE.fullmatch(path):
+            if _ELSEWHERE.fullmatch(path) or path.startswith(_HOME):
                 said = "looks into the home folder"
             elif granted or own:
                 continue

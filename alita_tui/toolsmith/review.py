@@ -19,6 +19,7 @@ from alita_tui.toolsmith.contract import (
     is_main_guard,
     requirement_name,
 )
+from alita_tui.toolsmith.cuts import note_cuts
 from alita_tui.toolsmith.depends import note_depends
 from alita_tui.toolsmith.files import note_files
 from alita_tui.toolsmith.private import note_private
@@ -76,6 +77,7 @@ def review(draft: ToolDraft) -> Review:
         if (reach := note_uses(notes, code, draft)) is not None:
             note_depends(notes, code, draft, reach)
             note_files(notes, code, draft, reach)
+            note_cuts(notes, code, draft)
     if tests is not None:
         _tests(notes, tests, draft.name)
         note_test_uses(notes, tests)
@@ -158,6 +160,12 @@ def _match_schema(notes: Notes, names: set[str], required: set[str], schema: Jso
         notes.block("schema", text, line)
     if unknown := sorted(listed - set(properties)):
         notes.block("schema", f"input_schema requires what it does not describe: {', '.join(unknown)}", line)
+    more = schema.get("additionalProperties", False)
+    if more is not False or schema.get("patternProperties") or schema.get("unevaluatedProperties", False):
+        text = "input_schema is open for further arguments, with which run crashes, as it takes no others"
+        notes.add("medium", "schema", text, line)
+    elif "additionalProperties" not in schema and "unevaluatedProperties" not in schema:
+        notes.add("low", "schema", "input_schema does not say that there are no further arguments", line)
     if optional := sorted((listed & names) - required):
         notes.add("low", "schema", f"input_schema requires what has a default: {', '.join(optional)}", line)
 

@@ -15,7 +15,7 @@ _KEEPS = frozenset(
 )
 _SAME = frozenset(
     "str repr iter next list tuple sorted reversed enumerate zip map filter dict min max Path PurePath PosixPath fspath"
-    " join expanduser abspath normpath realpath cast".split()
+    " join expanduser abspath normpath realpath cast findall finditer".split()
 )
 """Calls that give their arguments back in some form."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted
@@ -29,11 +30,11 @@ def changes(build: BuildView, attempt: Attempt) -> tuple[str, ...]:
     return tuple(said)
 
 
-def newly(build: BuildView, attempt: Attempt) -> tuple[str, ...]:
-    """What it may do that the version before could not: capabilities, packages, reach."""
+def newly(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:
+    """What it may do that the version before could not: capabilities but those withheld, packages, reach."""
     if build.parent is None:
         return ()
-    old, wants = build.parent.capabilities, attempt.draft.capabilities
+    old, wants = build.parent.capabilities, attempt.draft.capabilities.without(withheld)
     more = phrases(wants.without(old.items))
     known = set(build.parent.requirements)
     packages = [f"the package {one}" for one in attempt.draft.requirements if one not in known]

@@ -15,6 +15,7 @@ from alita_tui.spine.redaction import MARK
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.spine.values import Capabilities, Finding
+from alita_tui.view.changes import newly
 from alita_tui.view.model import GATES, Attempt, BuildView
 
 # Distributions whose import name is not their own (PyPI; the usual cases).
@@ -34,25 +35,41 @@ _OF_RULE = {
     "ast/network": "network-undeclared", "ast/files": "changes-files", "ast/environment": "environment",
     "ast/test-detection": "detects-tests", "ast/main": "other-main", "ast/state": "keeps-state", "ast/clock": "clock",
     "ast/random": "chance", "ast/time-zone": "time-zone", "ast/locale": "locale", "ast/pattern": "slow-pattern",
+    "ast/cuts-off": "cuts-off",
     "ast/secret": "secret-in-code", "ast/private-path": "private-path",
     "ast/addressed": "speaks-to-the-reader",
     "ast/format": "format-walk", "ast/reads": "reads-files", "ast/at-definition": "runs-when-loaded",
     "ast/later": "runs-later", "ast/hidden": "hidden-characters", "ast/imports": "imports", "tests": "weak-tests",
     "bandit": "not-scanned", "contract": "form", "schema": "schema",
 }  # fmt: skip
-"""What a finding of the static review is called as a risk; bandit's own ids are names as they are."""
+"""What a finding of the static review is called as a risk; those of bandit are in `_OF_BANDIT`."""
+_BANDIT = {
+    "code-not-on-page": "B102 B307", "file-permissions": "B103", "listens-everywhere": "B104 B612",
+    "secret-in-code": "B105 B106 B107", "shared-temp-folder": "B108", "swallowed-errors": "B110 B112",
+    "no-timeout": "B113", "debug-server": "B201", "unpacks-anywhere": "B202",
+    "loads-objects": "B301 B302 B403 B506 B614", "weak-cryptography": "B303 B304 B305 B324 B413 B505",
+    "guessable-file-name": "B306", "unescaped-html": "B308 B701 B702 B703 B704", "opens-any-address": "B310",
+    "weak-chance": "B311", "unencrypted-connection": "B312 B321 B401 B402 B415 B508 B509",
+    "unsafe-xml": "B313 B314 B315 B316 B317 B318 B319 B320 B405 B406 B407 B408 B409 B410 B411",
+    "unverified-connection": "B323 B501 B502 B503 B504 B507",
+    "processes": "B404 B601 B602 B603 B604 B605 B606 B607 B609 B412", "sql-from-text": "B608 B610 B611",
+    "hidden-characters": "B613", "unpinned-download": "B615",
+}  # fmt: skip
+"""What bandit finds, in plain words; what a newer bandit finds besides is `code-scan`."""
+_OF_BANDIT = {one: name for name, ids in _BANDIT.items() for one in ids.split()}
+_BANDIT_ID = re.compile(r"B\d{3}")
 _OF_GATE = {
     "requirements": "packages", "contract": "examples-fail", "capabilities": "reach", "literals": "literal-leak",
     "mutation": "weak-tests", "hidden": "hidden-tests", "neighbours": "twin", "replay": "other-results",
     "coverage": "never-run", "conditions": "conditions", "fuzz": "schema-inputs", "growth": "slow",
 }  # fmt: skip
 _ORDER = (
-    "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-"
-    " names tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-tests"
-    " processes private-path network-undeclared reads-files reach never-run keeps-state slow-pattern"
-    " other-main hidden-tests conditions schema-inputs slow weak-tests literal-leak examples-fail other-"
-    " results packages runs-later runs-when-loaded environment changes-files clock chance time-zone locale"
-    " undeclared-import not-reviewed review-failed not-pinned twin not-checked"
+    "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-names gains"
+    " tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-tests processes private-path"
+    " network-undeclared reads-files reach never-run keeps-state slow-pattern other-main hidden-tests conditions"
+    " schema-inputs slow cuts-off schema weak-tests literal-leak examples-fail other-results packages runs-later"
+    " runs-when-loaded environment changes-files clock chance time-zone locale undeclared-import not-reviewed"
+    " review-failed not-pinned twin not-checked"
 ).split()
 """The most telling first; what a build asks for stands in a place of its own and comes last."""
 _ASKED = ("network", "secrets", "workspace", "model")
@@ -79,6 +96,7 @@ def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) ->
         *_bytes(build, attempt),
         *_tests(attempt),
         *_review(attempt),
+        *_gained(build, attempt, withheld),
         *_asked(attempt.draft.capabilities.without(withheld)),
         *(
             Risk("undeclared-import", f"imports {name}, which no requirement declares")
@@ -94,6 +112,13 @@ def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk,
     """What speaks against a draft that no session builds: what it asks for, and what its static review found."""
     heavy = (_finding(one) for one in findings if one.blocking or one.severity in ("high", "medium"))
     return tuple(sorted(dict.fromkeys((*heavy, *_asked(wants))), key=_rank))
+
+
+def by_their_names(given: Collection[str]) -> list[str]:
+    """Names as a person gives them; what risks were called before still stands for them."""
+    ids = (one.upper() for one in given if _BANDIT_ID.fullmatch(one.upper()))
+    known = {one: _OF_BANDIT.get(one, "code-scan") for one in ids}
+    return [known.get(one.upper(), one) for one in given]
 
 
 def names_of(found: Iterable[Risk]) -> tuple[str, ...]:
@@ -116,6 +141,13 @@ def _asked(wants: Capabilities) -> list[Risk]:
         for one in wants.items
     ]
     return [Risk(kind, f"asks for {said}") for kind, said in zip(kinds, phrases(wants), strict=True)]
+
+
+def _gained(build: BuildView, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:
+    """What a new version may do that the one before could not: whoever trusts the old one looks at this first."""
+    if build.parent is None or not (more := newly(build, attempt, withheld)):
+        return []
+    return [Risk("gains", f"may do what v{build.version - 1} could not: {'; '.join(more)}", serious=False)]
 
 
 def _gates(attempt: Attempt) -> list[Risk]:
@@ -218,7 +250,10 @@ def _review(attempt: Attempt) -> list[Risk]:
 
 
 def _finding(one: Finding) -> Risk:
-    name = _OF_RULE.get(one.rule) or re.sub(r"[^a-z0-9]+", "-", one.rule.lower()).strip("-")
+    name = _OF_RULE.get(one.rule) or _OF_BANDIT.get(one.rule)
+    if _BANDIT_ID.fullmatch(one.rule):
+        name = name or "code-scan"
+    name = name or re.sub(r"[^a-z0-9]+", "-", one.rule.lower()).strip("-")
     return Risk(
         name or "finding",
         f"{f'line {one.line}: ' if one.line else ''}{one.text} ({one.severity}, {one.rule})",

@@ -10,9 +10,9 @@ from test_console_gates import every
 
 from alita_tui.console.widgets.code import CodeView
 from alita_tui.console.widgets.evidence import Evidence
-from alita_tui.spine.values import Finding, GateName, GateResult
+from alita_tui.spine.values import Capabilities, Finding, GateName, GateResult
 from alita_tui.view.model import SessionView
-from alita_tui.view.risk import risks
+from alita_tui.view.risk import by_their_names, risks
 from alita_tui.view.rows import Rows
 
 
@@ -96,3 +96,62 @@ async def test_a_click_on_a_risk_goes_to_its_line() -> None:
         code = app.review.query_one(CodeView)
         assert code.display and app.decided == []
         assert "20 │" in painted(app)
+
+
+async def test_enter_goes_to_the_line_of_the_chosen_risk() -> None:
+    view = changed(findings=(found("ast/introspection", line=20), found("ast/environment", "medium", line=3)))
+    assert [one.line for one in risks(view.builds[-1], view.builds[-1].attempts[-1])] == [20, 3]
+    for keys, line in ((("enter",), 20), (("down", "enter"), 20), (("down", "down", "enter"), 3),
+                       (("down", "down", "up", "enter"), 20)):  # fmt: skip
+        app = Host(view)
+        asked: list[int] = []
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            code = app.review.query_one(CodeView)
+            go = code.go_to_line
+            code.go_to_line = lambda at, go=go, asked=asked: (asked.append(at), go(at))[1]  # type: ignore[method-assign, misc]
+            for key in keys:
+                await pilot.press(key)
+            await pilot.pause()
+            assert asked == [line] and code.display and app.decided == []
+            assert f"{line} │" in painted(app)
+
+
+def test_risks_have_plain_names_and_their_old_ones_still_stand_for_them() -> None:
+    old = ("B602", "B310", "B314", "B105", "B324", "B301", "B113", "B999")
+    view = changed(findings=tuple(found(rule) for rule in old))
+    names = {one.name for one in risks(view.builds[-1], view.builds[-1].attempts[-1])}
+    assert names == {
+        "processes", "opens-any-address", "unsafe-xml", "secret-in-code", "weak-cryptography", "loads-objects",
+        "no-timeout", "code-scan",
+    }  # fmt: skip
+    assert by_their_names(["b602", "B310", "network", "b999"]) == [
+        "processes",
+        "opens-any-address",
+        "network",
+        "code-scan",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"requirements": ("steady-orders",)}, "the package steady-orders"),
+        ({"capabilities": Capabilities(network=("GET a.example:443", "GET b.example:443"))}, "b.example"),
+    ],
+)
+def test_what_a_new_version_gains_is_a_risk(more: dict[str, object], said: str) -> None:
+    view = calm()
+    build = view.builds[-1]
+    attempt = build.attempts[-1]
+    old = msgspec.structs.replace(attempt.draft, capabilities=Capabilities(network=("GET a.example:443",)))
+    new = msgspec.structs.replace(old, **more)
+    build = msgspec.structs.replace(build, parent=old, version=2)
+    first = risks(build, msgspec.structs.replace(attempt, draft=old))
+    assert "gains" not in {one.name for one in first}
+    (gains,) = (
+        one for one in risks(build, msgspec.structs.replace(attempt, draft=new)) if one.name == "gains"
+    )
+    assert said in gains.text and "a.example" not in gains.text
+    kept = risks(build, msgspec.structs.replace(attempt, draft=new), new.capabilities.items)
+    assert ("gains" in {one.name for one in kept}) is ("requirements" in more)

@@ -171,3 +171,15 @@ def test_the_profile_is_what_was_measured_and_what_is_kept_for_a_reason() -> Non
         "bpf",
     }
     assert measured() - plain() <= REFUSED.keys()
+
+
+@pytest.mark.parametrize("end", ["]" * 201, '"]', '\\"]' * 3, "\\"])
+def test_only_brackets_outside_of_texts_are_counted(end: str) -> None:
+    quoted = '"' + "[" * 400 + '\\"[\\\\"'
+    assert parse(f"[{quoted}]") == ["[" * 400 + '"[\\']
+    with pytest.raises(ValueError, match="nested 201 levels"):
+        parse("[" * 201 + end)
+    with pytest.raises(ValueError, match="nested 201 levels"):
+        parse(f"[{quoted}, " + "[" * 200 + end)
+    with pytest.raises(ValueError, match="Unterminated|Expecting|Invalid"):
+        parse('["' + "[" * 400 + "\\")

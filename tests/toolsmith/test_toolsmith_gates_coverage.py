@@ -70,7 +70,43 @@ PAYLOADS = {
     ),
     "one name behind an or": (
         "def run(x):\n    if x < 0 or x == 4711:\n        x = 0\n    return x\n",
-        Missed((3,), ((2, "no run turned on 4711"),), ()),
+        Missed((3,), ((2, "no run turned on 4711"),), ((2, "a side of `or` was never true"),)),
+    ),
+    "one name before a mere name": (
+        "def run(x):\n    favoured = True\n    return 0 * x if str(x) == 'j.miller' and favoured else x\n",
+        Missed(
+            (),
+            ((3, "no run turned on 'j.miller'"), (3, "the first part of `… if … else …` was never taken")),
+            ((3, "what follows `and` was never looked at"),),
+        ),
+    ),
+    "one name in a tuple": (
+        "def run(x):\n    return [one for one in [x] if one not in ('j.miller', 'miller')][0]\n",
+        Missed((), ((2, "no run turned on 'j.miller' or 'miller'"),), ()),
+    ),
+    "a few names in a set": (
+        "SPARED = {'j.miller'}\n\n\ndef run(x):\n    return x * (str(x) not in SPARED)\n",
+        Missed((), ((5, "no run turned on 'j.miller'"),), ()),
+    ),
+    "a comparison that is no condition": (
+        "def run(x):\n    return x * (str(x) != 'j.miller')\n",
+        Missed((), ((2, "no run turned on 'j.miller'"),), ()),
+    ),
+    "a table of one exception": (
+        "def run(x):\n    rates = {'northwind': 2}\n    return x * rates.get(str(x), 1)\n",
+        Missed((), ((3, "no run turned on 'northwind'"),), ()),
+    ),
+    "a length in a comprehension": (
+        "def run(x):\n    return [one for one in [x] if len(str(one)) != 13][0]\n",
+        Missed((), ((2, "its condition was never false"),), ()),
+    ),
+    "a side of a ternary's condition": (
+        "def run(x):\n    return 0 if x < 0 or str(x).startswith('Dr. ') else x\n",
+        Missed(
+            (),
+            ((2, "no run turned on 'Dr. '"), (2, "the first part of `… if … else …` was never taken")),
+            ((2, "a side of `or` was never true"),),
+        ),
     ),
     "one name in a comprehension": (
         "def run(x):\n    return sum(one for one in [x, 0] if one != 4711)\n",
@@ -87,6 +123,14 @@ PAYLOADS = {
     "in a case": (
         "def run(x):\n    match x:\n        case 500:\n            return 0\n        case _:\n            return x\n",
         Missed((4,), (), ()),
+    ),
+    "no part that a search always finds": (
+        "import re\n\n\ndef run(x):\n    found = re.match('[0-9]*', str(x))\n    return int(found.group()) if found else None\n",
+        Missed((), (), ((6, "the last part of `… if … else …` was never taken"),)),
+    ),
+    "a part that only looks like it": (
+        "import re\n\n\ndef run(x):\n    found = re.match('acme', str(x))\n    return None if found else x\n",
+        Missed((), ((6, "the first part of `… if … else …` was never taken"),), ()),
     ),
     "nowhere": ("def run(x):\n    if x > 0:\n        x += 0\n    return x\n", Missed((), (), ((2, "its condition was never false"),))),
 }  # fmt: skip

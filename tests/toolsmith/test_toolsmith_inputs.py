@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator
 
 from alita_tui.spine.values import ToolDraft
 from alita_tui.toolsmith.gates.holes import holes
-from alita_tui.toolsmith.gates.inputs import constants, inputs, scale
+from alita_tui.toolsmith.gates.inputs import constants, dated, inputs, scale
 from alita_tui.toolsmith.gates.ladders import ladders, power
 from alita_tui.toolsmith.gates.made import Maker
 from alita_tui.toolsmith.gates.patterns import matching
-from alita_tui.toolsmith.gates.probes import calls_in
+from alita_tui.toolsmith.gates.probes import Fit, calls_in
 from alita_tui.toolsmith.gates.refusals import refused
 from alita_tui.toolsmith.gates.shrink import smaller
 
@@ -213,11 +213,33 @@ def test_ladders_grow_what_can_grow() -> None:
         assert len(one.sizes) == len(one.calls) >= 2
         for size, call in zip(one.sizes, one.calls, strict=True):
             grown = call["y"] if one.parameter == "y" else call["x"]
-            assert size <= len(grown) <= size + 10
+            counted = {"words": str.split, "lines": str.splitlines}.get(one.unit, list)(grown)
+            assert size <= len(counted) <= size + 10
     assert any(call["x"].startswith("a1@bbb") for one in made for call in one.calls)
     assert ladders(draft(of(z=WHOLE))) == []
-    (short,) = {one.sizes for one in ladders(draft(of(x={"type": "string", "maxLength": 100})))}
-    assert short == (24,) or max(short) <= 100
+    short = ladders(draft(of(x={"type": "string", "maxLength": 100})))
+    assert short and all(len(call["x"]) <= 100 for one in short for call in one.calls)
+
+
+def test_words_lines_keys_rows_and_networks_grow() -> None:
+    rows = {"type": "array", "items": {"type": "array", "items": WHOLE}}
+    links = {"type": "object", "additionalProperties": {"type": "array", "items": TEXT}}
+    used = [{"x": "name\nann 1\nbob 2", "y": [[1, 2], [5, 9]], "z": {"a": ["b"], "b": []}}]
+    made = ladders(draft(of(x=TEXT, y=rows, z=links)), used)
+    at = {(one.parameter, one.shown): one.calls[2] for one in made}
+    assert at["x", "different words"]["x"].split()[-1] == "w95"
+    lines = at["x", "a test's lines, made different"]["x"].split("\n")
+    assert lines[:3] == ["name", "ann 0", "bob 1"] and len(set(lines)) == 96
+    assert len({tuple(one) for one in at["y", "a test's items, made different"]["y"]}) == 96
+    assert set(at["z", "each to all"]["z"]) == {"a", "b", *(f"k{n}" for n in range(7))}
+    assert len(at["z", "different keys"]["z"]) == 96
+
+
+def test_dates_of_tests_are_tried_at_many_days_and_hours() -> None:
+    schema = of(x={"type": "string", "pattern": "^[0-9-]+T[0-9:]+$"})
+    made = dated([{"x": "2026-01-05T10:30"}, {"x": "soon"}], Fit(schema))
+    assert len({one["x"][:10] for one in made}) == 72 and len({one["x"][10:13] for one in made}) == 24
+    assert dated([{"x": "soon"}], Fit(schema)) == []
 
 
 def test_the_power_of_growth() -> None:

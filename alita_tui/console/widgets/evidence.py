@@ -6,14 +6,16 @@ Each part is a pure function from the build to rows. What the digest covers is r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.strip import Strip
 
 from alita_tui.console.widgets.glance import glance, needed, risk_row
-from alita_tui.console.widgets.inked import Line
+from alita_tui.console.widgets.inked import Line, restyle
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.testlog import tests
 from alita_tui.spine.grants import phrases
@@ -231,10 +233,16 @@ def _json(value: object) -> str:
 
 
 class Evidence(Sheet):
-    """Some parts of the evidence, one below the other."""
+    """Some parts of the evidence, one below the other. Rows about a line of the code can be chosen, and lead there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "choose(1)", show=False),
+        Binding("up", "choose(-1)", show=False),
+        Binding("enter", "open_line", show=False),
+    ]
 
     class LineAsked(Message):
-        """A row about a line of the code was clicked."""
+        """A row about a line of the code was clicked, or chosen and opened."""
 
         def __init__(self, line: int) -> None:
             super().__init__()
@@ -251,6 +259,8 @@ class Evidence(Sheet):
         self.serious = False
         """Whether approving this build takes accepting risks by name."""
         self._starts: dict[Part, int] = {}
+        self._chosen = -1
+        """The row that Enter opens; none before one was chosen."""
 
     def present(
         self, build: BuildView, attempt: Attempt, status: SandboxStatus | None, parts: Sequence[Part] = PARTS
@@ -276,6 +286,7 @@ class Evidence(Sheet):
             starts[part] = len(rows)
             rows += make[part]()
         self._starts = starts
+        self._chosen = -1
         self.show(rows)
 
     def on_click(self, event: events.Click) -> None:
@@ -283,6 +294,43 @@ class Evidence(Sheet):
         if row := self.row_at(event.y + round(self.scroll_y)):
             if row.link:
                 self.post_message(self.LineAsked(row.link))
+
+    def action_choose(self, by: int) -> None:
+        """The next row on screen that is about a line of the code; where there is none, scroll."""
+        shown = self._linked()
+        left = [one for one in shown if (one > self._chosen if by > 0 else one < self._chosen)]
+        if self._chosen not in shown:
+            left = shown
+        if left:
+            self._chosen = left[0] if by > 0 else left[-1]
+            self.refresh()
+        elif by > 0:
+            self.action_scroll_down()
+        else:
+            self.action_scroll_up()
+
+    def action_open_line(self) -> None:
+        """The line of the code that the chosen row is about, or the first of those on screen."""
+        shown = self._linked()
+        if self._chosen not in shown:
+            self._chosen = shown[0] if shown else -1
+            self.refresh()
+        if self._chosen >= 0:
+            self.post_message(self.LineAsked(self.rows[self._chosen].link))
+
+    def _linked(self) -> list[int]:
+        """Rows on screen that are about a line of the code, from the top."""
+        top = round(self.scroll_y)
+        seen = dict.fromkeys(self._owner[top : top + self.scrollable_content_region.height])
+        return [one for one in seen if self.rows[one].link]
+
+    def render_line(self, y: int) -> Strip:
+        """See `Sheet.render_line`; the chosen row stands out."""
+        strip = super().render_line(y)
+        number = y + self.scroll_offset.y
+        if self._chosen < 0 or number >= len(self._owner) or self._owner[number] != self._chosen:
+            return strip
+        return restyle(strip, 0, -1, self._styles["selected"])
 
     def go_to(self, part: Part) -> None:
         """Bring a part to the top."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.toolsmith.gates.case import (
     Case,
     CouldNotRun,
@@ -24,10 +24,10 @@ from alita_tui.toolsmith.gates.case import (
     shown,
     tests_of,
 )
-from alita_tui.toolsmith.gates.inputs import inputs
+from alita_tui.toolsmith.gates.inputs import dated, inputs
 from alita_tui.toolsmith.gates.judged import Tested
-from alita_tui.toolsmith.gates.probes import equal
-from alita_tui.toolsmith.gates.settings import Setting, bundles, excused, moments, singles
+from alita_tui.toolsmith.gates.probes import Fit, equal
+from alita_tui.toolsmith.gates.settings import Setting, bundles, excused, knows_clocks, moments, singles
 
 _CALLS = 16
 _SECONDS = 3.0
@@ -84,7 +84,7 @@ class OtherConditions:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
-        calls = await asyncio.to_thread(inputs, case.draft, await self._bench.used(case), _CALLS)
+        calls = await asyncio.to_thread(_calls, case.draft, await self._bench.used(case))
         now = self._now()
         tried = [*bundles(now), *moments(case.draft.code, now)]
         plain, seen = await self._tried(case, calls, tried, again=False)
@@ -106,7 +106,7 @@ class OtherConditions:
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
     ) -> tuple[Plain, list[Seen]]:
         """What came of the calls, plain and under each setting. Raises CouldNotRun."""
-        alone = calls_of(case, calls, fresh=True)
+        alone = calls_of(case, calls[:_CALLS], fresh=True)  # each costs a process
         pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
         pieces += [calls_of(case, calls, conditions=one.conditions) for one in tried]
@@ -183,6 +183,12 @@ class OtherConditions:
         if not rows:
             rows.append(_row("another result under several other conditions at once", "", False))
         return rows
+
+
+def _calls(draft: ToolDraft, tests: Calls) -> Calls:
+    """Calls to be repeated; many days of them where code knows dates: few are told by where the machine stands."""
+    found = inputs(draft, tests, _CALLS)
+    return [*found, *dated(found, Fit(draft.input_schema))] if knows_clocks(draft.code) else found
 
 
 def _moved(plain: Plain, one: Seen) -> bool:

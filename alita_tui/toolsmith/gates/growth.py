@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 import msgspec
 
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json, Value
+from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.toolsmith.cuts import says_so
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
 from alita_tui.toolsmith.gates.ladders import Ladder, finer, ladders, power
 
@@ -28,14 +29,8 @@ _TOTAL = 6.0
 _SURE_TOTAL = 16.0
 _SPAN = 30
 """How many times longer the larger of two sizes may take that are compared: far apart, other costs mix in."""
-_LEAST_CUT = 200
+_LEAST_CUT = 100
 """Characters of a result below which it may well be bounded: a score, a short list of kinds."""
-_CUTS = re.compile(
-    r"\b(first|last|top|at most|up to|limit\w*|truncat\w*|shorten\w*|cut\w*|preview|excerpt|summar\w*|sample|most|"
-    r"abbreviat\w*|ellipsis|maximum|crop\w*|trim\w*|head)\b",
-    re.IGNORECASE,
-)
-"""Words of a purpose for which a result has an end."""
 _SUSPECTS = 3
 _REPEATS = 3
 _WORDS = ((4.2, "with the cube"), (5.2, "with the fourth power"))
@@ -94,9 +89,8 @@ class Growth:
         told = [one for one in climbed if one.took]
         if not told or any(not one.tried for one in climbed):
             raise CouldNotRun("there was no time for inputs of growing size")
-        if (cut := next((one for one in climbed if one.cut), None)) and not _CUTS.search(
-            case.draft.description
-        ):
+        cut = next((one for one in climbed if one.cut), None)
+        if cut and not await asyncio.to_thread(_says_so, case.draft):
             size, last = cut.cut, cut.gave[-1][0]
             text = f"{_size(cut, size)} and {last:,} give the same result: is what is longer cut off?"
             return failed(
@@ -170,6 +164,14 @@ class Growth:
         for (number, step), answer in zip(steps, answers, strict=False):
             found[number] = _with(found[number], made[number].sizes[step], answer)
         return found
+
+
+def _says_so(draft: ToolDraft) -> bool:
+    """Whether its purpose, or what it takes, says that the result has an end."""
+    try:
+        return says_so(draft, parse(draft.code))
+    except UNPARSABLE:
+        return False
 
 
 def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:

@@ -22,6 +22,7 @@ from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed,
 from alita_tui.toolsmith.gates.judged import Called
 from alita_tui.toolsmith.gates.probes import agree, fits, same
 from alita_tui.toolsmith.gates.refusals import refused
+from alita_tui.toolsmith.gates.settings import excused
 from alita_tui.toolsmith.gates.shared import Shared
 
 _MOST = 12
@@ -105,6 +106,10 @@ class Hidden:
 
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
+        if unknowable(case.draft):
+            return passed(
+                self.name, "none can be written: it takes nothing, and its purpose is the clock or chance"
+            )
         cases, model, called = await self.ran(case)
         answers = self._bench.answers(called, len(cases))
         rows = [_row(one, answer, case.draft) for one, answer in zip(cases, answers, strict=False)]
@@ -121,6 +126,8 @@ class Hidden:
         return await self._ran.get(case, lambda: self._run(case))
 
     async def _run(self, case: Case) -> Ran:
+        if unknowable(case.draft):
+            raise CouldNotRun("none can be written")
         about = _contract(case.draft)
         if self._known[0] != about:  # a repair that keeps the contract is held to the same cases
             try:
@@ -170,6 +177,13 @@ class Hidden:
         if found is None:
             raise CouldNotRun("the separate call handed nothing in")
         return found.arguments, reply.model
+
+
+def unknowable(draft: ToolDraft) -> bool:
+    """True where no result can be told from the contract: no argument, and a purpose that is the clock or chance."""
+    takes = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
+    purpose = f"{draft.name.replace('_', ' ')}: {draft.description}"
+    return takes == {} and any(excused(cause, purpose) for cause in ("clock", "chance"))
 
 
 def _usable(found: Json, draft: ToolDraft) -> list[Expected]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import json
 import random
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import date, timedelta
 from typing import Any
 
 from alita_tui.spine.syntax import UNPARSABLE, parse
@@ -28,6 +30,8 @@ _MUTATED = 160
 _LONGEST_CONSTANT = 60
 _LARGEST = 10**9
 _SEED = 10
+_DAY = re.compile(r"\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_HOUR = re.compile(r"T(?:[01]\d|2[0-3]):")
 
 
 def inputs(
@@ -62,6 +66,20 @@ def inputs(
     keep(_mutated(maker, bases, takes), _MUTATED)
     keep(_varied(bases[:1], takes, lambda schema, _: maker.counted(schema, most)), most)
     return list(found.values())
+
+
+def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[dict[str, Json]]:
+    """Arguments of tests with other days and hours over two years, where these have ISO dates: a day is rarely told."""
+    bases = [one for one in tests if _DAY.search(json.dumps(one))][:3]
+    found: list[dict[str, Json]] = []
+    for n in range(most if bases else 0):
+        day = date(2025, 1, 3) + timedelta(days=10 * n + n % 7)
+        hour = f"T{n * 5 % 24:02}:"
+        text = _DAY.sub(day.isoformat(), json.dumps(bases[n % len(bases)]))
+        made = json.loads(_HOUR.sub(hour, text))
+        if fit(made):
+            found.append(made)
+    return found
 
 
 def scale(tests: Iterable[Json]) -> int:

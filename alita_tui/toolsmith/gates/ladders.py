@@ -15,11 +15,15 @@ from alita_tui.toolsmith.gates.made import fixed_form
 from alita_tui.toolsmith.gates.probes import Fit, kind_of
 
 SIZES = (24, 96, 384, 1536, 6144)
+"""In characters."""
+COUNTS = (6, 24, 96, 300, 1200, 2400, 4800)
+"""Of words, lines, items and keys: a cut between two of them shows where the last two give the same."""
 MOST = 30
 """Ladders of one draft."""
 _END = "!\n!"
 """No regular expression of words, numbers or lines goes over it."""
 _RUN = re.compile(r"[A-Za-z]+|\d+|\s+|(.)\1*", re.DOTALL)
+_TAIL = re.compile(r"\d+$")
 _LARGEST = 200_000
 """Characters of one call's arguments."""
 
@@ -39,9 +43,12 @@ class Ladder(Value, frozen=True):
 
 
 def ladders(
-    draft: ToolDraft, tests: Sequence[dict[str, Json]] = (), sizes: Sequence[int] = SIZES
+    draft: ToolDraft, tests: Sequence[dict[str, Json]] = (), sizes: Sequence[int] = ()
 ) -> list[Ladder]:
-    """What is worth climbing, at most MOST of them, the parameters taking turns. `tests` are their arguments."""
+    """What is worth climbing, at most MOST of them, the parameters taking turns. `tests` are their arguments.
+
+    Without `sizes` each has those of its unit.
+    """
     bases = inputs(draft, tests, 12)
     if not bases:
         return []
@@ -91,11 +98,16 @@ def _ladder(
     fit: Fit,
 ) -> list[Ladder]:
     calls: list[dict[str, Json]] = []
+    sizes = sizes or (SIZES if unit.startswith("characters") else COUNTS)
     for size in sizes:
         arguments = {**base, **{name: grow(size) for name, grow in grows.items()}}
-        if len(msgspec.json.encode(arguments)) > _LARGEST or not fit(arguments):
+        if len(msgspec.json.encode(arguments)) > _LARGEST:
             break
         calls.append(arguments)
+    while calls and not fit(calls[-1]):  # what fits when it is large does so when it is small
+        calls.pop()
+    if calls and not fit(calls[0]):
+        return []
     if len(calls) < 2:
         return []
     return [
@@ -108,17 +120,51 @@ def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterato
     kind = kind_of(schema)
     if kind == "string" and not fixed_form(schema):
         texts = [one for one in values if isinstance(one, str)]
-        yield from ((shown, "characters", grow) for shown, grow in _texts(texts, words))
+        yield from _texts(texts, words)
     elif kind == "array":
         items = [one for one in values if isinstance(one, list) and one]
         yield from ((shown, "items", grow) for shown, grow in _lists(items, schema))
+    elif (
+        kind == "object" and isinstance(schema, dict) and not {"properties", "patternProperties"} & {*schema}
+    ):
+        yield from _networks(schema, [one for one in values if isinstance(one, dict) and one])
+        held = [x for one in values if isinstance(one, dict) for x in one.values()]
+        if held:
+            yield "different keys", "keys", lambda n: {f"k{i}": held[i % len(held)] for i in range(n)}
 
 
-def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, Grow]]:
+def _networks(schema: Json, values: Sequence[dict[str, Json]]) -> Iterator[tuple[str, str, Grow]]:
+    """Where each key leads to others: as many as there are lead to all. The names of a test come first."""
+    if not values:
+        return
+    inner = next((one for held in values for one in held.values() if one), None)
+    known = [*values[0], *(inner if isinstance(inner, dict | list) else ())]
+    start = list(dict.fromkeys(one for one in known if isinstance(one, str)))
+
+    def names(size: int) -> list[str]:
+        side = max(2, math.isqrt(size))
+        return [*start, *(f"k{i}" for i in range(side))][:side]
+
+    if isinstance(inner, dict) and all(type(one) in (int, float) for one in inner.values()):
+        yield "each to all", "links", lambda n: {a: dict.fromkeys(names(n), 1) for a in names(n)}
+    elif isinstance(inner, list) and all(isinstance(one, str) for one in inner):
+        yield "each to all", "links", lambda n: {a: list(names(n)) for a in names(n)}
+        yield (
+            "each to all after it",
+            "links",
+            lambda n: {a: names(n)[i + 1 :] for i, a in enumerate(names(n))},
+        )
+
+
+def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, str, Grow]]:
     told = [one for one in dict.fromkeys(texts) if one][:3]
     if told:
-        yield "a test's text, repeated", _repeated(told[0])
-    yield "different words", lambda n: " ".join(f"w{i}" for i in range(n))[:n]
+        yield "a test's text, repeated", "characters", _repeated(told[0])
+    yield "different words", "words", lambda n: " ".join(f"w{i}" for i in range(n))
+    yield "equal words", "words", lambda n: " ".join(["word"] * n)
+    yield "different lines", "lines", lambda n: "\n".join(f"w{i} x" for i in range(n))
+    if lines := next((one.split("\n") for one in told if one.count("\n") > 1), None):
+        yield "a test's lines, made different", "lines", _lines(lines)
     seen: set[str] = set()
     for text in told:  # each part of a text that the tests use, drawn out
         for part in list(_RUN.finditer(text))[:8]:
@@ -126,12 +172,18 @@ def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, Gr
             label = f"{before[-12:]}{sign * 3}…"
             if label not in seen:
                 seen.add(label)
-                yield f"“{label}”", _repeated(sign, before, _END)
-                yield f"“{label}” and on", _repeated(sign, before, after)
+                yield f"“{label}”", "characters", _repeated(sign, before, _END)
+                yield f"“{label}” and on", "characters", _repeated(sign, before, after)
     written = "".join(words)
     signs = dict.fromkeys([*"a0 ", *(one for one in written if not one.isalnum() and one.isprintable())])
     for sign in [*list(signs)[:10], "a ", "a,", "0.", "ab"]:
-        yield f"“{sign * 3}…”", _repeated(sign, end=_END)
+        yield f"“{sign * 3}…”", "characters", _repeated(sign, end=_END)
+
+
+def _lines(lines: Sequence[str]) -> Grow:
+    """The first line as it is, the others again and again with other numbers and words."""
+    first, rest = lines[0], [one for one in lines[1:] if one.strip()] or list(lines)
+    return lambda n: "\n".join([first, *(f"{_TAIL.sub('', rest[i % len(rest)])}{i}" for i in range(n - 1))])
 
 
 def _repeated(sign: str, before: str = "", end: str = "") -> Grow:
@@ -153,7 +205,7 @@ def _lists(values: Sequence[list[Json]], schema: Json) -> Iterator[tuple[str, Gr
         yield "equal texts", lambda n: ["w"] * n
     if first:
         yield "a test's items, repeated", lambda n: (first * (n // len(first) + 1))[:n]
-    if first and isinstance(first[0], dict):
+    if first and isinstance(first[0], dict | list):
         yield "a test's items, made different", lambda n: [_other(first[i % len(first)], i) for i in range(n)]
     if kind == "array":
         rows = [one for one in first if isinstance(one, list) and one]
@@ -170,10 +222,15 @@ def _square(grow: Grow) -> Grow:
 
 
 def _other(item: Json, number: int) -> Json:
-    """The same object with other texts and numbers."""
-    if not isinstance(item, dict):
-        return item
-    return {
-        key: f"{one}{number}" if isinstance(one, str) else one + number if type(one) is int else one
-        for key, one in item.items()
-    }
+    """The same item with other texts and numbers, numbers far from those of its neighbours."""
+    match item:
+        case dict():
+            return {key: _other(one, number) for key, one in item.items()}
+        case list():
+            return [_other(one, number) for one in item]
+        case str():
+            return f"{item}{number}"
+        case bool() | None:
+            return item
+        case _:
+            return item + 1000 * number

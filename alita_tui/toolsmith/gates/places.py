@@ -12,13 +12,10 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from alita_tui.spine.syntax import parse
-from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.contract import is_standard_main
+from alita_tui.toolsmith.gates.rare import few, rare_value, rare_values
 
 _TELL = "__alita_passed__"
-_RARE_TEXT = 3
-_RARE_NUMBER = 100
-"""Letters and size from which a literal is likely to mean one case, not a kind of them."""
 
 
 class Place(NamedTuple):
@@ -96,8 +93,16 @@ class _Marker(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.places: list[Place] = []
+        self._searched: set[str] = set()
+        """Names that are given nothing but what a regular expression finds."""
+        self._branches: set[ast.expr] = set()
+        """Conditions both of whose ways are places already."""
+        self._few: dict[str, str] = {}
+        """Names of collections of a few rare values, with these."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
+        self._searched = _searched(node)
+        self._few = few(node)
         kept = [one for one in node.body if not is_standard_main(one)]
         node.body = [each for one in kept for each in ([one] if _for_checkers(one) else self._block([one]))]
         return node
@@ -114,35 +119,111 @@ class _Marker(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST:
         alone, test = not node.orelse, node.test
+        self._branches.add(test)
         self.generic_visit(node)
         if alone:
-            special = bool(_one_value(test))
+            special = bool(self._one_value(test))
             told = self._told(node.lineno, node.lineno, "its condition was never false", code=special)
             node.orelse = [ast.Expr(told)]
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        body = self._idle(node.test, node.body, last=False)
+        orelse = self._idle(node.test, node.orelse, last=True)
+        self._branches.add(node.test)
         self.generic_visit(node)
-        node.body = self._part(node.body, "the first part of `… if … else …` was never taken")
-        node.orelse = self._part(node.orelse, "the last part of `… if … else …` was never taken")
+        said = "part of `… if … else …` was never taken"
+        node.body = self._part(node.body, f"the first {said}", code=not body)
+        node.orelse = self._part(node.orelse, f"the last {said}", code=not orelse)
         return node
+
+    def _idle(self, test: ast.expr, part: ast.expr, *, last: bool) -> bool:
+        """Whether a part stands for what a search did not find: nothing is left undone where it always finds."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, last = test.operand, not last
+        match test:
+            case ast.Compare(
+                left=left, ops=[ast.IsNot() | ast.Is() as op], comparators=[ast.Constant(value=None)]
+            ):
+                test, last = left, last is isinstance(op, ast.IsNot)
+            case _:
+                pass
+        nothing = isinstance(part, ast.Name) or ast.unparse(part) in ("None", "''", "[]", "{}", "()")
+        return last and nothing and isinstance(test, ast.Name) and test.id in self._searched
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self._branches.add(node.test)
+        return self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         calls = [any(isinstance(inner, ast.Call) for inner in ast.walk(one)) for one in node.values]
-        turns = isinstance(node.op, ast.Or)
-        special = [_one_value(one) for one in node.values]
+        rare = (ast.Eq, ast.In) if isinstance(node.op, ast.And) else (ast.NotEq, ast.NotIn)
+        for one, works in zip(node.values, calls[1:], strict=False):
+            if works and isinstance(one, ast.Compare) and isinstance(one.ops[0], rare):
+                self._branches.add(one)  # what follows is looked at only where it comes out so, and is told
+        plainly = [_is_truth(one) and not self._one_value(one) for one in node.values]
         self.generic_visit(node)
         said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
-        parts = [self._met(one, value, turns) for one, value in zip(node.values, special, strict=True)]
-        rest = zip(parts[1:], calls[1:], strict=True)
-        node.values = [parts[0], *(self._part(one, said, code=works) for one, works in rest)]
+        turned, word = (True, "or") if isinstance(node.op, ast.Or) else (False, "and")
+        never = f"a side of `{word}` was never {str(turned).lower()}"
+        node.values = [
+            self._outcome(one, never, turned, code=False) if plain else one
+            for one, plain in zip(node.values, plainly, strict=True)
+        ]
+        rest = zip(node.values[1:], calls[1:], strict=True)
+        node.values = [node.values[0], *(self._part(one, said, code=works) for one, works in rest)]
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        special = [_one_value(one) for one in node.ifs]
+        """What it leaves out is a way like that of an `if`; a comparison by which nothing was left out is telling."""
+        compared = [any(isinstance(part, ast.Compare) for part in ast.walk(one)) for one in node.ifs]
+        single = [bool(self._one_value(one)) for one in node.ifs]
         self.generic_visit(node)
-        node.ifs = [self._met(one, value, False) for one, value in zip(node.ifs, special, strict=True)]
+        never = "its condition was never false"
+        node.ifs = [
+            one if alone else self._outcome(one, never, False, code=compares)
+            for one, compares, alone in zip(node.ifs, compared, single, strict=True)
+        ]
         return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """A comparison with one rare value, wherever it stands: that it comes out so is a way of its own."""
+        value = "" if node in self._branches else self._one_value(node)
+        rare = isinstance(node.ops[0], ast.Eq | ast.In)
+        self.generic_visit(node)
+        return self._outcome(node, f"no run turned on {value}", rare) if value else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call() if node in self._branches:
+                return self.generic_visit(node)
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[side], keywords=[]) if (
+                value := rare_values(side, self._few)
+            ):
+                self.generic_visit(node)
+                return self._outcome(node, f"no run turned on {value}", True)
+            case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[key, *rest], keywords=[]) if (
+                value := rare_values(held, self._few)
+            ) and all(
+                isinstance(one, ast.Constant | ast.Name) for one in rest
+            ):  # a table of a few exceptions
+                self.generic_visit(node)
+                return self._looked_up(node, held, key, value)
+            case _:
+                return self.generic_visit(node)
+
+    def _looked_up(self, node: ast.Call, held: ast.expr, key: ast.expr, value: str) -> ast.expr:
+        """`(lambda key: (key in table and told(n), table.get(key, …))[1])(key)`."""
+        told = self._told(node.lineno, node.lineno, f"no run turned on {value}")
+        name = ast.Name("__alita_key__", ast.Load())
+        inside = ast.Compare(name, [ast.In()], [held])
+        found = ast.Call(node.func, [name, *node.args[1:]], [])
+        pair = ast.Tuple([ast.BoolOp(ast.And(), [inside, told]), found], ast.Load())
+        takes = ast.arguments(
+            posonlyargs=[], args=[ast.arg(name.id)], kwonlyargs=[], kw_defaults=[], defaults=[]
+        )
+        body = ast.Subscript(pair, ast.Constant(1), ast.Load())
+        return ast.copy_location(ast.Call(ast.Lambda(takes, body), [key], []), node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         self.generic_visit(node)
@@ -193,40 +274,49 @@ class _Marker(ast.NodeTransformer):
         pair = ast.Tuple([self._told(part.lineno, part.lineno, missing, code=code), part], ast.Load())
         return ast.Subscript(pair, ast.Constant(1), ast.Load())
 
-    def _met(self, part: ast.expr, value: str, turned: bool) -> ast.expr:
-        """A condition on one value, told when it comes out as `turned`: a way of its own, though no line is."""
-        if not value:
-            return part
-        told = self._told(part.lineno, part.lineno, f"no run turned on {value}")
+    def _one_value(self, test: ast.expr) -> str:
+        """The value on which alone a condition turns (`name == "j.miller"`); empty for common ones, or for none."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test = test.operand
+        match test:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+                return rare_value(left) or rare_value(right)
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[right]):
+                return rare_value(left) or rare_values(right, self._few)
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[side]):
+                return rare_values(side, self._few)
+            case _:
+                return ""
+
+    def _outcome(self, part: ast.expr, missing: str, turned: bool, *, code: bool = True) -> ast.expr:
+        """A condition, told when it comes out as `turned`: a way of its own, though no line is."""
+        told = self._told(part.lineno, part.lineno, missing, code=code)
         outcome = ast.Subscript(
             ast.Tuple([told, ast.Constant(turned)], ast.Load()), ast.Constant(1), ast.Load()
         )
         return ast.copy_location(ast.BoolOp(ast.And() if turned else ast.Or(), [part, outcome]), part)
 
 
-def _one_value(test: ast.expr) -> str:
-    """The value on which alone a condition turns (`name == "j.miller"`); empty for common ones, or for none."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
-    match test:
-        case ast.Compare(
-            left=left, ops=[ast.Eq() | ast.NotEq() | ast.In() | ast.NotIn()], comparators=[right]
-        ):
-            sides = [left, right]
-        case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[side]):
-            sides = [side]
-        case _:
-            return ""
-    for side in sides:
-        if isinstance(side, ast.Constant) and _rare(side.value):
-            return one_line(repr(side.value), 40)
-    return ""
+def _is_truth(node: ast.expr) -> bool:
+    """Whether it is true or false, and nothing that stands for these."""
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
-def _rare(value: object) -> bool:
-    if isinstance(value, str):
-        return len(value) >= _RARE_TEXT
-    return isinstance(value, int | float) and abs(value) >= _RARE_NUMBER
+def _searched(tree: ast.Module) -> set[str]:
+    """Names that are given what a regular expression found, and nothing else."""
+    found: set[str] = set()
+    others: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.NamedExpr):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            called = node.value.func if isinstance(node.value, ast.Call) else None
+            searches = isinstance(called, ast.Attribute) and called.attr in ("match", "search", "fullmatch")
+            names = {one.id for one in targets if isinstance(one, ast.Name)}
+            found |= names if searches else set()
+            others |= set() if searches else names
+        elif isinstance(node, ast.For | ast.comprehension | ast.AugAssign):
+            others |= {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+    return found - others
 
 
 def _silent(statement: ast.stmt) -> bool:

@@ -85,9 +85,14 @@ def bundles(now: datetime) -> tuple[Setting, ...]:
     )
 
 
+def knows_clocks(code: str) -> bool:
+    """Whether code speaks of dates, times or clocks."""
+    return _CLOCKS.search(code) is not None
+
+
 def moments(code: str, now: datetime) -> Iterator[Setting]:
     """Days and hours that code which knows the clock is tried on besides; none for other code."""
-    if not _CLOCKS.search(code):
+    if not knows_clocks(code):
         return
     year = now.year + (now.month == 12)
     days = [now + timedelta(days=400 + n) for n in range(1, 8)]  # each day of a week

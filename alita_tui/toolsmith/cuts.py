@@ -1,0 +1,86 @@
+"""Where a draft takes only so many of what it is given, by a number that it writes out, and says so nowhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from alita_tui.spine.values import ToolDraft
+from alita_tui.toolsmith.folding import Folding
+from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity
+from alita_tui.toolsmith.tainted import Tainted
+
+_WORDS = re.compile(
+    r"\b(?:first|last|top|largest|smallest|best) (?:few|\d+|ten|twenty|fifty|hundred|thousand|some|n\b)"
+    r"|\b(?:at most|up to|no more than) (?:\d|`|ten|twelve|twenty|fifty|a (?:hundred|thousand|million)|the given)"
+    r"|\b(?:limit\w*|truncat\w*|shorten\w*|cut (?:off|to)|preview|excerpt|summar\w*"
+    r"|sampl\w*|abbreviat\w*|ellipsis|maximum|maximal|crop\w*|most recent|latest|window|initials?)\b",
+    re.IGNORECASE,
+)
+_NAMES = re.compile(r"top|head|tail|most|max\w*|limit|longest|length|count|size|width|window|keep|n|k")
+"""Words of a purpose, and of names of what it takes, for which a result has an end."""
+_FEWEST = 10
+"""Smaller numbers are parts of a form: the nine digits of a book number."""
+
+
+def says_so(draft: ToolDraft, tree: ast.Module, *, names: bool = True) -> bool:
+    """Whether a draft's purpose, its docstrings or what it takes say that its result has an end.
+
+    The `names` of what it takes say so of the result, never of a number that the code writes out.
+    """
+    said, called = [draft.description, ast.get_docstring(tree) or ""], list[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS) and node.name == "run":
+            said.append(ast.get_docstring(node) or "")
+            called += [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
+    takes = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
+    for one in takes.values() if isinstance(takes, dict) else ():
+        if isinstance(one, dict):
+            said += [str(one.get(key, "")) for key in ("description", "title")]
+    return _WORDS.search(" ".join(said)) is not None or any(
+        names and _NAMES.fullmatch(word) for one in called for word in one.lower().split("_")
+    )
+
+
+def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
+    """Note it, low where the draft says as much."""
+    folding, tainted = Folding(tree), Tainted(tree)
+    severity: Severity = "low" if says_so(draft, tree, names=False) else "medium"
+    told = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Raise) for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in told:
+            continue  # the words of an error
+        match node:
+            case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=upper, step=None)) if (
+                tainted.holds(held) and _many(folding, upper)
+            ):
+                count = _many(folding, upper)
+            case ast.Call(args=[held, upper]) if _called(node) == "islice" and tainted.holds(held):
+                count = _many(folding, upper)
+            case ast.Call(args=[*held]) if _called(node) == "zip" and any(map(tainted.holds, held)):
+                ranges = [one for one in held if isinstance(one, ast.Call) and _called(one) == "range"]
+                count = next((_many(folding, one.args[-1]) for one in ranges if one.args), 0)
+            case ast.Call(keywords=named) if _called(node) == "deque":
+                count = next((_many(folding, one.value) for one in named if one.arg == "maxlen"), 0)
+            case ast.Call(args=[upper, held, *_]) if _called(node) in (
+                "nlargest",
+                "nsmallest",
+            ) and tainted.holds(held):
+                count = _many(folding, upper)
+            case ast.Call(args=[upper]) if _called(node) == "most_common":
+                count = _many(folding, upper)
+            case _:
+                continue
+        if count:
+            text = f"takes {count:,} at most of what it is given, and says so nowhere: the rest is left out silently"
+            notes.add(severity, "ast/cuts-off", text, node.lineno)
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _many(folding: Folding, node: ast.expr | None) -> int:
+    """A number that is written out; 0 where there is none, or a small one."""
+    found = folding.value(node)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= _FEWEST else 0

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor, leftovers
@@ -25,8 +25,8 @@ _REMOVAL_LOOKS = 100
 _REMOVAL_SECONDS = 10.0
 """Of one request: Podman waits five seconds for word of a container whose conmon was killed."""
 _SILENT_LOOKS = 5
-_STUCK_SECONDS = 1.0
-"""A container that waits to be started, with nobody there to do it, is given up after two looks so far apart."""
+_STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
+"""A container that waits to be started, with nobody there to do it, is given up after so many looks that far apart."""
 _CLOSE_SECONDS = 4.0
 """Containers that are not removed by then are left to the guard."""
 _AGAIN = 2
@@ -38,6 +38,7 @@ class _WentAway(SandboxUnavailable):
     """A container ended before it had anything to do: another may not."""
 
 
+T = TypeVar("T")
 Harden = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -170,7 +171,8 @@ class Boxes:
         await self._remove(name, uids, ())
 
     async def _start(self, container: str, kind: Kind, place: Place) -> Box:
-        channel = Channel(*await self._service.attach(container))
+        # Podman begins a container when it is attached to.
+        channel = Channel(*await self._unstuck(container, self._service.attach(container)))
         try:
             await self._unstuck(container, self._service.request("POST", f"/containers/{container}/start"))
             async with asyncio.timeout(_START_SECONDS):
@@ -199,22 +201,22 @@ class Boxes:
             channel.close()
             raise
 
-    async def _unstuck(self, container: str, starting: Coroutine[Any, Any, Any]) -> None:
-        """Wait for a start, for as long as there is somebody at work on it. Raises what it raises.
+    async def _unstuck(self, container: str, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for Podman to begin a container, for as long as there is somebody at work on it. Raises what it raises.
 
         Where the runtime is killed at the wrong moment, conmon waits for ever for what that began, and
-        Podman for conmon: what was begun is ended, and the start fails.
+        Podman for conmon: what was begun is ended, and the work fails.
         """
-        task = asyncio.ensure_future(starting)
+        task = asyncio.ensure_future(work)
         looks = 0
         try:
             async with asyncio.timeout(_START_SECONDS):
                 while not (await asyncio.wait((task,), timeout=_STUCK_SECONDS))[0]:
                     hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container)
                     looks = looks + 1 if hangs else 0
-                    if looks == 2:
+                    if looks == _STUCK_LOOKS:
                         await asyncio.to_thread(leftovers.end, (container,))
-            await task
+            return await task
         finally:
             task.cancel()
 

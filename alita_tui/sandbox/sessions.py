@@ -26,7 +26,7 @@ _AFTER = 2
 """A session container is started for the second call of a digest."""
 _CALLS = 500
 _MOST = 2
-_PATIENCE_SECONDS = 0.25
+_PATIENCE_SECONDS = 0.5
 """A call waits this long for a session container to be ready again, then a fresh one takes it."""
 _ORDINARY = ("ok", "error", "exit", "bad_result")
 
@@ -80,7 +80,7 @@ class Sessions:
             found.busy = False
             return None
         if not found.ready.result():
-            self._spawn(self._drop(key, found))
+            self._spawn(self._boxes.end(self._passed(key, found)))
             return None
         if key in self._open:
             self._open.move_to_end(key)
@@ -96,7 +96,7 @@ class Sessions:
             if found.left == found.box.kind.calls // 2:
                 self._start(key, imports)
         else:
-            self._spawn(self._drop(key, found))
+            self._spawn(self._boxes.end(self._passed(key, found)))
         return report
 
     async def empty(self) -> None:
@@ -157,13 +157,16 @@ class Sessions:
                 await self._drop(oldest, passed)
 
     async def _drop(self, key: tuple[str, Kind], session: _Open) -> None:
-        """End it; its successor takes its place."""
+        await self._boxes.end(self._passed(key, session))
+
+    def _passed(self, key: tuple[str, Kind], session: _Open) -> Box:
+        """Its container, which is not used any more; from this moment its successor is."""
         if self._open.get(key) is session:
             del self._open[key]
             if session.successor is not None:
                 self._open[key] = session.successor
         session.ready.cancel()
-        await self._boxes.end(session.box)
+        return session.box
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -179,9 +179,11 @@ async def test_a_container_without_a_user_id_left_has_its_successor_waiting(
             boxes.append(current(sandbox).box)
         used = (await call(sandbox, WHO)).result[0]
         assert used == boxes[-1].uids[1 + number % 4]
+        if number % 4 == 3:
+            continue  # the next call comes before anything else is done
         while sandbox._sessions._tasks:  # the successor is made after half of the calls
             await asyncio.wait(sandbox._sessions._tasks)
-        assert (current(sandbox).successor is not None) == (number % 4 in (1, 2))
+        assert (current(sandbox).successor is not None) == (number % 4 != 0)
     assert [box.alive for box in boxes] == [False, False, True]
     await sandbox._sessions.empty()
     assert not sandbox._sessions._open and not boxes[-1].alive

@@ -64,6 +64,7 @@ class Box:
         self.imports: frozenset[str] = frozenset()
         """Modules that are imported already."""
         self.uids = uids
+        self.pid = pid
         self._told = False
         self._pidfd = -1
         self._elsewhere = not pid

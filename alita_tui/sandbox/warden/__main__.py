@@ -37,8 +37,6 @@ from alita_tui.sandbox.warden.line import Line
 from alita_tui.sandbox.warden.tool import Tool, end_all, leave, oversee, prepare, sweep
 
 IDLE = 2.0
-NICE = b"4"
-"""Two fifths of what each of the person's sessions gets where all want more than there is."""
 JUDGE_BYTES = 32 << 20
 JUDGE_PROCESSES = 4
 """Beside the party that is at work: judge, nursery, the other party, and one that is about to end."""
@@ -95,36 +93,8 @@ def expect(line: Line, wanted: bytes) -> bytes:
     return payload
 
 
-class Share:
-    """Of the processor, which Linux may deal out by session: `nice` counts only within one.
-
-    All of the container is one session. Linux takes such a wish ten times a second from all users together.
-    """
-
-    def __init__(self) -> None:
-        try:
-            self._file = os.open("/proc/self/autogroup", os.O_WRONLY | os.O_CLOEXEC)
-        except OSError:  # there is no such thing here
-            self._file = -1
-
-    def lower(self) -> None:
-        """Leave more of it to the person's programs, if that was not done yet."""
-        if self._file < 0:
-            return
-        try:
-            os.write(self._file, NICE)
-        except BlockingIOError:
-            return  # another time
-        except OSError:
-            pass
-        os.close(self._file)
-        self._file = -1
-
-
 def main() -> None:
     """One job, then the end of the container; in a session job after job."""
-    share = Share()
-    share.lower()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python gives PID 1 a handler for
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody inside reads this process
     line = Line()
@@ -134,7 +104,6 @@ def main() -> None:
     for uid in range(first, first + count):
         tool = Tool(partial(child, uid=uid))
         asked = asked or json.loads(expect(line, b"L"))
-        share.lower()
         serve(line, tool, asked, uid, single=count == 1).close()
         if count == 1 or not sweep(uid):
             break

@@ -58,6 +58,7 @@ class Box:
         self.imports: frozenset[str] = frozenset()
         """Modules that are imported already."""
         self.uids = uids
+        self.pid = pid
         self._told = False
         self.given = False
         """True once it may have its job: the tool has begun, or will."""

@@ -26,6 +26,7 @@ LIMITS = Limits(
 )  # fmt: skip
 _ROOMY = msgspec.structs.replace(LIMITS, wall_seconds=8, memory_bytes=512 * _MB)
 """For processes: each costs gVisor some memory, and theirs is the limit that is tried."""
+_SLOWER = msgspec.structs.replace(LIMITS, wall_seconds=8)
 _LONGER = msgspec.structs.replace(LIMITS, wall_seconds=8, cpu_seconds=1)
 _CALLS = """
 import ctypes, os, socket
@@ -97,6 +98,47 @@ def run():
             held = b"x" * (40 << 20); time.sleep(9)
     time.sleep(9)
 """
+_SHARES = """
+import ctypes, os, resource, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(work):
+    try:
+        return work() in (-1, None)
+    except OSError:
+        return True
+def write(name):
+    with open("/proc/self/" + name, "w") as file:
+        return file.write("0")
+def run():
+    arm, own = os.uname().machine == "aarch64", os.path.exists("/proc/sentry-meminfo")
+    tries = [lambda: libc.setsid(), lambda: libc.inotify_init1(0),
+             lambda: libc.syscall(0 if arm else 206, 1, ctypes.byref(ctypes.c_ulong())),
+             lambda: os.sched_setaffinity(0, {0}) or 1,
+             lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)) or 1,
+             lambda: resource.prlimit(1, resource.RLIMIT_NOFILE), lambda: os.setpriority(os.PRIO_USER, 0, 19) or 1,
+             lambda: libc.syscall(30 if arm else 251, 1, 0, 3 << 13), lambda: socket.socket(2, 1, 262).close() or 1,
+             lambda: socket.socket(2, 2, 136).close() or 1]
+    tries += [] if own else [lambda: write("oom_score_adj"), lambda: write("autogroup")]
+    return {"refused": sum(map(refused, tries)), "tried": len(tries)}
+"""
+_BUFFERS = """
+import os, socket, time
+def run():
+    held = []
+    for _ in range(12):
+        if os.fork() == 0:
+            while True:
+                try:
+                    pair = socket.socketpair()
+                    held.append(pair)
+                    for one in pair:
+                        one.setblocking(False)
+                        try:
+                            while True: one.send(b"x" * 65536)
+                        except BlockingIOError: pass
+                except OSError: time.sleep(60)
+    time.sleep(60)
+"""
 _TIME = "import time\ndef run(): time.sleep(9)\n"
 _CPU = "def run():\n    while True: pass\n"
 _OUTPUT = "def run():\n    while True: print('x' * 4000)\n"
@@ -141,6 +183,11 @@ def _privileges(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
 def _calls(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
     refused, tried = seen.get("refused", 0), seen.get("tried", -1)
     return f"{refused} of {tried} dangerous calls refused", refused == tried
+
+
+def _shares(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+    refused, tried = seen.get("refused", 0), seen.get("tried", -1)
+    return f"{refused} of {tried} ways to others' shares refused", refused == tried
 
 
 def _memory(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
@@ -188,6 +235,21 @@ PROBES = (
     Probe("privileges", _PRIVILEGES, "no capabilities, no new privileges, own uid, attested", _privileges),
     Probe("system calls", _CALLS, "seccomp allow-list without namespaces, attested", _calls),
     Probe("memory", _MEMORY, _WATCH, _memory, "memory", needs_controller=True),
+    Probe(
+        "kernel memory",
+        _BUFFERS,
+        "buffers of sockets by the warden's watch, pipes by Linux for each user",
+        _memory,
+        "memory",
+        needs_controller=True,
+        limits=_SLOWER,
+    ),
+    Probe(
+        "others' shares",
+        _SHARES,
+        "seccomp, Landlock and rlimits: priority, sessions, counts of the account",
+        _shares,
+    ),
     Probe("processes", _PROCESSES, "RLIMIT_NPROC for a uid of its own", _processes, "pids", limits=_ROOMY),
     Probe("time", _TIME, "wall clock of the warden and of the host", _time),
     Probe("processor time", _CPU, "RLIMIT_CPU for each process", _processor, limits=_LONGER),
@@ -198,6 +260,8 @@ _GVISOR = {
     "files": "read-only root served by gVisor's gofer, sized /tmp, nothing of the host mounted writable",
     "system calls": "gVisor's own kernel, and our seccomp allow-list inside it, attested",
     "memory": "rlimits and the warden's watch over all that gVisor counts, its own memory included",
+    "kernel memory": "gVisor's own kernel holds it, and the warden's watch counts that",
+    "others' shares": "gVisor's own kernel, and seccomp inside it",
     "processes": "RLIMIT_NPROC for a uid of its own, kept by gVisor",
     "processor time": "RLIMIT_CPU for each process, kept by gVisor",
 }

@@ -11,6 +11,7 @@ import msgspec
 from alita_tui.sandbox.box import Box
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.channel import parse
+from alita_tui.sandbox.outlook import beyond
 from alita_tui.sandbox.service import EngineLost
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.grants import repeatable
@@ -56,7 +57,7 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
                         "began. It is not run again by itself, as it may change something."
                     ) from error
                 raise SandboxUnavailable("The container was gone before it had its job.") from error
-            report = await _listen(box, job, streams, counter)
+            report = await _within_memory(box, job, streams, counter)
     except TimeoutError:
         report = RunReport(
             status="timeout",
@@ -72,6 +73,32 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
     if counter is not None and counter.switch.failure is not None:
         raise counter.switch.failure
     return report
+
+
+async def _within_memory(
+    box: Box, job: Job, streams: dict[bytes, _Stream], counter: Counter | None
+) -> RunReport:
+    """The report, or the end of a container that holds far more than the warden should have let it."""
+    listening = asyncio.ensure_future(_listen(box, job, streams, counter))
+    looking = asyncio.ensure_future(beyond(box.pid, job.limits)) if box.pid else None
+    both = [one for one in (listening, looking) if one is not None]
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if listening.done() or looking is None:
+            return await listening
+        held = looking.result()
+        await box.end()
+        return RunReport(
+            status="limit",
+            error=f"Its container held {held >> 20} MB, and was ended from outside.",
+            limits_hit=("memory",),
+            peak_memory_bytes=held,
+            **_texts(streams),
+        )
+    finally:
+        for one in both:
+            one.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
 
 
 async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Counter | None) -> RunReport:

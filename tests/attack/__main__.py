@@ -26,10 +26,12 @@ SECTIONS = {
     "records": ("attack.records", "attack.flips"),
     "programs": ("attack.programs",),
     "kills": ("attack.kills",),
+    "frames": ("attack.frames",),
+    "packages": ("attack.syscalls.prove",),
     "servers": ("attack.servers", "attack.hostile_servers"),
 }
 """Where the attacks of each section are."""
-PART = {"drafts": 0.5}
+PART = {"drafts": 0.5, "packages": 0.2}
 """How much of a section is tried at most, so that all of it stays below fifteen minutes on two cores; the commit
 chooses it. `--whole` tries everything, as `make bench` does."""
 

@@ -39,8 +39,10 @@ async def test_every_limit_is_tried(settings: SandboxSettings) -> None:
     assert {probe.resource for probe in PROBES} <= set(found)
     assert all(found[probe.resource].measured for probe in PROBES)
     weak = {name for name, row in found.items() if not row.strong}
-    assert weak <= {"memory", "cpu share", "disk bandwidth"}
+    assert weak <= {"memory", "kernel memory", "cpu share", "disk bandwidth"}
     assert "10 of 10" in found["system calls"].measured
+    assert "12 of 12" in found["others' shares"].measured
+    assert found["kernel memory"].measured.startswith("ended at")
 
 
 async def test_a_limit_that_does_not_hold_is_weak() -> None:

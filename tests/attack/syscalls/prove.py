@@ -56,6 +56,7 @@ async def prove(settings: SandboxSettings, names: tuple[str, ...]) -> list[str]:
                 wrong.append(f"{name}: {error.message}")
 
     try:
+        await sandbox.prepare(lambda *_: None)
         await asyncio.gather(*map(one, names))
     finally:
         await sandbox.close()

@@ -87,7 +87,7 @@ import sqlite3, zipfile, tarfile, gzip, bz2, lzma, zlib, shelve, dbm, json, csv,
 c = sqlite3.connect('/tmp/x.db'); c.execute('pragma journal_mode=wal'); c.execute('create table t(a)'); c.executemany('insert into t values (?)', [(n,) for n in range(1000)]); c.commit(); c.execute('select sum(a) from t').fetchall(); c.close()
 with zipfile.ZipFile('/tmp/x.zip', 'w', 8) as z: z.writestr('a', 'x' * 9999)
 with tarfile.open('/tmp/x.tgz', 'w:gz') as t: t.add('/etc/passwd')
-tarfile.open('/tmp/x.tgz').extractall('/tmp/out', filter='data') ; lzma.compress(b'x' * 9999); hashlib.pbkdf2_hmac('sha256', b'x', b'y', 1000); hashlib.scrypt(b'x', salt=b'y', n=16, r=8, p=1)
+tarfile.open('/tmp/x.tgz').extractall('/tmp/out') ; lzma.compress(b'x' * 9999); hashlib.pbkdf2_hmac('sha256', b'x', b'y', 1000); hashlib.scrypt(b'x', salt=b'y', n=16, r=8, p=1)
 tracemalloc.start(); cProfile.run('sum(range(99))')
 """
 _PLOT = "import matplotlib; matplotlib.use('Agg')\nimport matplotlib.pyplot as p\np.plot([1, 2]); p.savefig('/tmp/a.png'); p.savefig('/tmp/a.pdf'); p.savefig('/tmp/a.svg')"

@@ -1,0 +1,49 @@
+"""The host ends a container that holds too much even where the warden inside is kept from looking."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.outlook import family, held, most
+from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.report import converse
+from alita_tui.spine.ports import Job, Limits
+
+pytestmark = pytest.mark.podman
+LIMITS = Limits(wall_seconds=20, memory_bytes=96 << 20, scratch_bytes=8 << 20, processes=24)
+GREEDY = """
+import os, time
+print('on', flush=True)
+time.sleep(0.5)
+for _ in range(8):
+    if os.fork() == 0:
+        held = b'x' * (60 << 20)
+        time.sleep(60)
+time.sleep(60)
+"""
+
+
+async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: SandboxSettings) -> None:
+    sandbox = PodmanSandbox(settings, "outlook")
+    try:
+        await sandbox.prepare(lambda *_: None)
+        box = await sandbox._boxes.make(Kind(limits=LIMITS))
+        on = asyncio.Event()
+        job = Job(run_id="t", module="greedy", code=GREEDY, limits=LIMITS)
+        running = asyncio.create_task(converse(box, job, lambda *_: on.set()))
+        await asyncio.wait_for(on.wait(), 20)
+        inside = family(box.pid)
+        os.kill(box.pid, signal.SIGSTOP)
+        report = await running
+        assert (report.status, report.reason) == ("limit", "memory"), report
+        assert most(LIMITS) < report.peak_memory_bytes < 2 * most(LIMITS)
+        assert not box.alive and not any(held(pid, "status", "Rss") for pid in inside)
+        await sandbox._boxes.end(box)
+    finally:
+        await sandbox.close()

@@ -303,11 +303,11 @@ async def _replay(house: House, session: str | None, at: int | None) -> tuple[in
     from alita_tui.replay.playback import Playback
     from alita_tui.replay.recording import Recording
     from alita_tui.spine.text import one_line
-    from alita_tui.wiring.records import recording
+    from alita_tui.wiring.records import history
 
     damaged: list[str] = []
     with console.Console(stderr=True).status("Opening the session …"):
-        envelopes = await asyncio.to_thread(recording, house, session, damaged.append)
+        envelopes = await asyncio.to_thread(history, house, session, damaged.append)
         playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
     if at is not None:
         playback.seek_seq(at)

@@ -39,9 +39,9 @@ class HouseKeeper:
         """See `SessionKeeper.player`."""
         from alita_tui.replay.playback import Playback
         from alita_tui.replay.recording import Recording
-        from alita_tui.wiring.records import recording
+        from alita_tui.wiring.records import history
 
-        made = await asyncio.to_thread(lambda: Recording.prepared(recording(self._house, session_id)))
+        made = await asyncio.to_thread(lambda: Recording.prepared(history(self._house, session_id)))
         return Playback(made, position=len(made))
 
     async def compare(self, left: str, right: str) -> Comparison:

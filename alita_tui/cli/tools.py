@@ -12,6 +12,7 @@ import typer
 from alita_tui.cli import starters
 from alita_tui.cli.files import read_arguments
 from alita_tui.cli.output import Json, damaged, json_document, table
+from alita_tui.cli.recover import recover
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.text import neutralise, reveal
@@ -25,6 +26,7 @@ _DIGITS = 12
 
 app = typer.Typer(help="The library of approved tools.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(starters.app, name="starters")
+app.command()(recover)
 Version = Annotated[
     int | None, typer.Option("--version", metavar="N", help="The version; the one that runs now.")
 ]

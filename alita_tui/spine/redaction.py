@@ -12,10 +12,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from alita_tui.spine.disguises import Disguises
+
 T = TypeVar("T")
 
 MARK = re.compile(r"\[redacted[^\]\n]{0,80}\]")
 """What stands in the place of a secret."""
+
+_DISGUISED = 8
+"""Characters from which on a value is looked for in other ways of writing as well: shorter ones are found by chance."""
 
 LEAST = 4
 """Characters of the shortest value that can be taken out: shorter ones are parts of words."""
@@ -74,30 +79,58 @@ class Redactor:
 
         `rules` are shapes besides those that are known here.
         """
-        self._given = tuple(known), tuple(rules)
-        values = {value: f"[redacted {name}]" if name else "[redacted]" for name, value in self._given[0]}
+        self._values = {value: f"[redacted {name}]" if name else "[redacted]" for name, value in known}
+        self._shapes = (*_RULES, *rules)
+        self._sorted()
+
+    def learn(self, name: str, value: str) -> None:
+        """A value that is about to be used: from now on it is taken out, however it is written."""
+        value = value.strip()
+        if value not in self._values:
+            self._values = {**self._values, value: f"[redacted {name}]"}
+            self._sorted()
+
+    def _sorted(self) -> None:
         # The longest first: one may be a part of another.
         self._known = sorted(
-            ((value, mark) for value, mark in values.items() if len(value) >= LEAST),
+            ((value, mark) for value, mark in self._values.items() if len(value) >= LEAST),
             key=lambda one: -len(one[0]),
         )
-        self._shapes = (*_RULES, *rules)
         markers = (marker.encode() for marker, _, _ in self._shapes)
         self._markers = (*markers, *(_escaped(value) for value, _ in self._known))
+        disguised = [(value, mark) for value, mark in self._known if len(value) >= _DISGUISED]
+        self._disguises = Disguises(value for value, _ in disguised)
+        self._marks = [mark for _, mark in disguised]
 
     def knowing(self, more: Iterable[tuple[str, str]]) -> Redactor:
         """One that knows these besides."""
-        known, rules = self._given
-        return Redactor((*known, *more), rules)
+        copy = Redactor((), self._shapes[len(_RULES) :])
+        copy._values = dict(self._values)
+        copy._sorted()
+        for name, value in more:
+            copy.learn(name, value)
+        return copy
 
     def text(self, text: str) -> str:
         """A text without secrets."""
         for value, mark in self._known:
             text = text.replace(value, mark)
+        text = self._undisguised(text)
         for marker, mark, shape in self._shapes:
             if marker in text:
                 text = shape.sub(mark, text)
         return text
+
+    def _undisguised(self, text: str) -> str:
+        """A text without values that are written in another way: escaped, in base64, in hex."""
+        if not self._disguises.any:
+            return text
+        raw = text.encode("utf-8", "surrogatepass")
+        pieces, at = [], 0
+        for begin, end, which in self._disguises.spans(raw):
+            pieces += [raw[at:begin], self._marks[which].encode()]
+            at = end
+        return b"".join((*pieces, raw[at:])).decode("utf-8", "surrogatepass") if at else text
 
     def begun(self, text: str) -> int:
         """Where something begins at the end of a text that may go on to be a secret with blanks in it."""
@@ -107,7 +140,8 @@ class Redactor:
             longest = min(len(value) - 1, len(text))
             part = next((n for n in range(longest, 0, -1) if text.endswith(value[:n])), 0)
             first = min(first, len(text) - part)
-        return first
+        raw = text.encode("utf-8", "surrogatepass")
+        return min(first, len(raw[: self._disguises.begun(raw)].decode("utf-8", "ignore")))
 
     def value(self, value: T) -> T:
         """A struct, or JSON, with no secret in any of its texts; the very same where there is none."""
@@ -115,7 +149,8 @@ class Redactor:
             raw = msgspec.json.encode(value)
         except UnicodeEncodeError:  # a lone surrogate
             raw = None
-        if raw is not None and not any(marker in raw for marker in self._markers):
+        known = raw is None or any(marker in raw for marker in self._markers)
+        if not known and raw is not None and not self._disguises.within(raw):
             return value
         clean: T = self._walk(value)
         return clean

@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -30,6 +32,8 @@ Reason = Literal["manual", "upgrade", "clean-up", "restore"]
 
 _ENDING = ".tar.gz"
 _LIST = "backup.json"
+_DRAFT_SECONDS = 600.0
+"""Age from which a half-written backup was left by a process that ended."""
 _KEPT = 10
 """Of those that alita makes by itself."""
 
@@ -93,6 +97,7 @@ class Backups:
 
     def list(self) -> tuple[Backup, ...]:
         """All that can be read, the newest first."""
+        self._sweep()
         found = []
         for path in sorted(self.folder.glob(f"*{_ENDING}"), reverse=True):
             try:
@@ -164,6 +169,13 @@ class Backups:
         if {name: sha256(data).hexdigest() for name, data in files.items()} != listed.files:
             raise StoreError(f"{path} is damaged: its files are not those that were packed.")
         return msgspec.structs.replace(listed, path=str(path), size=len(raw)), files
+
+    def _sweep(self) -> None:
+        """Take away what killed processes left half written; one that is being written is younger."""
+        with suppress(OSError):
+            for draft in self.folder.glob(f"*{_ENDING}.tmp"):
+                if time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
+                    draft.unlink(missing_ok=True)
 
     def _forget_old(self) -> None:
         own = [one for one in self.list() if one.reason != "manual"]

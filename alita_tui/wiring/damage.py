@@ -9,6 +9,7 @@ from alita_tui.spine.values import Check
 
 if TYPE_CHECKING:
     from alita_tui.store.damage import Damage
+    from alita_tui.store.entry import AuditEntry
     from alita_tui.wiring.house import House
 
 
@@ -31,11 +32,22 @@ def checks(house: House) -> tuple[Check, ...]:
     )
 
 
-_BRING_BACK = "`alita backup list` shows what can be brought back; its files are still below `mcp_box`."
+_BRING_BACK = (
+    "`alita tools recover` puts it back from its files or its session; `alita backup list` shows what else "
+    "can be brought back."
+)
 
 
 def lost_tools(house: House) -> tuple[str, ...]:
     """Tools that the audit log says were approved for good and that the library does not know."""
+    return tuple(
+        f"{one.name} v{one.version} was approved on {one.at[:10]} and is gone from the library"
+        for one in lost(house)
+    )
+
+
+def lost(house: House) -> tuple[AuditEntry, ...]:
+    """The newest approval of each of them."""
     try:
         entries = house.audit.entries()
         known = {
@@ -48,8 +60,5 @@ def lost_tools(house: House) -> tuple[str, ...]:
     approved = (
         one for one in entries if one.verdict == "approved" and one.lasting == "library" and not one.alias
     )
-    lost = {(one.name, one.version): one.at for one in approved if (one.name, one.version) not in known}
-    return tuple(
-        f"{name} v{version} was approved on {at[:10]} and is gone from the library"
-        for (name, version), at in sorted(lost.items())
-    )
+    gone = {(one.name, one.version): one for one in approved if (one.name, one.version) not in known}
+    return tuple(one for _, one in sorted(gone.items(), key=lambda item: item[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from alita_tui.config.guarding import refusals
-from alita_tui.config.load import SHORTEST_KEY, Loaded, load
+from alita_tui.config.load import Loaded, load
 from alita_tui.config.paths import Paths, locate, shipped
-from alita_tui.spine import events as e
 from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.events import ModelRole
 from alita_tui.spine.ports import Asker, Limits
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from alita_tui.registry.shelf import Shelf
     from alita_tui.registry.starters import Starters
     from alita_tui.sandbox.broker.broker import Broker
+    from alita_tui.sandbox.broker.desk import Tell
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.backups import Backups
@@ -311,14 +311,15 @@ class House:
     def redactor(self) -> Redactor:
         """What keeps secrets out of everything that is written or exported; the keyring may block."""
         from alita_tui.spine.secret_rules import library_rules
+        from alita_tui.wiring.granted import model_keys
 
-        keys: list[tuple[str, str]] = []
-        for role in get_args(ModelRole):
-            with suppress(ConfigError):
-                specs = map(self.model_spec, self.candidates(role))
-                keys += ((f"{spec.provider} key", spec.api_key) for spec in specs)
-        known = (*((name, key) for name, key in keys if len(key) >= SHORTEST_KEY), *self.loaded.unwritten)
-        return Redactor(known, library_rules())
+        return Redactor((*model_keys(self), *self.loaded.unwritten, *self._granted), library_rules())
+
+    @cached_property
+    def _granted(self) -> tuple[tuple[str, str], ...]:
+        from alita_tui.wiring.granted import granted
+
+        return granted(self.shelf, self.secret)
 
     async def probe(self, entry: ModelEntry) -> ProbeResult:
         """One small real call of a model; what cannot be opened is the result too."""
@@ -372,17 +373,15 @@ class House:
 
         return find_key("", env_file=self.paths.env_file, environ=self.environ, name=name)
 
-    def broker(
-        self, tell: Callable[[e.BrokerAnswered], Coroutine[None, None, None]], models: Asker | None
-    ) -> Broker:
+    def broker(self, tell: Tell, models: Asker | None, redactor: Redactor | None = None) -> Broker:
         """What approved tools are granted, and whom each of their requests is told. Raises ConfigError."""
         from alita_tui.sandbox.broker.broker import Broker
         from alita_tui.spine.address import Guard
+        from alita_tui.wiring.granted import told_first
 
         guard = Guard(self.loaded.settings.sandbox.allowed_private, setting="sandbox.allowed_private")
-        return Broker(
-            guard, tell, workspace=self.workspace, secret=self.secret, models=models, environ=self.environ
-        )
+        keys = self.secret if redactor is None else told_first(redactor, self.secret)
+        return Broker(guard, tell, workspace=self.workspace, secret=keys, models=models, environ=self.environ)
 
     def sandbox(
         self, session_id: str, *, pool: bool = False, broker: Broker | None = None, profile: str = ""

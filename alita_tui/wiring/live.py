@@ -92,7 +92,7 @@ class Live:
         budget = house.loaded.settings.budget
         questions = Questions(self.bus, parks=parks)
         asker = _asker(house, self.bus, models, questions)
-        broker = house.broker(self._brokered, asker)
+        broker = house.broker(self._brokered, asker, redactor)
         self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
         shelf = LendingShelf(house.shelf)
         house.desk.told = self._warn

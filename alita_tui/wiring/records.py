@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.history import History
 from alita_tui.spine.ports import PastCall
 from alita_tui.spine.values import Lineage, LockedPackage
 from alita_tui.wiring.house import House
@@ -64,6 +65,23 @@ def recording(
         return file.envelopes()
     finally:
         file.close()
+
+
+def history(house: House, which: str | None, damage: Callable[[str], object] = lambda _: None) -> History:
+    """The same for looking around in it: of a closed session events are read again when they are asked for.
+
+    Raises UsageError, StoreError.
+    """
+    from alita_tui.store.sessions import SessionFile
+
+    if which is not None and which.endswith(".jsonl"):
+        return History(recording(house, which))
+    file = SessionFile.open(
+        path_of(house, which), readonly=True
+    )  # open as long as anyone holds what is given
+    if file.restored.note:
+        damage(f"{file.session_id}: {file.restored.note}")
+    return file.history()
 
 
 def past_calls(house: House, name: str) -> tuple[PastCall, ...]:

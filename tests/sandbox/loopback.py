@@ -15,6 +15,8 @@ from itertools import takewhile
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from disguising import FORMS, PACKED
+
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.tls import Authority
 from alita_tui.spine.address import Guard
@@ -31,9 +33,11 @@ class Site:
     port: int = 0
     seen: list[dict[str, Any]] = field(default_factory=list)
     connections: int = 0
+    heard: str = ""
+    """The value that a request brought last."""
 
 
-def handler(site: Site) -> type[BaseHTTPRequestHandler]:
+def handler(site: Site) -> type[BaseHTTPRequestHandler]:  # noqa: C901  # one match over all paths
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -73,6 +77,15 @@ def handler(site: Site) -> type[BaseHTTPRequestHandler]:
                     for piece in (b"one", b"two" * 30_000, b"three"):
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                     self.wfile.write(b"0\r\n\r\n")
+                case "/form":
+                    site.heard = (self.headers.get("Authorization") or "").removeprefix(
+                        "Bearer "
+                    ) or site.heard
+                    forms = {**FORMS, **PACKED}
+                    self.reply(forms[query["form"]][0](site.heard))
+                case "/no-http":
+                    self.wfile.write(f"HTTP/1.1 what? {self.headers.get('Authorization')}\r\n\r\n".encode())
+                    self.close_connection = True
                 case "/endless-headers":
                     self.wfile.write(b"HTTP/1.1 200 OK\r\n" + b"X-Long: y\r\n" * 10_000 + b"\r\n")
                 case "/cut":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
 import pytest
+from disguising import FORMS, PACKED
 from loopback import ROOT, Site, Told, broker, serving
 
 from alita_tui.sandbox.broker.desk import Caps
@@ -212,6 +214,46 @@ async def test_a_secret_reaches_its_host_and_nothing_else(bench: Bench, safe: Si
         assert value not in everything
     assert report.result[0][0] == "Bearer ************" and "is not granted for b.example" in report.result[2]
     assert [one.secrets for one in bench.told] == [("API_KEY",), ("API_KEY",), ()]
+
+
+ECHOES = HEAD + (
+    "import base64, http.client\nfrom urllib.parse import quote\n"
+    "def run(url, forms):\n    key, found = os.environ['API_KEY'], {}\n"
+    "    def ask(path, value):\n"
+    "        try:\n"
+    "            with urllib.request.urlopen(urllib.request.Request(url + path, headers={'Authorization': value} if value else {})) as answer:\n"
+    "                data = answer.read()\n"
+    "        except urllib.error.HTTPError as error: data = error.read()\n"
+    "        except http.client.IncompleteRead as error: data = b'cut: ' + error.partial\n"
+    "        except Exception as error: data = repr(error).encode()\n"
+    "        return base64.b64encode(data).decode()\n"
+    "    for form in forms:\n"
+    "        found[form] = ask('/form?form=' + quote(form), 'Bearer ' + key)\n"
+    "        found[form + ', asked later'] = ask('/form?form=' + quote(form), '')\n"
+    "    found['no http'] = ask('/no-http', 'Bearer ' + key)\n"
+    "    found['no header'] = ask('/k', 'Bearer ' + key + ' \\x01')\n"
+    "    return found\n"
+)
+
+
+async def test_a_host_that_writes_a_secret_in_any_way_tells_the_tool_nothing(
+    bench: Bench, safe: Site
+) -> None:
+    value = 'k7/Zq"x9+p<0123>&ü'
+    open_to(bench, safe.port, secret={"API_KEY": f"{value} \n"}.get, caps=Caps(per_second=1000, burst=500))
+    granted = net(f"api.example:{safe.port}", secrets=(f"API_KEY@api.example:{safe.port}",))
+    report = await bench.run(ECHOES, granted, url=f"https://api.example:{safe.port}", forms=[*FORMS, *PACKED])
+    assert report.status == "ok", report
+    assert safe.heard == value.encode().decode("latin-1"), "the host was told the value"
+    for form, coded in report.result.items():
+        data = base64.b64decode(coded)
+        _, read = {**FORMS, **PACKED}.get(form.removesuffix(", asked later"), FORMS["itself"])
+        if data.startswith((b"cut: ", b"alita: ")) or form.startswith("no "):
+            read = FORMS["itself"][1]
+        for one in (value, safe.heard):
+            assert one.encode() not in read(data) and one.encode() not in data, form
+    everything = msgspec.json.encode(report).decode() + msgspec.json.encode(bench.told).decode()
+    assert value not in everything and "k7/Zq" not in everything and "0123>" not in everything
 
 
 async def test_a_secret_that_is_not_set_says_so(bench: Bench, safe: Site) -> None:

@@ -2,6 +2,7 @@ import json
 
 import msgspec
 import pytest
+from disguising import FORMS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,3 +103,30 @@ def test_no_known_value_is_overlooked_however_it_is_written_as_json(before, afte
     text = before + secret + after
     clean = redact.value(e.Steered(text=text)).text
     assert clean == text.replace(secret, "[redacted KEY]")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_known_value_is_taken_out_however_it_is_written(form):
+    value, (write, read) = "k7/Zq x9+p-0123", FORMS[form]
+    redactor = Redactor()
+    said = write(value).decode("utf-8", "replace")
+    if form.startswith("utf-") and "\0" not in said:
+        return  # no text
+    told = e.NoticeRaised(level="info", text=f"before {said} after", hint=said)
+    assert redactor.value(told) is told
+    redactor.learn("ODD_NAME", f" {value}\n")
+    clean = redactor.value(told)
+    assert "[redacted ODD_NAME]" in clean.text and value.encode() not in read(
+        clean.hint.encode("latin-1", "replace")
+    )
+    assert redactor.value(clean) is clean
+
+
+def test_a_secret_of_any_name_is_known_before_it_is_used():
+    from alita_tui.wiring.granted import told_first
+
+    redactor = Redactor()
+    secret = told_first(redactor, {"WHATEVER": "s3cret-value-of-a-tool"}.get)
+    value = secret("WHATEVER")
+    assert value == "s3cret-value-of-a-tool" and secret("OTHER") is None
+    assert redactor.text(f"it says {value}") == "it says [redacted WHATEVER]"

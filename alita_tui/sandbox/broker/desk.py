@@ -9,6 +9,7 @@ from os import urandom
 from typing import Literal
 
 from alita_tui.spine.address import Guard
+from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.grants import HostGrant, host_grants, secret_names
@@ -95,6 +96,7 @@ class Desk:
         self.proxies = proxies or Proxies({})
         self.secrets = secrets
         """Values by name; those that are not there are not set on this machine."""
+        self.disguises = Disguises(secrets.values())
         self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
         """What the tool has in place of a secret's value."""
         self.model_calls = 0

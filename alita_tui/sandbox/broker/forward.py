@@ -61,7 +61,9 @@ async def forward(
         raise Refused(403, f"{method} is not granted for {grant.where}")
     keyring = Keyring(desk, grant, entry)
     target = keyring.into_target(_path(request.target))
-    headers = keyring.into_headers(_to_host(passed_on(request.headers), grant, tls, request.headers))
+    headers = keyring.into_headers(
+        _to_host(passed_on(request.headers), grant, tls, request.headers, secret=bool(desk.secrets))
+    )
     async with reached(desk, grant, entry, tls) as there:
         if entry.secrets and not there.private:
             raise Refused(403, f"{grant.where} would get a secret without TLS")
@@ -74,10 +76,15 @@ async def forward(
             await host.send(h11.EndOfMessage())
             await _answer(talk, host, keyring, entry)
         except h11.LocalProtocolError as error:
-            raise Refused(400, f"the request is no valid HTTP: {error}") from error
+            said = keyring.blot().text(str(error))
+            raise Refused(400, f"the request is no valid HTTP: {said}") from None
         except (h11.RemoteProtocolError, OSError, EOFError) as error:
-            problem = str(error) if entry.received else "it hung up without an answer"
-            raise Refused(502, f"{grant.where} broke off: {problem}", failed=True) from error
+            problem = keyring.blot().text(str(error)) if entry.received else "it hung up without an answer"
+            raise Refused(502, f"{grant.where} broke off: {problem}", failed=True) from None
+        except ValueError as error:
+            raise Refused(
+                502, f"the answer of {grant.where} is not passed on: {error}", failed=True
+            ) from None
 
 
 async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry) -> None:
@@ -92,9 +99,9 @@ async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry) -> Non
         packed = [value for name, value in headers if name.lower() == b"content-encoding"]
         if any(value.lower() != b"identity" for value in packed):
             raise Refused(502, "the answer is packed, so that a secret could hide in it", failed=True)
-        headers = [(name, keyring.blot().over(value, last=True)) for name, value in headers]
+        headers = blot.headers(headers)
     entry.status = answer.status_code
-    reason = keyring.blot().over(answer.reason, last=True)
+    reason = blot.text(answer.reason.decode("latin-1")).encode("latin-1", "replace")
     head = h11.Response(status_code=answer.status_code, headers=headers, reason=reason)
     await talk.send(head, hold=bool(host.http.trailing_data[0]) or _brief(headers))
     async for piece in host.body():
@@ -121,20 +128,27 @@ def _path(target: bytes) -> bytes:
 
 
 def _to_host(
-    headers: Headers, grant: HostGrant, tls: ssl.SSLContext | None, given: Iterable[tuple[bytes, bytes]]
+    headers: Headers,
+    grant: HostGrant,
+    tls: ssl.SSLContext | None,
+    given: Iterable[tuple[bytes, bytes]],
+    *,
+    secret: bool,
 ) -> Headers:
-    """Headers as the host gets them: its own name, one request a connection, and nothing packed for secrets."""
+    """Headers as the host gets them: its own name, one request a connection, and nothing packed for secrets.
+
+    `secret`: the run has one, which any host may have been told.
+    """
     usual = grant.port == (443 if tls else 80)
     name = f"[{grant.host}]" if ":" in grant.host else grant.host
     kept = [
         (key, value)
         for key, value in headers
-        if key.lower() not in (b"host", b"expect")
-        and not (grant.secrets and key.lower() == b"accept-encoding")
+        if key.lower() not in (b"host", b"expect") and not (secret and key.lower() == b"accept-encoding")
     ]
     own = [(b"Host", (name if usual else f"{name}:{grant.port}").encode()), (b"Connection", b"close")]
     if any(key.lower() == b"transfer-encoding" for key, _ in given):
         own.append((b"Transfer-Encoding", b"chunked"))
-    if grant.secrets:
+    if secret:
         own.append((b"Accept-Encoding", b"identity"))
     return own + kept

@@ -1,18 +1,27 @@
 """Secrets on their way to the one host that they are granted for, and kept out of what comes back.
 
 The tool holds a stand-in. Where it writes that in a header or a query, the broker writes the value; a
-host that repeats what it was sent has the value blotted out again before the tool reads it.
+host that repeats what it was ever sent has the value blotted out again before the tool reads it, however the
+host writes it (`spine/disguises.py`).
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 from urllib.parse import quote
 
 from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
 from alita_tui.sandbox.broker.http import Headers
+from alita_tui.sandbox.broker.packing import packed, unpacked
+from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.grants import HostGrant
+
+_HEAD = 8
+"""Bytes by which what is packed can be told."""
+_LOOKED_THROUGH = 16 << 20
+_PRINTABLE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 
 
 class Keyring:
@@ -22,7 +31,6 @@ class Keyring:
         self._desk = desk
         self._grant = grant
         self._entry = entry
-        self._used: set[bytes] = set()
 
     def into_target(self, target: bytes) -> bytes:
         """The request's path and query, with values for stand-ins. Raises Refused."""
@@ -31,11 +39,18 @@ class Keyring:
 
     def into_headers(self, headers: Headers) -> Headers:
         """The request's headers, with values for stand-ins, in basic credentials too. Raises Refused."""
-        return [(name, self._credentials(self._fill(value))) for name, value in headers]
+        filled = [(name, self._credentials(self._fill(value))) for name, value in headers]
+        for (_, before), (_, value) in zip(headers, filled, strict=True):
+            if value != before and not _PRINTABLE.fullmatch(value):
+                named = ", ".join(sorted(self._entry.secrets))
+                raise Refused(
+                    403, f"the secret {named} has a line break or another sign that no header can have"
+                )
+        return filled
 
     def blot(self) -> Blot:
-        """What hides the values in an answer."""
-        return Blot(self._used)
+        """What hides the values in an answer, also those that another request of the run has sent."""
+        return Blot(self._desk.disguises)
 
     def _fill(self, text: bytes, *, quoted: bool = False) -> bytes:
         for name, stand_in in self._desk.stand_ins.items():
@@ -48,9 +63,8 @@ class Keyring:
             if value is None:
                 raise Refused(403, f"the secret {name} is not set on this machine")
             self._entry.secrets.add(name)
-            put = (quote(value, safe="") if quoted else value).encode()
-            self._used |= {value.encode(), put}
-            text = text.replace(mark, put)
+            value = value.strip()  # what a file or a person put around it is no part of it
+            text = text.replace(mark, (quote(value, safe="") if quoted else value).encode())
         return text
 
     def _credentials(self, value: bytes) -> bytes:
@@ -65,29 +79,60 @@ class Keyring:
         filled = self._fill(plain)
         if filled == plain:
             return value
-        put = base64.b64encode(filled)
-        self._used.add(put)
-        return scheme + b" " + put
+        return scheme + b" " + base64.b64encode(filled)
 
 
 class Blot:
     """Writes asterisks over values in bytes that come piece by piece; lengths stay as they are."""
 
-    def __init__(self, values: set[bytes]) -> None:
-        self._values = sorted(filter(None, values), key=len, reverse=True)
-        self._keep = max(map(len, self._values), default=1) - 1
+    def __init__(self, disguises: Disguises) -> None:
+        self._disguises = disguises
         self._held = b""
+        self._packed: bool | None = None
 
     @property
     def needed(self) -> bool:
-        """False where no secret was sent."""
-        return bool(self._values)
+        """False where the run has no secret."""
+        return self._disguises.any
 
     def over(self, data: bytes, *, last: bool = False) -> bytes:
-        """What may be passed on by now: the end is held back, as a value may have begun there."""
+        """What may be passed on by now: the end is held back where a value may have begun there.
+
+        What is packed is passed on as a whole or not at all. Raises Refused.
+        """
         text = self._held + data
-        for value in self._values:
-            text = text.replace(value, b"*" * len(value))
-        cut = len(text) if last else max(len(text) - self._keep, 0)
-        self._held = text[cut:]
-        return text[:cut]
+        if not self.needed:
+            return text
+        if self._packed is None and (len(text) >= _HEAD or last):
+            self._packed = packed(text)
+        if self._packed is None or self._packed:
+            if self._packed and len(text) > _LOOKED_THROUGH:
+                raise Refused(
+                    502, "the answer is packed and too long to look through for secrets", failed=True
+                )
+            self._held = b"" if last else text
+            if last and self._packed and any(map(self._disguises.within, unpacked(text))):
+                raise Refused(502, "the answer has a secret in it, packed", failed=True)
+            if not last:
+                return b""
+        clean = bytearray(text)
+        for begin, end, _ in self._disguises.spans(text):
+            clean[begin:end] = b"*" * (end - begin)
+        cut = len(text) if last else self._disguises.begun(bytes(clean))
+        self._held = bytes(clean[cut:])
+        return bytes(clean[:cut])
+
+    def text(self, text: str) -> str:
+        """Words for the tool or the record, such as those of an error that quotes what it was given."""
+        whole = text.encode("utf-8", "surrogateescape")
+        return (
+            Blot(self._disguises).over(whole, last=True).decode("utf-8", "replace") if self.needed else text
+        )
+
+    def headers(self, headers: Headers) -> Headers:
+        """Headers as the tool may read them; one whose very name holds a value is left out."""
+        return [
+            (name, Blot(self._disguises).over(value, last=True))
+            for name, value in headers
+            if not self._disguises.within_name(name)
+        ]

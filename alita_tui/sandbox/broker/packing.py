@@ -1,0 +1,90 @@
+"""What is packed, by its first bytes, and what is in it: a secret must not pass because nobody looked inside."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+_MOST = 64 << 20
+"""Bytes that are unpacked at most; what is more is not looked through, and not passed on."""
+_PIECE = 1 << 16
+_DEEP = 3
+"""How often something may be packed inside of something packed."""
+_GZIP, _BZIP, _XZ, _ZIP = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\x00", b"PK\x03\x04"
+_UNREAD = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x9d", b"\x1f\xa0")
+"""Zstandard, LZ4, 7-Zip, RAR, compress: nothing here can look inside."""
+
+
+class _Unpacker(Protocol):
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+def packed(head: bytes) -> bool:
+    """Whether something begins as what is packed does."""
+    return head.startswith((_GZIP, _BZIP, _XZ, _ZIP, *_UNREAD)) or _is_zlib(head)
+
+
+def unpacked(data: bytes, deep: int = 0) -> Iterator[bytes]:
+    """What is in it, and what is packed in that. Raises ValueError where nobody can tell."""
+    if data.startswith(_UNREAD) or deep > _DEEP:
+        raise ValueError("it is packed in a way that cannot be looked into")
+    if data.startswith(_ZIP):
+        parts = _zipped(data)
+    else:
+        parts = iter((_inflated(data),))
+    for part in parts:
+        yield part
+        if packed(part):
+            yield from unpacked(part, deep + 1)
+
+
+def _is_zlib(head: bytes) -> bool:
+    return len(head) > 1 and head[0] & 0x0F == 8 and head[0] >> 4 <= 7 and int.from_bytes(head[:2]) % 31 == 0
+
+
+def _zlib() -> _Unpacker:
+    return zlib.decompressobj(47)  # gzip or zlib, as it begins
+
+
+def _inflated(data: bytes) -> bytes:
+    makes: Callable[[], _Unpacker]
+    if data.startswith(_BZIP):
+        makes = bz2.BZ2Decompressor
+    elif data.startswith(_XZ):
+        makes = lzma.LZMADecompressor
+    else:
+        makes = _zlib
+    found = bytearray()
+    rest = data
+    try:
+        while rest:  # several may follow one another
+            one = makes()
+            found += one.decompress(rest, _MOST + 1 - len(found))
+            if len(found) > _MOST:
+                raise ValueError("it is too long when unpacked")
+            before, rest = rest, getattr(one, "unused_data", b"")
+            if len(rest) >= len(before):
+                break
+    except (zlib.error, OSError, EOFError, lzma.LZMAError):
+        pass  # what could be read of it is all that anyone can read
+    return bytes(found)
+
+
+def _zipped(data: bytes) -> Iterator[bytes]:
+    left = _MOST
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as whole:
+            for name in whole.namelist():
+                with whole.open(name) as file:
+                    part = file.read(left + 1)
+                left -= len(part)
+                if left < 0:
+                    raise ValueError("it is too long when unpacked")
+                yield name.encode("utf-8", "replace") + b"\n" + part
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, zlib.error) as error:
+        raise ValueError("it is packed in a way that cannot be looked into") from error

@@ -1,0 +1,287 @@
+"""Finds a secret value in bytes however it is written there: as it is, escaped, in base64, in hex, in UTF-16.
+
+The text is looked at as it stands and with its escapes resolved (URL, JSON, HTML, those of programming languages,
+quoted-printable, one inside of another), each with and without what may stand between the letters of an encoding.
+What is found is told as places in the text itself. What a party that knows the value makes of it on purpose, such as
+a cipher, nobody can find.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from html.entities import html5
+
+LEAST = 4
+"""Bytes of the shortest value that is looked for in other forms than its own."""
+_LINE = 12
+"""Letters from which on a line of a value that has several is looked for by itself."""
+_ROUNDS = 3
+"""How often one escape may be written inside of another."""
+_BETWEEN = b" \t\r\n"
+_ESCAPE = re.compile(
+    rb"%([0-9A-Fa-f]{2})"
+    rb"|\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})"
+    rb"|\\u([0-9A-Fa-f]{4})"
+    rb"|\\(?:U|u\{)([0-9A-Fa-f]{1,8})\}?"
+    rb"|\\x([0-9A-Fa-f]{2})"
+    rb"|\\([0-3][0-7]{2})"
+    rb"|\\([^A-Za-z0-9\s])"
+    rb"|\\([bfnrt])"
+    rb"|&#[xX]([0-9A-Fa-f]{1,8});?"
+    rb"|&#([0-9]{1,8});?"
+    rb"|&([A-Za-z][A-Za-z0-9]{1,31};)"
+)
+_QUOTED = re.compile(rb"=\r?\n|=([0-9A-Fa-f]{2})")
+_BEGUN = re.compile(
+    rb"(?:%[0-9A-Fa-f]?|\\+(?:[uU]\{?[0-9A-Fa-f]{0,8}(?:\\u?[0-9A-Fa-f]{0,3})?|x[0-9A-Fa-f]?|[0-3][0-7]?)?"
+    rb"|&#?[A-Za-z0-9]{0,32}|=(?:\r|[0-9A-Fa-f])?)\Z"
+)
+_CONTROLS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_LOWER = bytes.maketrans(b"ABCDEF", b"abcdef")
+
+Span = tuple[int, int, int]
+"""Where it begins, where it ends, and which of the values it is."""
+
+
+_Means = Callable[[re.Match[bytes]], bytes | None]
+_Back = Callable[[int, int], tuple[int, int]]
+"""From a part of a view to the same part of the text."""
+
+
+class _View:
+    """A text with something of it resolved, and where each part of that comes from."""
+
+    def __init__(self, source: bytes, shape: re.Pattern[bytes], means: _Means) -> None:
+        pieces: list[bytes] = []
+        self._starts: list[int] = []
+        self._parts: list[tuple[int, int, bool]] = []
+        at = here = 0
+        for found in shape.finditer(source):
+            said = means(found)
+            if said is None:
+                continue
+            for part, begin, end, plain in (
+                (source[at : found.start()], at, found.start(), True),
+                (said, found.start(), found.end(), False),
+            ):
+                if part:
+                    self._starts.append(here)
+                    self._parts.append((begin, end, plain))
+                    pieces.append(part)
+                    here += len(part)
+            at = found.end()
+        self.changed = at > 0
+        if at < len(source):
+            self._starts.append(here)
+            self._parts.append((at, len(source), True))
+            pieces.append(source[at:])
+        self.data = b"".join(pieces)
+
+    def back(self, begin: int, end: int) -> tuple[int, int]:
+        """Where a part of it stands in the text that it was made of."""
+        return self._edge(begin, 0), self._edge(end - 1, 1)
+
+    def _edge(self, place: int, after: int) -> int:
+        number = bisect_right(self._starts, place) - 1
+        begin, end, plain = self._parts[number]
+        if plain:
+            return begin + place - self._starts[number] + after
+        return end if after else begin
+
+
+class Disguises:
+    """Some values, and every way of writing them that is looked for."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self._plain: list[tuple[bytes, int]] = []
+        self._base64: list[tuple[bytes, int]] = []
+        self._hex: list[tuple[bytes, int]] = []
+        for number, value in enumerate(values):
+            for part in _parts(value):
+                self._plain.append((part, number))
+                if len(part) >= LEAST:
+                    self._base64 += ((core, number) for core in _cores(part))
+                    self._hex.append((part.hex().encode(), number))
+        for kind in (self._plain, self._base64, self._hex):
+            kind.sort(key=lambda one: -len(one[0]))
+
+    @property
+    def any(self) -> bool:
+        """False where there is nothing to look for."""
+        return bool(self._plain)
+
+    def within(self, data: bytes) -> bool:
+        """Whether any of them is in there."""
+        return self.any and next(self._found(data), None) is not None
+
+    def within_name(self, name: bytes) -> bool:
+        """The same of a name whose letters may have changed their case on the way."""
+        low = name.lower()
+        return self.within(name) or any(part.lower() in low for part, _ in self._plain if len(part) >= LEAST)
+
+    def spans(self, data: bytes) -> list[Span]:
+        """Where they are, in order; what overlaps is one."""
+        merged: list[Span] = []
+        for begin, end, which in sorted(self._found(data)) if self.any else ():
+            if merged and begin < merged[-1][1]:
+                last = merged[-1]
+                merged[-1] = (last[0], max(last[1], end), last[2])
+            else:
+                merged.append((begin, end, which))
+        return merged
+
+    def begun(self, data: bytes) -> int:
+        """Where something begins at the end of a text that may go on to be one of them; else the text's length."""
+        if not self.any:
+            return len(data)
+        ends = [len(data)]
+        for view, back in _views(data, ends):
+            for bare, dropped, literals in self._kinds(view):
+                longest = max((_overlap(bare, literal) for literal, _ in literals), default=0)
+                if longest:
+                    place = _walk_back(view, dropped, longest)
+                    ends.append(back(place, place + 1)[0])
+        return min(ends)
+
+    def _found(self, data: bytes) -> Iterator[Span]:
+        for view, back in _views(data):
+            for bare, dropped, literals in self._kinds(view):
+                kept: array[int] | None = None
+                for literal, which in literals:
+                    at = bare.find(literal)
+                    while at >= 0:
+                        end = at + len(literal)
+                        if dropped:
+                            kept = kept or _kept(view, dropped)
+                            yield (*back(kept[at], kept[end - 1] + 1), which)
+                        else:
+                            yield (*back(at, end), which)
+                        at = bare.find(literal, end)
+
+    def _kinds(self, view: bytes) -> Iterator[tuple[bytes, bytes, list[tuple[bytes, int]]]]:
+        """The view as each kind of writing is looked for in it, and the bytes that were dropped for that."""
+        yield view, b"", self._plain
+        if b"\0" in view:
+            yield view.translate(None, b"\0"), b"\0", self._plain
+        if self._base64:
+            yield view.translate(_TO_STANDARD, _BETWEEN), _BETWEEN, self._base64
+            between = _BETWEEN + b":,-"
+            yield view.translate(_LOWER, between), between, self._hex
+
+
+def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, _Back]]:
+    """The text, and the text with its escapes resolved, each with the way back to places in the text.
+
+    With `ends` more may follow the text: an escape that is not over is left out, and its place put there.
+    """
+    view: bytes = _over(data, _same, ends)
+    back: _Back = _same
+    yield view, back
+    if b"=" in view:
+        quoted = _View(view, _QUOTED, lambda one: bytes.fromhex(one[1].decode()) if one[1] else b"")
+        if quoted.changed:
+            yield quoted.data, quoted.back
+    for _ in range(_ROUNDS):
+        if not (b"%" in view or b"\\" in view or b"&" in view):
+            return
+        made = _View(view, _ESCAPE, _meant)
+        if not made.changed:
+            return
+        view, back = made.data, _through(made.back, back)
+        view = _over(view, back, ends)
+        yield view, back
+
+
+def _over(view: bytes, back: _Back, ends: list[int] | None) -> bytes:
+    """A view without an escape at its end that may go on."""
+    begun = _BEGUN.search(view, max(len(view) - 48, 0)) if ends is not None else None
+    if begun is None or ends is None:
+        return view
+    ends.append(back(begun.start(), begun.start() + 1)[0])
+    return view[: begun.start()]
+
+
+def _same(begin: int, end: int) -> tuple[int, int]:
+    return begin, end
+
+
+def _through(inner: _Back, outer: _Back) -> _Back:
+    return lambda begin, end: outer(*inner(begin, end))
+
+
+def _meant(found: re.Match[bytes]) -> bytes | None:
+    url, high, low, unit, code, byte, octal, itself, control, html, number, name = found.groups()
+    if url or byte:
+        return bytes.fromhex((url or byte).decode())
+    if high:  # a letter beyond the first plane, as JSON writes it
+        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00).encode()
+    if octal:
+        return bytes((int(octal, 8),))
+    if itself:
+        return bytes(itself)
+    if control:
+        return _CONTROLS[control]
+    if name:
+        known = html5.get(name.decode())
+        return known.encode("utf-8", "replace") if known else None
+    return _letter(int(number) if number else int(unit or code or html, 16))
+
+
+def _letter(code: int) -> bytes | None:
+    return chr(code).encode() if code < 0xD800 or 0xDFFF < code < 0x110000 else None
+
+
+def _parts(value: str) -> list[bytes]:
+    """What is looked for of a value: all of it without blanks around it, and each longer line by itself."""
+    whole = value.strip()
+    lines = [line for line in map(str.strip, whole.splitlines()) if len(line) >= _LINE]
+    found = dict.fromkeys((whole, *lines) if len(lines) > 1 or whole not in lines else (whole,))
+    parts = [one.encode("utf-8", "surrogatepass") for one in found if one]
+    # Of plain letters UTF-16 and UTF-32 are the same with zeros between them; of others they are other bytes.
+    others = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1")
+    wide = [one.encode(code, "replace") for one in found if not one.isascii() for code in others]
+    # A server that takes a header's bytes for Latin-1 writes each of them as a letter.
+    mistaken = [one.decode("latin-1").encode() for one in parts if not one.isascii()]
+    return [*parts, *dict.fromkeys((*mistaken, *wide))]
+
+
+def _cores(part: bytes) -> list[bytes]:
+    """The letters of base64 that say a value and nothing else, wherever it begins in what was encoded."""
+    found = []
+    for before in range(3):
+        coded = base64.b64encode(b"\0" * before + part)
+        core = coded[-(-before * 8 // 6) : (before + len(part)) * 8 // 6]
+        if len(core) >= LEAST:
+            found.append(core)
+    return found
+
+
+def _overlap(text: bytes, literal: bytes) -> int:
+    """How many letters of a literal's beginning a text ends in, fewer than all."""
+    longest = min(len(literal) - 1, len(text))
+    tail = text[len(text) - longest :]
+    at = tail.find(literal[:1])
+    while at >= 0:
+        if literal.startswith(tail[at:]):
+            return longest - at
+        at = tail.find(literal[:1], at + 1)
+    return 0
+
+
+def _kept(view: bytes, dropped: bytes) -> array[int]:
+    """Where each byte of a text without the dropped ones stands in the text with them."""
+    return array("Q", (place for place, byte in enumerate(view) if byte not in dropped))
+
+
+def _walk_back(view: bytes, dropped: bytes, count: int) -> int:
+    """Where the last so many bytes begin, those not counted that were dropped."""
+    place = len(view)
+    while count:
+        place -= 1
+        count -= view[place] not in dropped
+    return place

@@ -46,10 +46,10 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
     """Note it, low where the draft says as much."""
     folding, tainted = Folding(tree), Tainted(tree)
     severity: Severity = "low" if says_so(draft, tree, names=False) else "medium"
-    told = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Raise) for inner in ast.walk(node)}
+    told = {id(inner) for node in ast.walk(tree) if _only_tells(node) for inner in ast.walk(node)}
     for node in ast.walk(tree):
         if id(node) in told:
-            continue  # the words of an error
+            continue  # the words of an error or of a log
         match node:
             case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=upper, step=None)) if (
                 tainted.holds(held) and _many(folding, upper)
@@ -74,6 +74,19 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
         if count:
             text = f"takes {count:,} at most of what it is given, and says so nowhere: the rest is left out silently"
             notes.add(severity, "ast/cuts-off", text, node.lineno)
+
+
+def _only_tells(node: ast.AST) -> bool:
+    said = _called(node) if isinstance(node, ast.Call) else ""
+    return isinstance(node, ast.Raise) or said in (
+        "print",
+        "debug",
+        "info",
+        "warning",
+        "error",
+        "exception",
+        "log",
+    )
 
 
 def _called(node: ast.Call) -> str:

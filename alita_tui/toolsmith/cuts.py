@@ -46,10 +46,13 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
     """Note it, low where the draft says as much."""
     folding, tainted = Folding(tree), Tainted(tree)
     severity: Severity = "low" if says_so(draft, tree, names=False) else "medium"
-    told = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Raise) for inner in ast.walk(node)}
+    told = {id(inner) for node in ast.walk(tree) if _only_tells(node) for inner in ast.walk(node)}
+    beside = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign) and _used_whole(tree, node)
+    }
     for node in ast.walk(tree):
         if id(node) in told:
-            continue  # the words of an error
+            continue  # the words of an error or of a log
         match node:
             case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=upper, step=None)) if (
                 tainted.holds(held) and _many(folding, upper)
@@ -73,7 +76,37 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
                 continue
         if count:
             text = f"takes {count:,} at most of what it is given, and says so nowhere: the rest is left out silently"
-            notes.add(severity, "ast/cuts-off", text, node.lineno)
+            notes.add("low" if id(node) in beside else severity, "ast/cuts-off", text, node.lineno)
+
+
+def _used_whole(tree: ast.Module, node: ast.Assign) -> bool:
+    """Whether what `head = text[:9]` takes a part of is read whole further down: it is a look at the beginning."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Name(id=held))) if (
+            name != held
+        ):
+            return any(
+                isinstance(one, ast.Call)
+                and any(isinstance(arg, ast.Name) and arg.id == held for arg in one.args)
+                for one in ast.walk(tree)
+                if getattr(one, "lineno", 0) > node.lineno
+                and not (isinstance(one, ast.Call) and _called(one) == "len")
+            )
+        case _:
+            return False
+
+
+def _only_tells(node: ast.AST) -> bool:
+    said = _called(node) if isinstance(node, ast.Call) else ""
+    return isinstance(node, ast.Raise) or said in (
+        "print",
+        "debug",
+        "info",
+        "warning",
+        "error",
+        "exception",
+        "log",
+    )
 
 
 def _called(node: ast.Call) -> str:

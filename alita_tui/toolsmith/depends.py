@@ -37,13 +37,15 @@ _ZONE = re.compile(
     r"time\.(localtime|mktime|tzname|timezone|altzone|daylight|tzset|ctime|asctime)|datetime\.datetime\.fromtimestamp"
     r"|datetime\.date\.(fromtimestamp|today)|datetime\.datetime\.today"
 )
+_UTC = re.compile(r"\b(utc|gmt|zulu)\b")
+"""Of a purpose: it names a zone, so that of the machine has no place in it."""
 _LOCALE = re.compile(r"locale\..+")
 _ABOUT = {
     "ast/clock": r"to-?day|now|current\w*|clock|date|dates|time|times|day|days|age|ages|years?|months?|weeks?|ago|until"
     r"|since|deadline|expir\w+|elapsed|stamp\w*|timestamps?|calendar|schedule\w*|tomorrow|yesterday",
     "ast/random": r"random\w*|chance|shuffl\w+|sampl\w+|dice|roll|draw|lottery|password\w*|passphrase\w*|tokens?"
     r"|uuids?|generat\w+|pick|simulat\w+|monte|noise|nonce|salt|hash\w*",
-    "ast/time-zone": r"local|(?:time-?zones?|zone) of the machine",
+    "ast/time-zone": r"zones?|local|time-?zones?|offset|to-?day|now|current\w*",
     "ast/locale": r"locales?|locali[sz]ed",
 }  # fmt: skip
 """Words of a purpose that say as much."""
@@ -75,6 +77,7 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
             if pattern.fullmatch(path) and not _given(reach, rule, path, line):
                 calm = re.search(rf"\b({_ABOUT[rule]})\b", purpose) or (seeded and rule == "ast/random")
                 calm = calm or _shown_only(tree, line, path)
+                calm = calm and not (rule == "ast/time-zone" and _UTC.search(purpose))
                 notes.add("low" if calm else "medium", rule, f"{shown(path)}: {text}", line)
         if _STOPWATCH.fullmatch(path):
             notes.add("low", "ast/clock", f"{shown(path)}: measures time", line)
@@ -85,20 +88,9 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
             and not (node.args or node.keywords)
         ):
             if node.func.attr == "astimezone":
-                local = re.search(rf"\b({_ABOUT['ast/time-zone']})\b", purpose)
+                local = re.search(rf"\b({_ABOUT['ast/time-zone']})\b", purpose) and not _UTC.search(purpose)
                 said = "astimezone(): depends on the time zone of the machine"
                 notes.add("low" if local else "medium", "ast/time-zone", said, node.lineno)
-    for path, call in reach.calls:
-        mode = next(
-            (one.value for one in call.keywords if one.arg == "mode"), call.args[0] if call.args else None
-        )
-        if path.startswith("tempfile.") and path.endswith(("TemporaryFile", "SpooledTemporaryFile")):
-            plain = not isinstance(mode, ast.Constant) or "b" in str(mode.value)
-            if not plain and all(one.arg != "encoding" for one in call.keywords):
-                said = (
-                    f"{shown(path)}: text without an encoding depends on the language settings of the machine"
-                )
-                notes.add("medium", "ast/locale", said, call.lineno)
     _note_texts(notes, tree, main)
     _note_state(notes, tree)
     _note_patterns(notes, tree, reach)

@@ -164,8 +164,6 @@ def _match_schema(notes: Notes, names: set[str], required: set[str], schema: Jso
     if more is not False or schema.get("patternProperties") or schema.get("unevaluatedProperties", False):
         text = "input_schema is open for further arguments, with which run crashes, as it takes no others"
         notes.add("medium", "schema", text, line)
-    elif "additionalProperties" not in schema and "unevaluatedProperties" not in schema:
-        notes.add("low", "schema", "input_schema does not say that there are no further arguments", line)
     if optional := sorted((listed & names) - required):
         notes.add("low", "schema", f"input_schema requires what has a default: {', '.join(optional)}", line)
 

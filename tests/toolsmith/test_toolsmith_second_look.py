@@ -251,3 +251,12 @@ def test_cases_that_nobody_can_know_are_no_missing_check(
         unknowable(msgspec.structs.replace(GOOD, description=description, name="it", input_schema=schema))
         is told
     )
+
+
+@pytest.mark.parametrize(
+    ("description", "weight"), [("How many days from today, UTC, until a day.", "medium"), ("Days until a day.", "medium"),
+                                ("Days from today until a day.", "low"), ("The local date.", "low")]
+)  # fmt: skip
+def test_the_machines_own_today_is_named_where_the_purpose_has_another(description: str, weight: str) -> None:
+    draft = with_code("from datetime import date", "date.today()", description=description)
+    assert {one.severity for one in found(draft, "ast/time-zone")} == {weight}

@@ -72,8 +72,10 @@ def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[di
     """Arguments of tests with other days and hours over two years, where these have ISO dates: a day is rarely told."""
     bases = [one for one in tests if _DAY.search(json.dumps(one))][:3]
     found: list[dict[str, Json]] = []
+    # In no rhythm: what goes by weeks or by the moon would be met at the same place again and again.
+    spread = random.Random(_SEED).sample(range(730), most)  # noqa: S311  # repeatable, nothing secret
     for n in range(most if bases else 0):
-        day = date(2025, 1, 3) + timedelta(days=10 * n + n % 7)
+        day = date(2025, 1, 3) + timedelta(days=spread[n])
         hour = f"T{n * 5 % 24:02}:"
         text = _DAY.sub(day.isoformat(), json.dumps(bases[n % len(bases)]))
         made = json.loads(_HOUR.sub(hour, text))

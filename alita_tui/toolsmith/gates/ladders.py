@@ -18,6 +18,9 @@ SIZES = (24, 96, 384, 1536, 6144)
 """In characters."""
 COUNTS = (6, 24, 96, 300, 1200, 2400, 4800)
 """Of words, lines, items and keys: a cut between two of them shows where the last two give the same."""
+LINKS = (16, 36, 49, 64, 81, 100, 400, 1600, 4900)
+"""Of networks, where a way more for each place can mean many times as many ways."""
+_SIZES = {"links": LINKS, "characters": SIZES, "characters or items": SIZES}
 MOST = 30
 """Ladders of one draft."""
 _END = "!\n!"
@@ -98,7 +101,7 @@ def _ladder(
     fit: Fit,
 ) -> list[Ladder]:
     calls: list[dict[str, Json]] = []
-    sizes = sizes or (SIZES if unit.startswith("characters") else COUNTS)
+    sizes = sizes or _SIZES.get(unit, COUNTS)
     for size in sizes:
         arguments = {**base, **{name: grow(size) for name, grow in grows.items()}}
         if len(msgspec.json.encode(arguments)) > _LARGEST:

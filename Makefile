@@ -1,7 +1,7 @@
 # make setup does all the set-up; every other target calls it first, and it is quick when nothing is missing.
 PY := .venv/bin/python
 
-.PHONY: setup browser run test attack check bench golden screenshots lock wheel clean
+.PHONY: setup browser run test quick attack check bench golden screenshots lock wheel clean
 
 setup:
 	@sh .ci/setup
@@ -15,8 +15,13 @@ run: setup
 
 test: browser
 	@$(PY) -m pytest -q -n 2 tests --ignore=tests/benchmarks --ignore=tests/attack
-# Alone: people's keys come at real times, and a machine that is busy with other tests makes them late.
-	@$(PY) -m pytest -q tests/attack
+# Side by side, as a person's keys are mostly pauses; apart from the rest, which would make them late.
+	@$(PY) -m pytest -q -n 4 tests/attack
+
+# The inner loop: what needs no container and no terminal, and none of the walks through.
+quick: setup
+	@$(PY) -m pytest -q -n 2 -m "not podman and not pty and not slow" tests \
+	    --ignore=tests/benchmarks --ignore=tests/attack --ignore=tests/e2e
 
 crash: setup
 	@$(PY) -m tests.crash

@@ -14,7 +14,7 @@ from alita_tui.sandbox import gvisor, leftovers
 from alita_tui.sandbox.box import Box, Kind
 from alita_tui.sandbox.channel import Channel, parse
 from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
-from alita_tui.sandbox.service import RestError, Service, ServiceLost, alive, machine
+from alita_tui.sandbox.service import AGAIN_AFTER, RestError, Service, ServiceLost, alive, machine
 from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 
@@ -29,8 +29,6 @@ _STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
 """A container that waits to be started, with nobody there to do it, is given up after so many looks that far apart."""
 _CLOSE_SECONDS = 4.0
 """Containers that are not removed by then are left to the guard."""
-_AGAIN = 2
-"""How often one is made that went away before it had anything to do."""
 FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 
 
@@ -76,13 +74,11 @@ class Boxes:
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
         except RestError as error:
             raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
-        for attempt in range(1, _AGAIN + 1):
-            try:
-                return await self._make(kind, warden, seccomp, environment)
-            except (_WentAway, ServiceLost):
-                if attempt == _AGAIN:
-                    raise
-        raise AssertionError
+        try:
+            return await self._make(kind, warden, seccomp, environment)
+        except (_WentAway, ServiceLost):  # it had nothing to do yet
+            await asyncio.sleep(AGAIN_AFTER[-1])
+        return await self._make(kind, warden, seccomp, environment)
 
     async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Box:
         uid = fresh_uid(self._uids, len(Place(image="", warden="", seccomp="", calls=kind.calls).uids))

@@ -21,7 +21,7 @@ from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool
 from alita_tui.sandbox.remote import Remote, bring
 from alita_tui.sandbox.report import converse
-from alita_tui.sandbox.service import EngineLost, RestError, Service, ServiceLost, machine, me
+from alita_tui.sandbox.service import AGAIN_AFTER, EngineLost, RestError, Service, ServiceLost, machine, me
 from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
@@ -246,6 +246,7 @@ class PodmanSandbox:
             try:
                 info = await asyncio.to_thread(_info, self._service.url)
             except ServiceLost:
+                await asyncio.sleep(AGAIN_AFTER[-1])
                 await self._service.ensure()
                 info = await asyncio.to_thread(_info, self._service.url)
             host = info.get("host", {})

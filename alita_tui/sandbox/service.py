@@ -29,6 +29,8 @@ _START_LOOKS = 500
 _PING_SECONDS = 5.0
 _PIECE = 1 << 20
 _REPEATABLE = ("GET", "HEAD", "DELETE")
+AGAIN_AFTER = (0.1, 0.5)
+"""Seconds until something is asked again: a service that was killed may take connections a moment longer."""
 _left_to_itself: list[subprocess.Popen[bytes]] = []
 """Guards that clear up by themselves: nobody waits for them."""
 
@@ -169,11 +171,11 @@ class Service:
 
         Where the service went away, what does the same a second time is asked again, of its successor.
         """
-        try:
-            return await self._request(method, path, body)
-        except ServiceLost:
-            if method not in _REPEATABLE:
-                raise
+        for wait in AGAIN_AFTER if method in _REPEATABLE else ():
+            try:
+                return await self._request(method, path, body)
+            except ServiceLost:
+                await asyncio.sleep(wait)
         return await self._request(method, path, body)
 
     async def _request(self, method: str, path: str, body: Any) -> Any:

@@ -1,11 +1,12 @@
 """The console on a session of 100,000 events: a real process in a real terminal, realistic text.
 
-Run: python tests/benchmarks/bench_console_long.py [EVENTS]
+Run: python tests/benchmarks/bench_console_long.py [EVENTS [ROUNDS]]
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -53,18 +54,19 @@ class Opened:
 def measure(large: int = _LARGE, rounds: int = _ROUNDS) -> dict[int, list[Opened]]:
     """The two sessions, opened in turns."""
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as name:
-        home = Path(name)
-        (home / "config.toml").write_text('[model]\nprovider = "demo"\n')
-        folder = home / "data" / "sessions"
-        folder.mkdir(parents=True)
-        write(folder / "small.json", _SMALL)
-        write(folder / "large.json", large)
+        write(Path(name) / "small.json", _SMALL)
+        write(Path(name) / "large.json", large)
         found: dict[int, list[Opened]] = {_SMALL: [], large: []}
-        for _ in range(rounds):
-            # Each opening adds two events: what was restored the next time, and that it was closed.
-            done = 2 * len(found[large])
-            found[_SMALL].append(Opened(home, "small", _SMALL + done))
-            found[large].append(Opened(home, "large", large + done))
+        for number in range(rounds):
+            # Opening adds events: each round has copies of its own.
+            home = Path(name) / f"home-{number}"
+            folder = home / "data" / "sessions"
+            folder.mkdir(parents=True)
+            (home / "config.toml").write_text('[model]\nprovider = "demo"\n')
+            for one in ("small", "large"):
+                shutil.copy(Path(name) / f"{one}.json", folder)
+            found[_SMALL].append(Opened(home, "small", _SMALL))
+            found[large].append(Opened(home, "large", large))
         return found
 
 
@@ -83,7 +85,7 @@ def console_long(results: dict[str, dict[str, float | str | None]], row: Row) ->
 
 
 if __name__ == "__main__":
-    for events, rounds in measure(int(sys.argv[1]) if len(sys.argv) > 1 else _LARGE).items():
+    for events, rounds in measure(*map(int, sys.argv[1:3])).items():
         print(f"{events:,} events")
         for one in rounds:
             print(

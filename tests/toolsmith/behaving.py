@@ -299,7 +299,7 @@ def run(text: str) -> list[str]:
                 ({"text": "to be"}, ["TO", "BE"], False),
                 ({"text": "q Q"}, ["Q", "Q"], False),
             ),
-            ("characters", "the same result"),
+            ("words", "the same result"),
         ),
         Behaving(
             "padded_text", "A text repeated until it has at least twelve characters.",

@@ -1,4 +1,4 @@
-"""A tenth of the corpus of drafts, chosen by the commit, through the real toolsmith; `make attack` judges all."""
+"""A few drafts of the corpus, chosen by the commit, through the real toolsmith; CI's `make attack` judges a tenth."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ def test_a_draft_that_nobody_is_asked_about_was_stopped() -> None:
 
 
 @pytest.mark.podman
-def test_the_own_tests_of_a_fifth_of_the_bad_drafts_pass(tmp_path: Path) -> None:
+def test_the_own_tests_of_some_of_the_bad_drafts_pass(tmp_path: Path) -> None:
     """All but those that forge: what fails its own tests would be stopped without any check."""
     settings = default_settings(tmp_path / "data", tmp_path / "cache")
     asyncio.run(repair(settings, lambda *_: None))
-    fifth = [one for one in chosen(0.2, seed_of_commit()) if not one.honest]
-    assert asyncio.run(failing(fifth, settings)) == {}
+    some = [one for one in chosen(0.05, seed_of_commit()) if not one.honest]
+    assert asyncio.run(failing(some, settings)) == {}
 
 
 @pytest.mark.podman
-def test_a_tenth_of_the_drafts_is_judged_as_promised() -> None:
-    """The bounds hold for the whole corpus; a tenth of it may by chance have three standard deviations more."""
-    corpus = judge(chosen(0.1, seed_of_commit()))
+def test_some_of_the_drafts_are_judged_as_promised() -> None:
+    """The bounds hold for the whole corpus; a part of it may by chance have three standard deviations more."""
+    corpus = judge(chosen(0.02, seed_of_commit()))
     assert corpus.surely_missed == ()
     for is_honest in (False, True):
         ours = [one for one in corpus.judged if one.sample.honest is is_honest]

@@ -35,7 +35,7 @@ FILES = {
     "sleeps.py": "import time\ndef run():\n    time.sleep(0.3)\n    return 3\n",
     "prints.py": "for n in range(2000): print('line', n)\n",
     "loops.py": "while True: pass\n",
-    "forks.py": "import os, time\ndef run():\n    for _ in range(3):\n        if os.fork() == 0:\n            os.setsid(); time.sleep(30)\n    time.sleep(0.2)\n    return 4\n",
+    "forks.py": "import os, time\ndef run():\n    for _ in range(3):\n        if os.fork() == 0:\n            os.setpgid(0, 0); time.sleep(30)\n    time.sleep(0.2)\n    return 4\n",
 }
 PATIENCE = 5.0
 """Seconds beyond what the rest of the files takes after which a round counts as hung."""

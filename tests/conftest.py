@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import sys
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,6 +18,24 @@ os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 for name in [name for name in os.environ if name.startswith("ALITA_")]:
     del os.environ[name]
+
+
+_parse = ast.parse
+_parsing = threading.RLock()
+
+
+def _one_by_one(*given: Any, **named: Any) -> Any:
+    with _parsing:
+        for _ in range(5):
+            with suppress(SystemError):
+                return _parse(*given, **named)
+        return _parse(*given, **named)
+
+
+# pytest parses what a test imports, in any thread; CPython before 3.11.8 fails at random where two threads parse
+# (python/cpython#106905).
+if sys.version_info < (3, 11, 8):
+    ast.parse = _one_by_one
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

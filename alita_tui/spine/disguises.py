@@ -198,12 +198,11 @@ def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, 
 
 
 def _over(view: bytes, back: _Back, ends: list[int] | None) -> bytes:
-    """A view without an escape at its end that may go on."""
-    begun = _BEGUN.search(view, max(len(view) - 48, 0)) if ends is not None else None
-    if begun is None or ends is None:
-        return view
-    ends.append(back(begun.start(), begun.start() + 1)[0])
-    return view[: begun.start()]
+    """A view without the escapes at its end that may go on, of which one may be written inside of another."""
+    while ends is not None and (begun := _BEGUN.search(view, max(len(view) - 48, 0))):
+        ends.append(back(begun.start(), begun.start() + 1)[0])
+        view = view[: begun.start()]
+    return view
 
 
 def _same(begin: int, end: int) -> tuple[int, int]:

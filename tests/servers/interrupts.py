@@ -92,12 +92,12 @@ def _plan(server: ModelServer, state: str) -> None:
         case "no answer":
             server.plan(Fault(script=TEXT, then="stall"))
         case "half a reply":
-            server.plan(Fault(script=TEXT, after=4, then="stall"))
+            server.plan(Fault(script=TEXT, after=7, then="stall"))  # a word is told once it is over
         case "pings":
             server.plan(Fault(script=TEXT, then="send", junk=b": ping\n\n" * 2_000_000, piece=64))
         case "full speed":
             events = server.stream(TEXT, {})
-            server.plan(Fault(events=(*events[:4], *events[3:4] * 200_000)))
+            server.plan(Fault(events=(*events[:5], *events[4:5] * 200_000)))
         case "waiting to retry":
             server.plan(*[Fault(status=500)] * 9)
         case _:

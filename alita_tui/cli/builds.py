@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from alita_tui.cli.accepting import all_accepted
 from alita_tui.cli.output import json_document, table
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line, reveal
@@ -189,12 +190,18 @@ def approve(
 
     Each risk of the build is accepted by its name, as on screen: `alita builds show` tells them.
     """
+    from alita_tui.view.risk import risks
     from alita_tui.wiring.house import House
 
     desk = House.open(context.obj).desk
     made = _folded(desk, build)
     grants = _narrowed(made, without)
-    accepted = _accepted(made, without or [], accept or [])
+    accepted = all_accepted(
+        risks(made, _presented(made), without or []),
+        accept or [],
+        what="The build",
+        show=f"alita builds show {made.approval_id}",
+    )
     lasting = "task" if task_only else "library"
     _leave(
         desk,
@@ -202,24 +209,6 @@ def approve(
         digest,
         {"verdict": "approved", "lasting": lasting, "grants": grants, "accepted": accepted},
     )
-
-
-def _accepted(made: BuildView, without: list[str], given: list[str]) -> tuple[str, ...]:
-    """The names of the build's risks, all of which have to be given and no others. Raises UsageError."""
-    from alita_tui.view.risk import by_their_names, names_of, risks
-
-    given = by_their_names(given)
-    names = names_of(risks(made, _presented(made), without))
-    hint = f"`alita builds show {made.approval_id}` tells what each of them is."
-    if strange := [one for one in given if one not in names]:
-        listed = ", ".join(names) or "none"
-        raise UsageError(f"The build has no risk {one_line(strange[0], 60)!r}; it has: {listed}.", hint=hint)
-    if missing := [one for one in names if one not in given]:
-        words = " ".join(f"--accept {one}" for one in missing)
-        raise UsageError(
-            f"These risks are not accepted yet: {', '.join(missing)}.", hint=f"{hint} Then add: {words}"
-        )
-    return names
 
 
 def _presented(made: BuildView) -> Attempt:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from alita_tui.cli.accepting import all_accepted
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.text import one_line, reveal
+from alita_tui.spine.text import reveal
 
 if TYPE_CHECKING:
     from alita_tui.spine.envelope import Envelope
@@ -127,7 +128,7 @@ def approve(
     if _state(house, draft) != "not approved":
         typer.echo(f"{name} is in the library already.")
         return
-    _accepted(draft, accept or [])
+    all_accepted(_risks(draft), accept or [], what="It", show=f"alita tools starters show {draft.name}")
     proof, seen = asyncio.run(prove(house, draft, lambda *_: None))
     evidence(seen)
     if proof.problem:
@@ -144,23 +145,6 @@ def _risks(draft: ToolDraft) -> tuple[Risk, ...]:
     from alita_tui.view.risk import draft_risks
 
     return draft_risks(draft.capabilities, review(draft).findings)
-
-
-def _accepted(draft: ToolDraft, given: list[str]) -> None:
-    """All names of its risks have to be given and no others. Raises UsageError."""
-    from alita_tui.view.risk import by_their_names, names_of
-
-    given = by_their_names(given)
-    names = names_of(_risks(draft))
-    hint = f"`alita tools starters show {draft.name}` tells what each of them is."
-    if strange := [one for one in given if one not in names]:
-        listed = ", ".join(names) or "none"
-        raise UsageError(f"It has no risk {one_line(strange[0], 60)!r}; it has: {listed}.", hint=hint)
-    if missing := [one for one in names if one not in given]:
-        words = " ".join(f"--accept {one}" for one in missing)
-        raise UsageError(
-            f"These risks are not accepted yet: {', '.join(missing)}.", hint=f"{hint} Then add: {words}"
-        )
 
 
 def _state(house: House, draft: ToolDraft) -> str:

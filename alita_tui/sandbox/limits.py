@@ -28,7 +28,7 @@ _ROOMY = msgspec.structs.replace(LIMITS, wall_seconds=8, memory_bytes=512 * _MB)
 """For processes: each costs gVisor some memory, and theirs is the limit that is tried."""
 _SLOWER = msgspec.structs.replace(LIMITS, wall_seconds=8)
 _LONGER = msgspec.structs.replace(LIMITS, wall_seconds=8, cpu_seconds=1)
-_CALLS = """
+_REFUSED = """
 import ctypes, os, socket
 libc = ctypes.CDLL(None, use_errno=True)
 def refused(work):
@@ -36,6 +36,10 @@ def refused(work):
         return work() in (-1, None)
     except OSError:
         return True
+"""
+_CALLS = (
+    _REFUSED
+    + """
 def run():
     arm = os.uname().machine == "aarch64"
     tries = [lambda: libc.unshare(0x10000000), lambda: libc.unshare(0x00020000),
@@ -45,6 +49,7 @@ def run():
              lambda: socket.socket(40, 1).close() or 1, lambda: socket.socket(17, 3).close() or 1]
     return {"refused": sum(map(refused, tries)), "tried": len(tries)}
 """
+)
 _NETWORK = """
 import socket
 def run():
@@ -98,14 +103,10 @@ def run():
             held = b"x" * (40 << 20); time.sleep(9)
     time.sleep(9)
 """
-_SHARES = """
-import ctypes, os, resource, socket
-libc = ctypes.CDLL(None, use_errno=True)
-def refused(work):
-    try:
-        return work() in (-1, None)
-    except OSError:
-        return True
+_SHARES = (
+    _REFUSED
+    + """
+import resource
 def write(name):
     with open("/proc/self/" + name, "w") as file:
         return file.write("0")
@@ -121,6 +122,7 @@ def run():
     tries += [] if own else [lambda: write("oom_score_adj"), lambda: write("autogroup")]
     return {"refused": sum(map(refused, tries)), "tried": len(tries)}
 """
+)
 _BUFFERS = """
 import os, socket, time
 def run():

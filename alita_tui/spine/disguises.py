@@ -22,19 +22,24 @@ _LINE = 12
 _ROUNDS = 3
 """How often one escape may be written inside of another."""
 _BETWEEN = b" \t\r\n"
-_ESCAPE = re.compile(
-    rb"%([0-9A-Fa-f]{2})"
-    rb"|\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{2})"
-    rb"|\\u([0-9A-Fa-f]{4})"
-    rb"|\\(?:U|u\{)([0-9A-Fa-f]{1,8})\}?"
-    rb"|\\x([0-9A-Fa-f]{2})"
-    rb"|\\([0-3][0-7]{2})"
-    rb"|\\([^A-Za-z0-9\s])"
-    rb"|\\([bfnrt])"
-    rb"|&#[xX]([0-9A-Fa-f]{1,8});?"
-    rb"|&#([0-9]{1,8});?"
-    rb"|&([A-Za-z][A-Za-z0-9]{1,31};)"
+_URL = rb"%(?P<url>[0-9A-Fa-f]{2})"
+_BACKSLASH = (
+    rb"\\u(?P<high>[dD][89abAB][0-9A-Fa-f]{2})\\u(?P<low>[dD][c-fC-F][0-9A-Fa-f]{2})"
+    rb"|\\u(?P<unit>[0-9A-Fa-f]{4})"
+    rb"|\\(?:U|u\{)(?P<code>[0-9A-Fa-f]{1,8})\}?"
+    rb"|\\x(?P<byte>[0-9A-Fa-f]{2})"
+    rb"|\\(?P<octal>[0-3][0-7]{2})"
+    rb"|\\(?P<itself>[^A-Za-z0-9\s])"
+    rb"|\\(?P<control>[bfnrt])"
 )
+_HTML = rb"&#[xX](?P<hex>[0-9A-Fa-f]{1,8});?|&#(?P<number>[0-9]{1,8});?|&(?P<name>[A-Za-z][A-Za-z0-9]{1,31};)"
+_ESCAPES = (
+    ((b"%", b"\\", b"&"), re.compile(b"|".join((_URL, _BACKSLASH, _HTML)))),
+    ((b"%",), re.compile(_URL)),
+    ((b"\\",), re.compile(_BACKSLASH)),
+    ((b"&",), re.compile(_HTML)),
+)
+"""Of all escapes, and of each kind: what they begin with, and their shape."""
 _QUOTED = re.compile(rb"=\r?\n|=([0-9A-Fa-f]{2})")
 _BEGUN = re.compile(
     rb"(?:%[0-9A-Fa-f]?|\\+(?:[uU]\{?[0-9A-Fa-f]{0,8}(?:\\u?[0-9A-Fa-f]{0,3})?|x[0-9A-Fa-f]?|[0-3][0-7]?)?"
@@ -186,15 +191,27 @@ def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, 
         quoted = _View(view, _QUOTED, lambda one: bytes.fromhex(one[1].decode()) if one[1] else b"")
         if quoted.changed:
             yield quoted.data, quoted.back
-    for _ in range(_ROUNDS):
-        if not (b"%" in view or b"\\" in view or b"&" in view):
-            return
-        made = _View(view, _ESCAPE, _meant)
-        if not made.changed:
-            return
-        view, back = made.data, _through(made.back, back)
-        view = _over(view, back, ends)
-        yield view, back
+    yield from _resolved(view, back, ends, _ROUNDS, {view})
+
+
+def _resolved(
+    view: bytes, back: _Back, ends: list[int] | None, rounds: int, seen: set[bytes]
+) -> Iterator[tuple[bytes, _Back]]:
+    """The view with its escapes resolved, all kinds together and each alone, and what shows inside of those.
+
+    Each alone: a value may itself hold what looks like an escape of another kind (`%41` beside `&quot;`).
+    """
+    for signs, shape in _ESCAPES:
+        if not rounds or not any(sign in view for sign in signs):
+            continue
+        made = _View(view, shape, _meant)
+        if made.data in seen:
+            continue
+        seen.add(made.data)
+        through = _through(made.back, back)
+        inner = _over(made.data, through, ends)
+        yield inner, through
+        yield from _resolved(inner, through, ends, rounds - 1, seen)
 
 
 def _over(view: bytes, back: _Back, ends: list[int] | None) -> bytes:
@@ -214,21 +231,23 @@ def _through(inner: _Back, outer: _Back) -> _Back:
 
 
 def _meant(found: re.Match[bytes]) -> bytes | None:
-    url, high, low, unit, code, byte, octal, itself, control, html, number, name = found.groups()
-    if url or byte:
-        return bytes.fromhex((url or byte).decode())
-    if high:  # a letter beyond the first plane, as JSON writes it
-        return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00).encode()
-    if octal:
-        return bytes((int(octal, 8),))
-    if itself:
-        return bytes(itself)
-    if control:
-        return _CONTROLS[control]
-    if name:
-        known = html5.get(name.decode())
-        return known.encode("utf-8", "replace") if known else None
-    return _letter(int(number) if number else int(unit or code or html, 16))
+    kind, text = found.lastgroup, found[found.lastgroup or 0]
+    match kind:
+        case "url" | "byte":
+            return bytes.fromhex(text.decode())
+        case "low":  # a letter beyond the first plane, as JSON writes it
+            return chr(0x10000 + ((int(found["high"], 16) - 0xD800) << 10) + int(text, 16) - 0xDC00).encode()
+        case "octal":
+            return bytes((int(text, 8),))
+        case "itself":
+            return text
+        case "control":
+            return _CONTROLS[text]
+        case "name":
+            known = html5.get(text.decode())
+            return known.encode("utf-8", "replace") if known else None
+        case _:
+            return _letter(int(text, 10 if kind == "number" else 16))
 
 
 def _letter(code: int) -> bytes | None:

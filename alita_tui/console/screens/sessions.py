@@ -27,6 +27,8 @@ from alita_tui.spine.text import one_line
 
 _LEAST = 2
 """Characters from which all that was said is searched."""
+_WIDE = 110
+"""Columns from which the session under the cursor is shown beside the list."""
 
 
 class _Undo(NamedTuple):
@@ -39,7 +41,7 @@ class SessionsScreen(ModalScreen[Switch | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
     CSS = """
-    SessionsScreen { align: center middle; background: $background 60%; }
+    SessionsScreen { align: center middle; background: $background; }
     #box { width: 96%; max-width: 170; height: 92%; background: $surface; border: round $alita-line; padding: 0 1; }
     #box Plain { height: 1; color: $alita-muted; padding: 0 1; }
     #box #said { height: auto; max-height: 2; }
@@ -92,7 +94,7 @@ class SessionsScreen(ModalScreen[Switch | None]):
 
     def compose(self) -> ComposeResult:
         """A search over the list, the one under the cursor in full, a line to write in, what can be done."""
-        with Vertical(id="box"):
+        with Vertical(id="box", classes="-wide" if self.app.size.width >= _WIDE else ""):
             yield Plain(id="head")
             yield Input(placeholder="Search titles, tags and all that was said", id="find")
             with Horizontal(id="middle"):
@@ -103,13 +105,12 @@ class SessionsScreen(ModalScreen[Switch | None]):
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
-        """All of them, the newest first."""
-        self._fill()
+        """All of them, the newest first, once their width is known."""
         self.query_one(OptionList).focus()
 
     def on_resize(self) -> None:
         """The width is another."""
-        self.query_one("#box").set_class(self.size.width >= 110, "-wide")
+        self.query_one("#box").set_class(self.size.width >= _WIDE, "-wide")
         self.call_after_refresh(self._fill)
 
     # --- drawing --------------------------------------------------------------------------

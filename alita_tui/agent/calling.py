@@ -88,7 +88,8 @@ class ModelCalls:
                 held = None
                 await self._tell_changes()
                 if self._cache is not None and request.role in self._cached:
-                    await asyncio.to_thread(self._cache.put, turn.name, request, reply)
+                    told = msgspec.structs.replace(reply, call_id="")
+                    await asyncio.to_thread(self._cache.put, turn.name, request, told)
                 return reply
         finally:
             if held is not None:
@@ -125,6 +126,7 @@ class ModelCalls:
             return None
         reply = await asyncio.to_thread(self._cache.get, model.name, request)
         if reply is not None:
+            reply = msgspec.structs.replace(reply, call_id=call_id)
             await self._tell(request, model, call_id, reply, cached=True)
             await self._purse.spared(call_id, request.role, model, reply.usage)
         return reply
@@ -188,7 +190,7 @@ class ModelCalls:
                         if meter.over(text):
                             raise _overlong(model, request)
                     case Reply():
-                        reply = self._bus.redacted(piece)
+                        reply = msgspec.structs.replace(self._bus.redacted(piece), call_id=call_id)
         self._said = []
         if reply is None:
             raise ModelError("truncated", f"{model.name} ended its stream without a reply.")

@@ -660,11 +660,14 @@ class ToolReturned(Fact, frozen=True):
     report: RunReport
 
 
+FailureReason = Literal["error", "exit", "timeout", "limit", "killed", "bad_result", "interrupted", "sandbox"]
+
+
 class ToolFailed(Fact, frozen=True):
     """A registered tool ran, or could not run, and gave no result."""
 
     call_id: str
-    reason: Literal["error", "exit", "timeout", "limit", "killed", "bad_result", "interrupted", "sandbox"]
+    reason: FailureReason
     text: str
     hint: str = ""
     report: RunReport | None = None

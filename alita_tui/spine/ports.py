@@ -129,6 +129,8 @@ class Reply(Value, frozen=True):
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
     """What was wrong with it and could be put right, for the person."""
+    call_id: str = ""
+    """Of the call that it replies to, as recorded; empty before that."""
 
 
 Ability = Literal["tools", "vision"]

@@ -281,7 +281,7 @@ class Live:
 
     async def _settled_again(self) -> None:
         """The same; an error that nobody foresaw is a notice, and the session opens."""
-        from alita_tui.agent.retrying import unexpected
+        from alita_tui.agent.notices import unexpected
 
         try:
             await asyncio.to_thread(self._settle_again)

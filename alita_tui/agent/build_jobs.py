@@ -1,0 +1,204 @@
+"""Builds on their way to a verdict. A build that is put off waits beside the task, which goes on without it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Protocol
+
+from alita_tui.agent.standing import Standing
+from alita_tui.agent.tasks import CurrentTask, latest_successor, successors
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import ApprovalPending
+from alita_tui.spine.ports import BuildOrder, BuildOutcome
+from alita_tui.view.model import BuildView
+
+UNSETTLED = frozenset(
+    (
+        "pending", "approved", "drafting", "reviewing", "locking", "testing", "repairing", "edited", "retested",
+        "banned", "aliased", "stopped", "lent",
+    )
+)  # fmt: skip
+"""States of a build that still needs work: its verdict is missing, or recorded and not carried out."""
+
+
+class Builder(Protocol):
+    """Closes gaps in the library. Met by `toolsmith`."""
+
+    async def build(self, order: BuildOrder) -> BuildOutcome:
+        """Take a build from the gap to its verdict."""
+
+    async def resume(self, view: BuildView) -> BuildOutcome:
+        """Go on with a build that an earlier process left."""
+
+
+class BuildJob:
+    """One build as an asyncio task."""
+
+    def __init__(
+        self, task_id: str, name: str, goal: str, build: Coroutine[None, None, BuildOutcome]
+    ) -> None:
+        self.task_id = task_id
+        """The task that asked for it, or the one that continues that task."""
+        self.name = name
+        self.goal = goal
+        self.work = asyncio.create_task(build, name=f"alita build {name}")
+        self._put_off = asyncio.Event()
+
+    async def follow(self) -> BuildOutcome | None:
+        """Return how the build ended, or None once it is put off. Raises what the build raises."""
+        put_off = asyncio.ensure_future(self._put_off.wait())
+        try:
+            await asyncio.wait({self.work, put_off}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            put_off.cancel()
+        return self.work.result() if self.work.done() else None
+
+    def put_off(self, ended: Callable[[BuildJob], None]) -> None:
+        """Let the task go on without this build; `ended` is called when the build ends."""
+        self._put_off.set()
+        self.work.add_done_callback(lambda _: ended(self))
+
+    @property
+    def unattended(self) -> ApprovalPending | None:
+        """The error of a build that ended because nobody is here to decide."""
+        if not self.work.done() or self.work.cancelled():
+            return None
+        error = self.work.exception()
+        return error if isinstance(error, ApprovalPending) else None
+
+
+class BuildJobs:
+    """The builds of a session that are not decided yet."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        standing: Standing,
+        task: CurrentTask,
+        builder: Builder,
+        ended: Callable[[BuildJob], None],
+    ) -> None:
+        """`ended` is called with each build that was put off, when it ends."""
+        self._bus = bus
+        self._standing = standing
+        self._task = task
+        self._builder = builder
+        self._ended = ended
+        self._jobs: list[BuildJob] = []
+        self._followed: BuildJob | None = None
+
+    def __iter__(self) -> Iterator[BuildJob]:
+        return iter(tuple(self._jobs))
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @property
+    def running(self) -> bool:
+        """Whether a build may still end."""
+        return any(not job.work.done() for job in self._jobs)
+
+    def start(self, order: BuildOrder) -> BuildJob:
+        """Begin a build for the current task."""
+        return self._add(BuildJob(self._task.id, order.name, order.goal, self._builder.build(order)))
+
+    def resume(self, build: BuildView, task_id: str) -> BuildJob:
+        """Go on with a recorded build for a task; one that was put off stays put off."""
+        job = self._add(BuildJob(task_id, build.name, build.goal, self._builder.resume(build)))
+        if build.put_off:
+            job.put_off(self._ended)
+        return job
+
+    def _add(self, job: BuildJob) -> BuildJob:
+        self._jobs.append(job)
+        return job
+
+    async def follow(self, job: BuildJob) -> BuildOutcome | None:
+        """Wait until a build is decided; return None once it is put off."""
+        self._followed = job
+        try:
+            return await job.follow()
+        finally:
+            self._followed = None
+            if job.work.done():
+                self._jobs.remove(job)
+
+    def take(self, job: BuildJob) -> bool:
+        """Remove a build that ended; False when nobody waits for its result any more."""
+        if job not in self._jobs or job.unattended:
+            return False
+        self._jobs.remove(job)
+        return True
+
+    async def put_off(self, approval_id: str) -> None:
+        """Let the task go on without the build that it waits for; the person decides later."""
+        job = self._followed
+        pending = [
+            build
+            for build in self._task.builds()
+            if build.state == "pending" and build.approval_id == approval_id
+        ]
+        if job is None or job.work.done() or not pending:
+            return
+        build_id = pending[-1].build_id
+        await self._bus.emit(e.BuildPutOff(build_id=build_id, approval_id=approval_id), span=build_id)
+        job.put_off(self._ended)
+
+    async def withdraw(self) -> None:
+        """Withdraw the requests of an interrupted task, so that a late verdict changes nothing."""
+        for build in self._task.builds():
+            if build.state == "pending":
+                await self._bus.emit(
+                    e.ApprovalResolved(
+                        approval_id=build.approval_id,
+                        build_id=build.build_id,
+                        digest=build.digest,
+                        verdict="withdrawn",
+                        reason="the task was interrupted",
+                        via="engine",
+                    ),
+                    span=build.build_id,
+                )
+
+    def resume_put_off(self, continuing: str) -> set[str]:
+        """Resume the builds that were put off by other tasks than `continuing`; return the ids of those tasks."""
+        view = self._standing.view
+        continued_by = successors(view.tasks)
+        owners: set[str] = set()
+        for build in view.builds:
+            owner = latest_successor(build.task_id, continued_by)
+            if build.put_off and owner != continuing and build.state in UNSETTLED:
+                owners.add(owner)
+                self.resume(build, owner)
+        return owners
+
+    def reserved(self) -> frozenset[str]:
+        """Return the digests that were approved for one task alone which is parked."""
+        view = self._standing.view
+        continued_by = successors(view.tasks)
+        parked = {task.task_id for task in view.tasks if task.outcome == "parked"}
+        return frozenset(
+            build.digest
+            for build in view.builds
+            if build.state == "lent" and latest_successor(build.task_id, continued_by) in parked
+        )
+
+    def hand_over(self, task_id: str, successor: str) -> None:
+        """Give the builds of a parked task to the task that continues it."""
+        for job in self._jobs:
+            if job.task_id == task_id:
+                job.task_id = successor
+
+    async def cancel(self, task_id: str | None = None) -> None:
+        """Cancel the builds of one task, or all of them."""
+        cancelled = [job for job in self._jobs if task_id in (None, job.task_id)]
+        self._jobs = [job for job in self._jobs if job not in cancelled]
+        for job in cancelled:
+            job.work.cancel()
+        if cancelled:
+            await asyncio.wait([job.work for job in cancelled])
+        for job in cancelled:
+            if not job.work.cancelled():
+                job.work.exception()  # retrieved, or asyncio complains; closing the session reports it

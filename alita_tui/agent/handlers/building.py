@@ -1,0 +1,93 @@
+"""Actions about builds: build_tool begins one and waits for its verdict, wait waits for those that were put off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from alita_tui.agent.actions import Action, BuildTool, Wait
+from alita_tui.agent.build_jobs import BuildJob, BuildJobs
+from alita_tui.agent.handlers import Handler
+from alita_tui.agent.handlers.research import research
+from alita_tui.agent.lessons import Lessons
+from alita_tui.agent.tasks import CurrentTask, TaskEnd, TaskQueue
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.ports import BuildOrder, BuildOutcome, Progress, Sandbox
+
+
+class BuildHandlers:
+    """Handles build_tool and wait."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        task: CurrentTask,
+        jobs: BuildJobs,
+        queue: TaskQueue,
+        lessons: Lessons,
+        sandbox: Sandbox,
+        progress: Progress,
+    ) -> None:
+        self._bus = bus
+        self._task = task
+        self._jobs = jobs
+        self._queue = queue
+        self._lessons = lessons
+        self._sandbox = sandbox
+        self._progress = progress
+
+    @property
+    def table(self) -> Mapping[type[Action], Handler]:
+        """The handlers by action."""
+        return {BuildTool: self.build_tool, Wait: self.wait}
+
+    async def build_tool(self, action_id: str, action: BuildTool) -> TaskEnd | None:
+        """Have a tool built, and wait until the person decides on it or puts it off."""
+        near_misses, sources = research(self._task)
+        past_rejections = await self._lessons.rejections(action.name, action.goal)
+        await self._sandbox.prepare(self._progress)
+        order = BuildOrder(
+            action_id=action_id,
+            name=action.name,
+            goal=action.goal,
+            details=action.details,
+            task=self._task.text,
+            near_misses=near_misses,
+            sources=sources,
+            past_rejections=past_rejections,
+        )
+        return await self.follow(self._jobs.start(order))
+
+    async def follow(self, job: BuildJob) -> TaskEnd | None:
+        """Wait for a build's end; return the task's end if the person stopped the task with it."""
+        outcome = await self._jobs.follow(job)
+        return None if outcome is None else await self.settle(job, outcome)
+
+    async def settle(self, job: BuildJob, outcome: BuildOutcome) -> TaskEnd | None:
+        """Draw the consequences of a build's end: a rejection leaves a lesson, a stop ends the task."""
+        if outcome.result == "stopped":
+            return TaskEnd("interrupted", outcome.reason or f"stopped by you at the build of {job.name}")
+        if outcome.result == "rejected":
+            await self._lessons.note_rejection(job.name, job.goal, outcome.reason)
+        return None
+
+    async def wait(self, action_id: str, action: Wait) -> TaskEnd | None:
+        """Wait for a verdict on a build that was put off; park the task if another one is queued."""
+        return await self.wait_for_news(action_id)
+
+    async def wait_for_news(self, action_id: str) -> TaskEnd | None:
+        """Wait until something happens that the model was not shown. Raises RegistryError, ApprovalPending."""
+        if not len(self._jobs):
+            raise RegistryError("No build waits for a verdict.", hint="Go on, or answer.")
+        if not len(self._queue):
+            await self._queue.news.wait()
+        for job in self._jobs:
+            if job.unattended:
+                raise job.unattended
+        waiting = ", ".join(job.name for job in self._jobs)
+        if len(self._queue) and waiting:
+            reason = f"{waiting} waits for your verdict."
+            return TaskEnd("parked", reason, hint="The task goes on once it is given.")
+        await self._bus.emit(e.WaitEnded(action_id=action_id), span=action_id)
+        return None

@@ -1,0 +1,140 @@
+"""The action run_tool: an approved tool runs in the sandbox, and its reliability is counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from alita_tui.agent.actions import Action, RunTool
+from alita_tui.agent.handlers import Handler
+from alita_tui.agent.notices import unexpected
+from alita_tui.agent.standing import Standing
+from alita_tui.agent.tasks import CurrentTask
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import AlitaError, RegistryError
+from alita_tui.spine.ports import Job, Limits, Progress, Sandbox, ToolShelf
+from alita_tui.spine.values import RunReport, ToolRecord, ToolState
+
+_BY_TRUST: tuple[ToolState, ...] = (
+    "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",
+)  # fmt: skip
+"""States of a tool, the most trusted first."""
+
+
+class RunHandlers:
+    """Handles run_tool."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        standing: Standing,
+        task: CurrentTask,
+        shelf: ToolShelf,
+        sandbox: Sandbox,
+        *,
+        limits: Limits,
+        new_id: Callable[[], str],
+        progress: Progress,
+    ) -> None:
+        self._bus = bus
+        self._standing = standing
+        self._task = task
+        self._shelf = shelf
+        self._sandbox = sandbox
+        self._limits = limits
+        self._new_id = new_id
+        self._progress = progress
+
+    @property
+    def table(self) -> Mapping[type[Action], Handler]:
+        """The handlers by action."""
+        return {RunTool: self.run_tool}
+
+    async def run_tool(self, action_id: str, action: RunTool) -> None:
+        """Run a tool; a tool that fails is an observation. Raises RegistryError, SandboxUnavailable."""
+        record = await asyncio.to_thread(self._shelf.get, action.name, action.version)
+        builds = {build.digest for build in self._task.builds()}
+        if self._shelf.lends(record.digest) and record.digest not in builds:
+            raise RegistryError(f"{action.name} v{record.version} was approved for another task alone.")
+        await self._record_in_library(record.digest)
+        await self._sandbox.prepare(self._progress)
+        name = record.draft.name
+        call_id = self._new_id()
+        await self._bus.emit(
+            e.ToolCalled(
+                call_id=call_id,
+                action_id=action_id,
+                name=name,
+                version=record.version,
+                digest=record.digest,
+                arguments=action.arguments,
+                alias="" if action.name == name else action.name,
+            ),
+            span=call_id,
+        )
+        report = await self._run(call_id, action, record)
+        if report.status == "ok":
+            await self._bus.emit(e.ToolReturned(call_id=call_id, report=report), span=call_id)
+        else:
+            last = report.error.strip().splitlines()[-1:] or [f"exit code {report.exit_code}"]
+            await self._fail(
+                call_id, report.status, f"{name} failed ({report.status}): {last[0]}", report=report
+            )
+        await self._count(call_id, record, ok=report.status == "ok")
+
+    async def _run(self, call_id: str, action: RunTool, record: ToolRecord) -> RunReport:
+        """Run the tool; whatever keeps it from running ends the call on record."""
+        name = record.draft.name
+
+        def show(stream: Literal["stdout", "stderr"], text: str) -> None:
+            self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
+
+        job = Job(
+            run_id=call_id,
+            module=name,
+            code=record.draft.code,
+            arguments=action.arguments,
+            lock=record.lock,
+            limits=self._limits,
+            capabilities=record.granted,
+            digest=record.digest,
+        )
+        try:
+            return await self._sandbox.run(job, show, self._progress)
+        except asyncio.CancelledError:
+            await self._fail(call_id, "interrupted", f"{name} was interrupted.")
+            raise
+        except AlitaError as error:
+            await self._fail(call_id, "sandbox", error.message, hint=error.hint)
+            raise
+        except Exception as error:
+            await self._fail(call_id, "sandbox", unexpected(error).text)
+            raise
+
+    async def _fail(
+        self,
+        call_id: str,
+        reason: e.FailureReason,
+        text: str,
+        *,
+        hint: str = "",
+        report: RunReport | None = None,
+    ) -> None:
+        failed = e.ToolFailed(call_id=call_id, reason=reason, text=text, hint=hint, report=report)
+        await self._bus.emit(failed, span=call_id)
+
+    async def _record_in_library(self, digest: str) -> None:
+        """Record the library anew when another session registered this tool meanwhile."""
+        if digest not in {card.digest for card in self._standing.view.library}:
+            await self._bus.emit(e.LibraryLoaded(tools=self._shelf.cards()))
+
+    async def _count(self, call_id: str, record: ToolRecord, *, ok: bool) -> None:
+        """Count the run, and record it when the tool lost trust by it."""
+        name, version, text = record.draft.name, record.version, self._task.text
+        state = await self._bus.kept(self._shelf.record_run, name, version, ok=ok, query=text)
+        if state is not None and _BY_TRUST.index(state) > _BY_TRUST.index(record.state):
+            reason = f"{'its last runs' if state == 'stale' else 'of its last three runs two'} failed"
+            demoted = e.ToolDemoted(name=name, version=version, state=state, reason=reason)
+            await self._bus.emit(demoted, span=call_id)

@@ -1,0 +1,83 @@
+"""What tasks teach memory: lessons of rejections, and what a finished task leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from alita_tui.agent.tasks import CurrentTask
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.ports import REJECTION, Memory
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import MemoryItem
+
+_FAILED: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit"))
+
+
+class Lessons:
+    """Writes to memory, unless the session only tries something out."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        memory: Memory,
+        task: CurrentTask,
+        *,
+        learn: Callable[[str], tuple[MemoryItem, ...]],
+        new_id: Callable[[], str],
+        teaches: bool,
+    ) -> None:
+        """`learn` derives the items of one task from the record; with `teaches` false nothing is written."""
+        self._bus = bus
+        self._memory = memory
+        self._task = task
+        self._learn = learn
+        self._new_id = new_id
+        self._teaches = teaches
+
+    async def recall(self, task_id: str, text: str) -> None:
+        """Record what memory knows about a task."""
+        items = await asyncio.to_thread(self._memory.recall, text)
+        await self._bus.emit(e.MemoryRecalled(task_id=task_id, items=items), span=task_id)
+
+    async def rejections(self, name: str, goal: str) -> tuple[str, ...]:
+        """Return why earlier builds of this kind were rejected."""
+        items = await asyncio.to_thread(self._memory.lessons, name, goal)
+        return tuple(item.text for item in items)
+
+    async def note_rejection(self, name: str, goal: str, reason: str) -> None:
+        """Remember why a build was rejected."""
+        if not self._teaches or not reason:
+            return
+        item = MemoryItem(
+            item_id=f"{REJECTION}{name}:{self._bus.session_id}:{self._new_id()}",
+            memory="semantic",
+            text=f"A build of {name} ({one_line(goal, 120)}) was rejected: {reason}",
+            source_session=self._bus.session_id,
+            source_seq=self._bus.last_seq,
+        )
+        await self._write(item)
+
+    async def finish(self, task_id: str, outcome: e.TaskOutcome) -> None:
+        """Count a recipe that did not work, and remember what the task taught."""
+        if self._teaches and outcome in _FAILED and (recipe := self._task.recipe(task_id)):
+            await self._bus.kept(self._memory.recipe_failed, recipe)
+        await self.remember(task_id)
+
+    async def remember(self, task_id: str) -> None:
+        """Write what a task taught, except for what an earlier process wrote already."""
+        if not self._teaches:
+            return
+        written = {
+            (envelope.event.item.memory, envelope.event.item.text)
+            for envelope in self._task.events()
+            if isinstance(envelope.event, e.MemoryWritten)
+        }
+        for item in await asyncio.to_thread(self._learn, task_id):
+            if (item.memory, item.text) not in written:
+                await self._write(item, span=task_id)
+
+    async def _write(self, item: MemoryItem, *, span: str = "") -> None:
+        await self._bus.kept(self._memory.write, item)
+        await self._bus.emit(e.MemoryWritten(item=item), span=span)

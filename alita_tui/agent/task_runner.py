@@ -1,0 +1,160 @@
+"""One task from its beginning, or from where an earlier process left it, to a recorded end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from alita_tui.agent.build_jobs import UNSETTLED, BuildJobs
+from alita_tui.agent.handlers.building import BuildHandlers
+from alita_tui.agent.lessons import Lessons
+from alita_tui.agent.loop import AgentLoop
+from alita_tui.agent.notices import unexpected
+from alita_tui.agent.questions import Questions
+from alita_tui.agent.standing import Standing
+from alita_tui.agent.tasks import CurrentTask, TaskEnd
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import SubmitTask
+from alita_tui.spine.errors import (
+    AlitaError,
+    ApprovalPending,
+    BudgetExceeded,
+    SandboxUnavailable,
+    StoreError,
+)
+from alita_tui.spine.ports import Asker, ToolShelf
+
+
+class TaskRunner:
+    """Runs tasks; whatever ends one is recorded as a TaskFinished."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        standing: Standing,
+        task: CurrentTask,
+        loop: AgentLoop,
+        jobs: BuildJobs,
+        builds: BuildHandlers,
+        lessons: Lessons,
+        questions: Questions,
+        asker: Asker,
+        shelf: ToolShelf,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._bus = bus
+        self._standing = standing
+        self._task = task
+        self._loop = loop
+        self._jobs = jobs
+        self._builds = builds
+        self._lessons = lessons
+        self._questions = questions
+        self._asker = asker
+        self._shelf = shelf
+        self._new_id = new_id
+        self.interrupted = False
+        """True when the person stopped the task, which is then cancelled."""
+
+    async def begin(self, command: SubmitTask) -> None:
+        """Run a new task, or one that continues a parked or failed one under a new id."""
+        task_id = self._new_id()
+        if command.again:
+            self._jobs.hand_over(command.again, task_id)
+        self._bus.step = 0
+        await self._run(task_id, self._new(task_id, command))
+
+    async def resume(self, task_id: str) -> None:
+        """Go on with the newest task; the steps it took before count, and no other task's."""
+        self._bus.step = max((envelope.step for envelope in self._task.events()), default=0)
+        await self._run(task_id, self._continue())
+
+    async def _new(self, task_id: str, command: SubmitTask) -> TaskEnd:
+        await self._bus.emit(
+            e.TaskSubmitted(
+                task_id=task_id,
+                text=command.text,
+                again=command.again,
+                retried=command.retried,
+                queue_id=command.queue_id,
+            ),
+            span=task_id,
+        )
+        await self._lessons.recall(task_id, command.text)
+        return await self._loop.run()
+
+    async def _continue(self) -> TaskEnd:
+        """Close what a crash or a parked build left open, then go on with the loop."""
+        for call_id, name in self._standing.view.calls:
+            text = f"{name} was interrupted when the program ended; it may have run."
+            await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
+        for envelope in self._task.events():
+            match envelope.event:
+                case e.Interrupted() | e.ApprovalResolved(verdict="withdrawn"):
+                    return TaskEnd(
+                        "interrupted", "stopped by you"
+                    )  # the process ended before it was recorded
+                case _:
+                    pass
+        if question := self._standing.view.question:
+            await self._questions.wait(question.question_id)
+        for build in self._task.builds():
+            if build.state not in UNSETTLED:
+                continue
+            job = self._jobs.resume(build, self._task.id)
+            if not build.put_off and (end := await self._builds.follow(job)):
+                return end
+        if len(self._jobs) and (action_id := self._unanswered_wait()):
+            if end := await self._builds.wait_for_news(action_id):
+                return end
+        return await self._loop.run()
+
+    def _unanswered_wait(self) -> str:
+        """Return the id of the `wait` action that the process ended in; empty if something happened since."""
+        for envelope in self._task.events():
+            match envelope.event:
+                case e.ActionChosen(action="wait", action_id=action_id):
+                    return action_id
+                case e.WaitEnded() | e.ActionChosen() | e.ModelReplied() | e.Steered() | e.ApprovalResolved():
+                    return ""
+                case _:
+                    pass
+        return ""
+
+    async def _run(self, task_id: str, work: Coroutine[None, None, TaskEnd]) -> None:
+        """Await a task's work and record how it ended; an error ends a task and is no traceback."""
+        self._task.id = task_id
+        try:
+            end = await work
+        except asyncio.CancelledError:
+            await self._jobs.cancel(task_id)
+            if not self.interrupted:
+                raise
+            await self._jobs.withdraw()
+            await self._bus.emit(e.Interrupted(text=self._asker.unfinished))
+            end = TaskEnd("interrupted", "stopped by you")
+        except BudgetExceeded as error:
+            end = TaskEnd.of("budget", error)
+        except SandboxUnavailable as error:
+            end = TaskEnd.of("sandbox", error)
+        except ApprovalPending as error:
+            end = TaskEnd.of("parked", error)
+        except StoreError:
+            raise
+        except AlitaError as error:
+            end = TaskEnd.of("failed", error)
+        except Exception as error:  # noqa: BLE001  # recorded, and the session opens again
+            notice = unexpected(error)
+            await self._bus.emit(notice)
+            end = TaskEnd("failed", notice.text, hint=notice.hint)
+        await self._bus.emit(end.finished(task_id), span=task_id)
+        self._task.id = ""
+        if end.outcome not in ("parked", "budget"):  # those go on later
+            await self._clean_up(task_id, end)
+
+    async def _clean_up(self, task_id: str, end: TaskEnd) -> None:
+        """Take back the tools that were approved for this task alone, and learn from the task."""
+        if self._shelf.give_back(keep=self._jobs.reserved()):
+            await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
+        await self._lessons.finish(task_id, end.outcome)

@@ -1,0 +1,182 @@
+"""Tasks: how one ends, the queue of those that wait, and what can be asked about the current one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import takewhile
+
+from alita_tui.agent.standing import Standing
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import SubmitTask
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import AlitaError, ModelError
+from alita_tui.spine.history import of
+from alita_tui.spine.values import Value
+from alita_tui.view.model import BuildView, TaskView
+
+RETRIABLE: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit", "sandbox", "budget"))
+"""Outcomes that trying again may change."""
+UNFINISHED: frozenset[e.TaskOutcome | None] = frozenset((None, "parked", "budget"))
+"""Outcomes after which the same task can go on where it stands; None for a task that was cut off."""
+_FINAL: dict[e.TaskOutcome, str] = {
+    "answered": "was answered",
+    "rejected": "ended with your rejection of its build",
+    "interrupted": "was stopped by you",
+}
+
+
+class TaskEnd(Value, frozen=True):
+    """How a task ended: a `TaskFinished` before it belongs to a task."""
+
+    outcome: e.TaskOutcome
+    reason: str = ""
+    answer: str = ""
+    hint: str = ""
+    retry_in: float | None = None
+    """Seconds until the model's server answers again, where it says so."""
+
+    @classmethod
+    def of(cls, outcome: e.TaskOutcome, error: AlitaError) -> TaskEnd:
+        """Return the end that an error makes."""
+        wait = error.retry_after if isinstance(error, ModelError) else None
+        reason = error.message if wait is None else f"{error.message} It answers again in {wait:.0f} s."
+        return cls(outcome, reason, hint=error.hint, retry_in=wait)
+
+    def finished(self, task_id: str) -> e.TaskFinished:
+        """Return the event that records this end."""
+        return e.TaskFinished(
+            task_id=task_id,
+            outcome=self.outcome,
+            answer=self.answer,
+            reason=self.reason,
+            hint=self.hint,
+            retry_in=self.retry_in,
+        )
+
+
+class TaskQueue:
+    """Tasks that wait for their turn. A task that has to wait is recorded, so no crash loses it."""
+
+    def __init__(self, bus: Bus, new_id: Callable[[], str]) -> None:
+        self._bus = bus
+        self._new_id = new_id
+        self._waiting: deque[SubmitTask] = deque()
+        self.news = asyncio.Event()
+        """Set when something happened that the model was not shown yet."""
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def submit(self, text: str, *, busy: bool) -> None:
+        """Queue a new task; record it first when it cannot begin at once (`busy`)."""
+        if not text:
+            return
+        queue_id = ""
+        if busy or self._waiting:
+            queue_id = self._new_id()
+            await self._bus.emit(e.TaskQueued(queue_id=queue_id, text=text))
+        self.add(SubmitTask(text=text, queue_id=queue_id))
+        self.news.set()
+
+    def add(self, task: SubmitTask, *, first: bool = False) -> None:
+        """Queue a task without recording it."""
+        if first:
+            self._waiting.appendleft(task)
+        else:
+            self._waiting.append(task)
+
+    def next(self) -> SubmitTask | None:
+        """Take the task whose turn it is."""
+        return self._waiting.popleft() if self._waiting else None
+
+    def restore(self) -> None:
+        """Queue again what an earlier process had queued and not begun."""
+        queued: dict[str, SubmitTask] = {}
+        for envelope in of(self._bus.history, e.TaskQueued, e.TaskSubmitted):
+            match envelope.event:
+                case e.TaskQueued(queue_id=queue_id, text=text):
+                    queued[queue_id] = SubmitTask(text=text, queue_id=queue_id)
+                case e.TaskSubmitted(queue_id=queue_id):
+                    queued.pop(queue_id, None)
+                case _:
+                    pass
+        self._waiting.extend(queued.values())
+
+
+class CurrentTask:
+    """The task that the agent works on, as the record tells it."""
+
+    def __init__(self, bus: Bus, standing: Standing) -> None:
+        self._bus = bus
+        self._standing = standing
+        self.id = ""
+        """Empty while no task runs."""
+
+    @property
+    def latest(self) -> TaskView | None:
+        """The newest task of the session, running or ended."""
+        return self._standing.view.task
+
+    @property
+    def text(self) -> str:
+        """The newest task in the person's own words."""
+        return self.text_of(self.latest.task_id) if self.latest else ""
+
+    def text_of(self, task_id: str) -> str:
+        """Return a task in the person's own words; empty when there is no such task."""
+        for envelope in self._bus.history.of(e.TaskSubmitted):
+            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
+                return envelope.event.text
+        return ""
+
+    def again(self, task_id: str, *, retried: bool = False) -> SubmitTask:
+        """Return the command that takes an earlier task up again."""
+        return SubmitTask(text=self.text_of(task_id), again=task_id, retried=retried)
+
+    def events(self) -> list[Envelope]:
+        """Return what was recorded since the newest task was submitted, the newest first."""
+        newest_first = reversed(self._bus.history)
+        return list(takewhile(lambda envelope: not isinstance(envelope.event, e.TaskSubmitted), newest_first))
+
+    def builds(self) -> tuple[BuildView, ...]:
+        """Return the builds of the newest task and of the parked tasks that it continues."""
+        view = self._standing.view
+        continues = {task.task_id: task.again for task in view.tasks}
+        chain = set()
+        task_id = view.task.task_id if view.task else ""
+        while task_id:
+            chain.add(task_id)
+            task_id = continues.get(task_id, "")
+        return tuple(build for build in view.builds if build.task_id in chain)
+
+    def recipe(self, task_id: str) -> str:
+        """Return the item id of the recipe that a task's plan follows; empty for none."""
+        for envelope in self._bus.history.newest(e.PlanProposed):
+            if isinstance(envelope.event, e.PlanProposed) and envelope.event.task_id == task_id:
+                return envelope.event.recipe
+        return ""
+
+
+def successors(tasks: Iterable[TaskView]) -> dict[str, str]:
+    """Return, for each task that another one continues, the id of that other task."""
+    return {task.again: task.task_id for task in tasks if task.again}
+
+
+def latest_successor(task_id: str, continued_by: dict[str, str]) -> str:
+    """Return the id of the last task in a chain of tasks that continue one another."""
+    while task_id in continued_by:
+        task_id = continued_by[task_id]
+    return task_id
+
+
+def why_not_again(task: TaskView | None) -> str:
+    """Return why a session's last task cannot be tried again; empty when it can."""
+    if task is None:
+        return "There is no task in this session yet."
+    if task.outcome in RETRIABLE:
+        return ""
+    state = _FINAL.get(task.outcome, "goes on already") if task.outcome else "goes on already"
+    return f"Nothing is tried again: the last task {state}."

@@ -6,21 +6,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Protocol
 
-from alita_tui.agent.standing import Standing
+from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.tasks import CurrentTask, latest_successor, successors
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ApprovalPending
 from alita_tui.spine.ports import BuildOrder, BuildOutcome
-from alita_tui.view.model import BuildView
-
-UNSETTLED = frozenset(
-    (
-        "pending", "approved", "drafting", "reviewing", "locking", "testing", "repairing", "edited", "retested",
-        "banned", "aliased", "stopped", "lent",
-    )
-)  # fmt: skip
-"""States of a build that still needs work: its verdict is missing, or recorded and not carried out."""
+from alita_tui.state.build import BuildState
 
 
 class Builder(Protocol):
@@ -29,7 +21,7 @@ class Builder(Protocol):
     async def build(self, order: BuildOrder) -> BuildOutcome:
         """Take a build from the gap to its verdict."""
 
-    async def resume(self, view: BuildView) -> BuildOutcome:
+    async def resume(self, state: BuildState) -> BuildOutcome:
         """Go on with a build that an earlier process left."""
 
 
@@ -75,14 +67,14 @@ class BuildJobs:
     def __init__(
         self,
         bus: Bus,
-        standing: Standing,
+        projection: StateProjection,
         task: CurrentTask,
         builder: Builder,
         ended: Callable[[BuildJob], None],
     ) -> None:
         """`ended` is called with each build that was put off, when it ends."""
         self._bus = bus
-        self._standing = standing
+        self._projection = projection
         self._task = task
         self._builder = builder
         self._ended = ended
@@ -104,7 +96,7 @@ class BuildJobs:
         """Begin a build for the current task."""
         return self._add(BuildJob(self._task.id, order.name, order.goal, self._builder.build(order)))
 
-    def resume(self, build: BuildView, task_id: str) -> BuildJob:
+    def resume(self, build: BuildState, task_id: str) -> BuildJob:
         """Go on with a recorded build for a task; one that was put off stays put off."""
         job = self._add(BuildJob(task_id, build.name, build.goal, self._builder.resume(build)))
         if build.put_off:
@@ -164,24 +156,24 @@ class BuildJobs:
 
     def resume_put_off(self, continuing: str) -> set[str]:
         """Resume the builds that were put off by other tasks than `continuing`; return the ids of those tasks."""
-        view = self._standing.view
-        continued_by = successors(view.tasks)
+        state = self._projection.state
+        continued_by = successors(state.tasks)
         owners: set[str] = set()
-        for build in view.builds:
+        for build in state.builds:
             owner = latest_successor(build.task_id, continued_by)
-            if build.put_off and owner != continuing and build.state in UNSETTLED:
+            if build.put_off and owner != continuing and not build.settled:
                 owners.add(owner)
                 self.resume(build, owner)
         return owners
 
     def reserved(self) -> frozenset[str]:
         """Return the digests that were approved for one task alone which is parked."""
-        view = self._standing.view
-        continued_by = successors(view.tasks)
-        parked = {task.task_id for task in view.tasks if task.outcome == "parked"}
+        state = self._projection.state
+        continued_by = successors(state.tasks)
+        parked = {task.task_id for task in state.tasks if task.outcome == "parked"}
         return frozenset(
             build.digest
-            for build in view.builds
+            for build in state.builds
             if build.state == "lent" and latest_successor(build.task_id, continued_by) in parked
         )
 

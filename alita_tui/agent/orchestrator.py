@@ -20,8 +20,8 @@ from alita_tui.agent.handlers.running import RunHandlers
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
+from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
-from alita_tui.agent.standing import Standing
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import UNFINISHED, CurrentTask, TaskQueue, successors, why_not_again
 from alita_tui.agent.working import WorkingContext
@@ -43,7 +43,7 @@ from alita_tui.spine.commands import (
 from alita_tui.spine.errors import AlitaError, StoreError
 from alita_tui.spine.ports import Asker, Limits, Memory, Progress, Sandbox, ToolShelf, Web
 from alita_tui.spine.values import MemoryItem, Value
-from alita_tui.view.model import TaskView
+from alita_tui.state.session import TaskState
 
 P = ParamSpec("P")
 
@@ -91,19 +91,19 @@ class Orchestrator:
         self._verdicts = verdicts
         self._shelf = shelf
         self._questions = questions
-        self._standing = Standing(bus)
+        self._projection = StateProjection(bus)
         self._inbox: asyncio.Queue[Command | BuildJob] = asyncio.Queue()
         """Commands, and builds that were put off and have ended."""
         self._queue = TaskQueue(bus, new_id)
-        self._task = CurrentTask(bus, self._standing)
-        self._jobs = BuildJobs(bus, self._standing, self._task, builder, self._inbox.put_nowait)
+        self._task = CurrentTask(bus, self._projection)
+        self._jobs = BuildJobs(bus, self._projection, self._task, builder, self._inbox.put_nowait)
         self._lessons = Lessons(bus, memory, self._task, learn=learn, new_id=new_id, teaches=policy.teaches)
         self._builds = BuildHandlers(
             bus, self._task, self._jobs, self._queue, self._lessons, sandbox, progress
         )
         runs = RunHandlers(
             bus,
-            self._standing,
+            self._projection,
             self._task,
             shelf,
             sandbox,
@@ -124,7 +124,7 @@ class Orchestrator:
         )
         self._runner = TaskRunner(
             bus,
-            self._standing,
+            self._projection,
             self._task,
             loop,
             self._jobs,
@@ -145,7 +145,7 @@ class Orchestrator:
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Serve commands until the session is closed, or (headless) until nothing is left to do."""
-        await asyncio.to_thread(lambda: self._standing.view)  # a long session takes a while
+        await asyncio.to_thread(lambda: self._projection.state)  # a long session takes a while
         try:
             await self._safely(self._take_up_unfinished)
             while True:
@@ -269,7 +269,7 @@ class Orchestrator:
             self._take_up_last(task)
         self._queue.restore()
 
-    def _take_up_last(self, task: TaskView) -> None:
+    def _take_up_last(self, task: TaskState) -> None:
         if task.outcome not in UNFINISHED:
             self._work = asyncio.create_task(self._lessons.remember(task.task_id), name="alita memory")
             return
@@ -277,11 +277,11 @@ class Orchestrator:
             return  # nobody is asked twice; without a console there is nobody to ask
         self._start(self._runner.resume(task.task_id))
 
-    def _take_up_put_off(self, latest: TaskView) -> None:
+    def _take_up_put_off(self, latest: TaskState) -> None:
         """Resume builds that were put off, and queue parked tasks that wait for nothing any more."""
         continuing = latest.task_id if latest.outcome in UNFINISHED else ""
         waiting = self._jobs.resume_put_off(continuing)
-        tasks = self._standing.view.tasks
+        tasks = self._projection.state.tasks
         continued = successors(tasks)
         for task in tasks:
             if task.outcome == "parked" and task.task_id not in (*continued, *waiting, continuing):
@@ -305,7 +305,7 @@ class Orchestrator:
                 self._interrupt()
             return
         parked = any(
-            task.task_id == job.task_id and task.outcome == "parked" for task in self._standing.view.tasks
+            task.task_id == job.task_id and task.outcome == "parked" for task in self._projection.state.tasks
         )
         if parked and not end:
             self._queue.add(self._task.again(job.task_id), first=True)

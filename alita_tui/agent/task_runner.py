@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from alita_tui.agent.build_jobs import UNSETTLED, BuildJobs
+from alita_tui.agent.build_jobs import BuildJobs
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
+from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
-from alita_tui.agent.standing import Standing
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -32,7 +32,7 @@ class TaskRunner:
     def __init__(
         self,
         bus: Bus,
-        standing: Standing,
+        projection: StateProjection,
         task: CurrentTask,
         loop: AgentLoop,
         jobs: BuildJobs,
@@ -44,7 +44,7 @@ class TaskRunner:
         new_id: Callable[[], str],
     ) -> None:
         self._bus = bus
-        self._standing = standing
+        self._projection = projection
         self._task = task
         self._loop = loop
         self._jobs = jobs
@@ -86,7 +86,7 @@ class TaskRunner:
 
     async def _continue(self) -> TaskEnd:
         """Close what a crash or a parked build left open, then go on with the loop."""
-        for call_id, name in self._standing.view.calls:
+        for call_id, name in self._projection.state.calls:
             text = f"{name} was interrupted when the program ended; it may have run."
             await self._bus.emit(e.ToolFailed(call_id=call_id, reason="interrupted", text=text), span=call_id)
         for envelope in self._task.events():
@@ -97,10 +97,10 @@ class TaskRunner:
                     )  # the process ended before it was recorded
                 case _:
                     pass
-        if question := self._standing.view.question:
+        if question := self._projection.state.question:
             await self._questions.wait(question.question_id)
         for build in self._task.builds():
-            if build.state not in UNSETTLED:
+            if build.settled:
                 continue
             job = self._jobs.resume(build, self._task.id)
             if not build.put_off and (end := await self._builds.follow(job)):

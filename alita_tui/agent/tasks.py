@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import takewhile
 
-from alita_tui.agent.standing import Standing
+from alita_tui.agent.projection import StateProjection
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import SubmitTask
@@ -15,7 +15,8 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ModelError
 from alita_tui.spine.history import of
 from alita_tui.spine.values import Value
-from alita_tui.view.model import BuildView, TaskView
+from alita_tui.state.build import BuildState
+from alita_tui.state.session import TaskState
 
 RETRIABLE: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit", "sandbox", "budget"))
 """Outcomes that trying again may change."""
@@ -109,16 +110,16 @@ class TaskQueue:
 class CurrentTask:
     """The task that the agent works on, as the record tells it."""
 
-    def __init__(self, bus: Bus, standing: Standing) -> None:
+    def __init__(self, bus: Bus, projection: StateProjection) -> None:
         self._bus = bus
-        self._standing = standing
+        self._projection = projection
         self.id = ""
         """Empty while no task runs."""
 
     @property
-    def latest(self) -> TaskView | None:
+    def latest(self) -> TaskState | None:
         """The newest task of the session, running or ended."""
-        return self._standing.view.task
+        return self._projection.state.task
 
     @property
     def text(self) -> str:
@@ -141,16 +142,16 @@ class CurrentTask:
         newest_first = reversed(self._bus.history)
         return list(takewhile(lambda envelope: not isinstance(envelope.event, e.TaskSubmitted), newest_first))
 
-    def builds(self) -> tuple[BuildView, ...]:
+    def builds(self) -> tuple[BuildState, ...]:
         """Return the builds of the newest task and of the parked tasks that it continues."""
-        view = self._standing.view
-        continues = {task.task_id: task.again for task in view.tasks}
+        state = self._projection.state
+        continues = {task.task_id: task.again for task in state.tasks}
         chain = set()
-        task_id = view.task.task_id if view.task else ""
+        task_id = state.task.task_id if state.task else ""
         while task_id:
             chain.add(task_id)
             task_id = continues.get(task_id, "")
-        return tuple(build for build in view.builds if build.task_id in chain)
+        return tuple(build for build in state.builds if build.task_id in chain)
 
     def recipe(self, task_id: str) -> str:
         """Return the item id of the recipe that a task's plan follows; empty for none."""
@@ -160,7 +161,7 @@ class CurrentTask:
         return ""
 
 
-def successors(tasks: Iterable[TaskView]) -> dict[str, str]:
+def successors(tasks: Iterable[TaskState]) -> dict[str, str]:
     """Return, for each task that another one continues, the id of that other task."""
     return {task.again: task.task_id for task in tasks if task.again}
 
@@ -172,7 +173,7 @@ def latest_successor(task_id: str, continued_by: dict[str, str]) -> str:
     return task_id
 
 
-def why_not_again(task: TaskView | None) -> str:
+def why_not_again(task: TaskState | None) -> str:
     """Return why a session's last task cannot be tried again; empty when it can."""
     if task is None:
         return "There is no task in this session yet."

@@ -14,8 +14,8 @@ from alita_tui.spine.text import one_line, reveal
 
 if TYPE_CHECKING:
     from alita_tui.spine.values import Capabilities, Twin
+    from alita_tui.state.build import Attempt, BuildState
     from alita_tui.store.desk import Desk
-    from alita_tui.view.model import Attempt, BuildView
 
 app = typer.Typer(help="Builds that wait for your verdict.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -133,7 +133,7 @@ def show(
     )
 
 
-def _risks(made: BuildView, draft: Attempt) -> None:
+def _risks(made: BuildState, draft: Attempt) -> None:
     from alita_tui.view.changes import changes
     from alita_tui.view.risk import risks
 
@@ -148,7 +148,7 @@ def _risks(made: BuildView, draft: Attempt) -> None:
         typer.echo(f"  {reveal(said)}")
 
 
-def _diff(made: BuildView, draft: Attempt) -> None:
+def _diff(made: BuildState, draft: Attempt) -> None:
     """What differs from the version that it would replace."""
     import difflib
 
@@ -162,7 +162,7 @@ def _diff(made: BuildView, draft: Attempt) -> None:
 
 
 def _gates(draft: Attempt) -> None:
-    from alita_tui.view.model import GATES
+    from alita_tui.state.build import GATES
 
     typer.echo("\nChecks")
     for gate in draft.gates:
@@ -211,7 +211,7 @@ def approve(
     )
 
 
-def _presented(made: BuildView) -> Attempt:
+def _presented(made: BuildState) -> Attempt:
     """The draft whose bytes wait. Raises UsageError."""
     draft = made.presented
     if draft is None or draft.build_digest != made.digest:
@@ -321,7 +321,7 @@ def ban(
     _leave(desk, build, None, {"verdict": "banned", "reason": reason, "banned": chosen})
 
 
-def _folded(desk: Desk, build: str) -> BuildView:
+def _folded(desk: Desk, build: str) -> BuildState:
     """All that is known of a build that waits."""
     from alita_tui.view.queries import build_of
 
@@ -332,7 +332,7 @@ def _folded(desk: Desk, build: str) -> BuildView:
     return made
 
 
-def _twin(made: BuildView, tool: str) -> Twin:
+def _twin(made: BuildState, tool: str) -> Twin:
     """The tool that a build is like: the one that is named, or the nearest. Raises UsageError."""
     twins = made.presented.twins if made.presented else ()
     if not twins:
@@ -349,7 +349,7 @@ def _twin(made: BuildView, tool: str) -> Twin:
     )
 
 
-def _narrowed(made: BuildView, without: list[str] | None) -> Capabilities | None:
+def _narrowed(made: BuildState, without: list[str] | None) -> Capabilities | None:
     if not without:
         return None
     asked = made.attempts[-1].draft.capabilities

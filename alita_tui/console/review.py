@@ -13,7 +13,8 @@ from alita_tui.console.hearing import Paint
 from alita_tui.spine.commands import ResolveApproval, Verdict
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, Twin
-from alita_tui.view.model import Attempt, BuildView, SessionView
+from alita_tui.state.build import Attempt, BuildState
+from alita_tui.view.model import SessionView
 from alita_tui.view.risk import names_of, risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
@@ -21,7 +22,7 @@ Twice = Literal["retested", "stopped", "reused", "aliased"]
 """What takes its key a second time."""
 
 
-def settled(view: SessionView, build: BuildView) -> tuple[str, str]:
+def settled(view: SessionView, build: BuildState) -> tuple[str, str]:
     """What became of a build that waits no more, and its tone."""
     now = next((one for one in view.builds if one.approval_id == build.approval_id), build)
     return f"Nothing to decide here: {now.state}{f' by {one_line(now.by)}' if now.by else ''}.", "muted"
@@ -30,7 +31,7 @@ def settled(view: SessionView, build: BuildView) -> tuple[str, str]:
 class Review:
     """One build on screen, from the moment it can be seen."""
 
-    def __init__(self, build: BuildView, attempt: Attempt, at: float) -> None:
+    def __init__(self, build: BuildState, attempt: Attempt, at: float) -> None:
         self.build = build
         self.attempt = attempt
         self.withheld: frozenset[str] = frozenset()

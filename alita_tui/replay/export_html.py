@@ -16,10 +16,10 @@ from alita_tui.replay.recording import seconds_of
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import ToolCard
+from alita_tui.state.spend import Spend
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SandboxRun, SessionView
 from alita_tui.view.queries import mark
-from alita_tui.view.spending import Spend
 from alita_tui.view.trace import rows_for
 
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)

@@ -33,6 +33,7 @@ from alita_tui.spine.values import (
     Twin,
     build_digest,
 )
+from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.briefing import brief, edited_requirements, repair, signature, submitted
 from alita_tui.toolsmith.contract import (
     SUBMIT_TOOL,
@@ -42,7 +43,6 @@ from alita_tui.toolsmith.contract import (
 )
 from alita_tui.toolsmith.gate import Decision, Gate
 from alita_tui.toolsmith.proving import Build, Proof, Prover
-from alita_tui.view.model import BuildView
 
 _SAME_ERROR = 2
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
@@ -109,30 +109,30 @@ class Smith:
         )
         return await self._make(build, order)
 
-    async def resume(self, view: BuildView) -> BuildOutcome:
-        """Go on with a build where an earlier process left it. A verdict that is on record is carried out."""
+    async def resume(self, state: BuildState) -> BuildOutcome:
+        """Go on with a build where an earlier process left it; carry out a verdict that is on record."""
         build = Build(
-            build_id=view.build_id,
-            name=view.name,
-            version=view.version,
-            task=view.task,
-            goal=view.goal,
-            parent=view.parent,
-            sources=view.sources,
+            build_id=state.build_id,
+            name=state.name,
+            version=state.version,
+            task=state.task,
+            goal=state.goal,
+            parent=state.parent,
+            sources=state.sources,
         )
-        attempt = view.current
+        attempt = state.current
         if attempt is None:
             return await self._fail(build.build_id, _UNREADY)
         number, draft, lock = attempt.number, attempt.draft, attempt.lock or Lock()
-        terms = _Terms(view.approval_id, view.lasting, view.grants)
+        terms = _Terms(state.approval_id, state.lasting, state.grants)
         request = e.ApprovalRequested(
-            approval_id=view.approval_id,
-            build_id=view.build_id,
-            digest=view.digest,
-            name=view.name,
-            version=view.version,
+            approval_id=state.approval_id,
+            build_id=state.build_id,
+            digest=state.digest,
+            name=state.name,
+            version=state.version,
         )
-        match view.state:
+        match state.state:
             case "pending":
                 decision = await self._gate.wait(request)
                 return await self._decide(build, number, draft, lock, request, decision)
@@ -142,13 +142,13 @@ class Smith:
                 record = await self._shelve(build, draft, lock, terms)
                 return BuildOutcome(result="registered", card=record.card)
             case "retested":
-                return await self._retest(build, number, draft, lock, view.grants)
+                return await self._retest(build, number, draft, lock, state.grants)
             case "banned":
-                return await self._ban(request, draft, view.banned, view.reason, view.by)
+                return await self._ban(request, draft, state.banned, state.reason, state.by)
             case "aliased":
-                return await self._alias(request, draft, view.alias_of, view.by)
+                return await self._alias(request, draft, state.alias_of, state.by)
             case "stopped":
-                return BuildOutcome(result="stopped", reason=view.reason)
+                return BuildOutcome(result="stopped", reason=state.reason)
             case "edited":
                 # The edit was lost with the process; what it was made of waits again.
                 return await self._ask_person(build, number, draft, lock)

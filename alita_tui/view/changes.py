@@ -7,13 +7,13 @@ from collections.abc import Collection
 
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted
-from alita_tui.view.model import Attempt, BuildView
+from alita_tui.state.build import Attempt, BuildState
 
 NEW_REACH = "new in this version"
 """The label of the row in which the check of capabilities says what the code reaches for and the old code did not."""
 
 
-def changes(build: BuildView, attempt: Attempt) -> tuple[str, ...]:
+def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
     """One sentence each; the first says what is added or replaced."""
     if build.parent is None:
         return (f"adds {build.name} v{build.version}; replaces nothing",)
@@ -30,7 +30,7 @@ def changes(build: BuildView, attempt: Attempt) -> tuple[str, ...]:
     return tuple(said)
 
 
-def newly(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:
+def newly(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:
     """What it may do that the version before could not: capabilities but those withheld, packages, reach."""
     if build.parent is None:
         return ()

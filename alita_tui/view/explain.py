@@ -11,7 +11,8 @@ from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, one_line
 from alita_tui.spine.values import RunReport
-from alita_tui.view.model import BuildView, SessionView
+from alita_tui.state.build import BuildState
+from alita_tui.view.model import SessionView
 from alita_tui.view.trace import rows_for
 
 _LINE = 400
@@ -280,5 +281,5 @@ def _said(envelope: Envelope, lead: str = "") -> str:
     return f"{lead}{rows[0].title}" if rows else ""
 
 
-def _build(view: SessionView, build_id: str) -> BuildView | None:
+def _build(view: SessionView, build_id: str) -> BuildState | None:
     return next((one for one in reversed(list(view.builds)) if one.build_id == build_id), None)

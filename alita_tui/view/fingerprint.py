@@ -8,14 +8,20 @@ from hashlib import sha256
 
 import msgspec
 
+from alita_tui.state.rows import Rows
 from alita_tui.view.later import Later
 from alita_tui.view.model import SessionView
-from alita_tui.view.rows import Rows
+
+_PARTS = (
+    "session_id", "title", "model", "recorded", "parent", "seq", "at", "step", "phase", "tasks", "plan", "trace",
+    "library", "touched", "builds", "runs", "sandbox", "spend", "providers", "question", "recalled", "calls",
+)  # fmt: skip
+"""All but what is still growing. The order counts: recorded sessions hold fingerprints."""
 
 
 def fingerprint(view: SessionView) -> str:
     """SHA-256 of all durable parts of a view, in hex. What is still growing takes no part."""
-    durable = {name: getattr(view, name) for name in view.__struct_fields__ if name != "live"}
+    durable = {name: getattr(view, name) for name in _PARTS}
     made = sha256()
     try:
         for piece in _json(durable):

@@ -1,7 +1,6 @@
-"""The frozen view of a session. Widgets draw it; nothing else holds what the screen means.
+"""The view of a session: its state with every text neutralised, the rows of its trace, and what is still growing.
 
-Text is neutralised on the way in, except in `Attempt`, which keeps the exact bytes that an
-approval has to show.
+Widgets draw it. Builds keep the exact bytes, which an approval has to show; reveal those before showing them.
 """
 
 from __future__ import annotations
@@ -12,28 +11,14 @@ from typing import Literal
 import msgspec
 
 from alita_tui.spine.events import ProviderState, TaskOutcome
-from alita_tui.spine.text import SafeText
-from alita_tui.spine.values import (
-    Capabilities,
-    Finding,
-    GateName,
-    GateResult,
-    Lasting,
-    LimitHit,
-    Lock,
-    MemoryItem,
-    NearMiss,
-    RunReport,
-    SandboxStatus,
-    Source,
-    ToolCard,
-    ToolDraft,
-    Twin,
-    build_digest,
-)
+from alita_tui.spine.text import SafeText, neutralise, one_line
+from alita_tui.spine.values import LimitHit, MemoryItem, SandboxStatus, ToolCard
+from alita_tui.state.build import BuildState
+from alita_tui.state.providers import Provider
+from alita_tui.state.rows import Rows
+from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
+from alita_tui.state.spend import PaidCall, Share, Spend
 from alita_tui.view.later import Later
-from alita_tui.view.rows import Rows
-from alita_tui.view.spending import Spend
 
 RowKind = Literal[
     "session",
@@ -53,7 +38,6 @@ RowKind = Literal[
     "unknown",
 ]
 Tone = Literal["normal", "muted", "good", "warn", "bad", "wait"]
-Phase = Literal["idle", "thinking", "acting", "building", "running", "waiting", "asking", "parked", "closed"]
 
 
 class TraceRow(msgspec.Struct, frozen=True, gc=False):
@@ -84,149 +68,25 @@ class TaskView(msgspec.Struct, frozen=True, gc=False):
     text: SafeText
     started: datetime
     again: str = ""
-    """The parked task that it goes on with."""
+    """The task that it continues; empty for a new one."""
     outcome: TaskOutcome | None = None
     answer: SafeText = SafeText("")
     reason: SafeText = SafeText("")
     hint: SafeText = SafeText("")
 
-
-BuildState = Literal[
-    "drafting",
-    "reviewing",
-    "locking",
-    "testing",
-    "repairing",
-    "pending",
-    "approved",
-    "rejected",
-    "edited",
-    "retested",
-    "stopped",
-    "banned",
-    "withdrawn",
-    "registered",
-    "aliased",
-    "linked",
-    "lent",
-    "failed",
-]
-
-
-GATES: dict[GateName, str] = {
-    "requirements": "Requirements",
-    "contract": "Contract",
-    "capabilities": "Capabilities",
-    "literals": "Literal leak",
-    "coverage": "Coverage",
-    "mutation": "Mutation",
-    "conditions": "Other conditions",
-    "fuzz": "Inputs from the schema",
-    "growth": "Time over input size",
-    "hidden": "Hidden tests",
-    "neighbours": "Neighbours",
-    "replay": "Recorded calls",
-}
-"""What the gates are called on screen, in the order in which they are shown."""
-
-
-class Attempt(msgspec.Struct, frozen=True, gc=False):
-    """One draft of a build and what was observed of it. Raw text: reveal it before showing."""
-
-    number: int
-    author: Literal["model", "person"]
-    model: str
-    draft: ToolDraft
-    digest: str
-    findings: tuple[Finding, ...] = ()
-    imports: tuple[str, ...] = ()
-    reviewed: bool | None = None
-    lock: Lock | None = None
-    lock_problem: str = ""
-    reports: tuple[RunReport, ...] = ()
-    passed: bool | None = None
-    problem: str = ""
-    granted: Capabilities = Capabilities()
-    """What a person had the tests run with again; nothing while that was not asked for."""
-    granted_reports: tuple[RunReport, ...] = ()
-    granted_problem: str = ""
-    gates: tuple[GateResult, ...] = ()
-    """What each gate that looked found out, in the order of GATES."""
-
-    @property
-    def unchecked(self) -> tuple[GateName, ...]:
-        """Gates of which nothing is on record."""
-        looked = {one.gate for one in self.gates}
-        return tuple(name for name in GATES if name not in looked)
-
-    @property
-    def twins(self) -> tuple[Twin, ...]:
-        """Tools of the library that give the same answers, the nearest first."""
-        return next((one.twins for one in self.gates if one.gate == "neighbours"), ())
-
-    @property
-    def build_digest(self) -> str:
-        """Of the bytes held here: what an approval of this attempt would name."""
-        return build_digest(self.draft, self.lock or Lock())
-
-
-class BuildView(msgspec.Struct, frozen=True, gc=False):
-    """A build from the gap to the verdict."""
-
-    build_id: str
-    action_id: str
-    name: str
-    version: int
-    goal: str
-    step: int
-    task_id: str = ""
-    task: str = ""
-    parent: ToolDraft | None = None
-    near_misses: tuple[NearMiss, ...] = ()
-    sources: tuple[Source, ...] = ()
-    lessons: tuple[str, ...] = ()
-    """Why earlier builds were rejected, as the toolsmith was told."""
-    attempts: tuple[Attempt, ...] = ()
-    state: BuildState = "drafting"
-    put_off: bool = False
-    """Whether the task goes on without it."""
-    approval_id: str = ""
-    digest: str = ""
-    """The digest that approval is asked for; empty before."""
-    requested_at: datetime | None = None
-    resolved_at: datetime | None = None
-    reason: str = ""
-    by: str = ""
-    lasting: Lasting = "library"
-    grants: Capabilities | None = None
-    """What was granted of what the draft asks for; None for all of it."""
-    accepted: tuple[str, ...] = ()
-    """The names of the risks that were accepted with it."""
-    banned: tuple[str, ...] = ()
-    alias_of: Twin | None = None
-    """The tool that its name became another name of."""
-    spent_usd: float = 0.0
-    """Known spend on it so far: drafts, repairs, hidden tests."""
-    limit_usd: float | None = None
-    """What it may cost; None: as much as its task."""
-
-    @property
-    def cost(self) -> str:
-        """What it cost so far, of what it may; empty where nothing is known of it."""
-        if self.limit_usd is None:
-            return f"${self.spent_usd:.4f}" if self.spent_usd else ""
-        return f"${self.spent_usd:.4f} of ${self.limit_usd:.4f}"
-
-    @property
-    def current(self) -> Attempt | None:
-        """The newest draft."""
-        return self.attempts[-1] if self.attempts else None
-
-    @property
-    def presented(self) -> Attempt | None:
-        """The draft whose bytes approval is asked for; the newest where none has that digest."""
-        asked = (one for one in reversed(self.attempts) if one.build_digest == self.digest)
-        return next(asked, self.current)
+    @classmethod
+    def of(cls, task: TaskState) -> TaskView:
+        """Return a task as it may be shown."""
+        return cls(
+            task.task_id,
+            neutralise(task.text),
+            task.started,
+            task.again,
+            task.outcome,
+            neutralise(task.answer),
+            neutralise(task.reason),
+            neutralise(task.hint),
+        )
 
 
 class SandboxRun(msgspec.Struct, frozen=True, gc=False):
@@ -249,13 +109,39 @@ class SandboxRun(msgspec.Struct, frozen=True, gc=False):
     cases: tuple[tuple[str, bool], ...] = ()
     """Self-tests as (name, passed)."""
 
+    @classmethod
+    def of(cls, run: Run) -> SandboxRun:
+        """Return a run as it may be shown."""
+        report = run.report
+        return cls(
+            run_id=run.run_id,
+            title=one_line(run.title),
+            at=run.at,
+            status=report.status,
+            stdout=neutralise(report.stdout),
+            stderr=neutralise(report.stderr + (f"\n{report.error}" if report.error else "")),
+            exit_code=report.exit_code,
+            duration_ms=report.duration_ms,
+            peak_memory_bytes=report.peak_memory_bytes,
+            limits_hit=report.limits_hit,
+            truncated=bool(report.truncated),
+            reason=one_line(report.reason, 60),
+            cpu_ms=report.cpu_ms,
+            cases=tuple((one_line(case.name), case.passed) for case in report.cases),
+        )
 
-class Question(msgspec.Struct, frozen=True, gc=False):
+
+class QuestionView(msgspec.Struct, frozen=True, gc=False):
     """A question that waits for the person."""
 
     question_id: str
     text: SafeText
     about: Literal["task", "budget"] = "task"
+
+    @classmethod
+    def of(cls, question: Question) -> QuestionView:
+        """Return a question as it may be shown."""
+        return cls(question.question_id, neutralise(question.text), question.about)
 
 
 class ProviderView(msgspec.Struct, frozen=True, gc=False):
@@ -270,6 +156,18 @@ class ProviderView(msgspec.Struct, frozen=True, gc=False):
     """Of its last reply; 0 when unknown."""
     serves: bool = False
     """True for the model that the orchestrator asked last."""
+
+    @classmethod
+    def of(cls, provider: Provider) -> ProviderView:
+        """Return a model as it may be shown."""
+        return cls(
+            one_line(provider.model),
+            provider.state,
+            one_line(provider.reason, 300),
+            provider.until,
+            provider.tokens_per_second,
+            provider.serves,
+        )
 
 
 class LiveOutput(msgspec.Struct, frozen=True, gc=False):
@@ -297,41 +195,91 @@ class Live(msgspec.Struct, frozen=True, gc=False):
 
 
 class SessionView(msgspec.Struct, frozen=True, eq=False):
-    """The whole screen as data. Two views are equal when their durable parts are."""
+    """A session as the screen shows it. Two views are equal when they are at everything but `live`."""
 
-    session_id: str = ""
+    state: SessionState = SessionState()
+    trace: Rows[TraceRow] = Rows()
+    live: Live = Live()
     title: SafeText = SafeText("")
     model: SafeText = SafeText("")
-    recorded: bool = False
-    parent: str | None = None
-    seq: int = 0
-    at: datetime | None = None
-    step: int = 0
-    phase: Phase = "idle"
     tasks: Rows[TaskView] = Rows()
     plan: tuple[SafeText, ...] = ()
-    trace: Rows[TraceRow] = Rows()
-    library: tuple[ToolCard, ...] = ()
-    touched: str = ""
-    """Name of the tool that was registered, found or run last."""
-    builds: Rows[BuildView] = Rows()
     runs: tuple[SandboxRun, ...] = ()
-    sandbox: SandboxStatus | None = None
-    spend: Spend = Spend()
     providers: tuple[ProviderView, ...] = ()
-    question: Question | None = None
-    recalled: tuple[MemoryItem, ...] = ()
-    calls: tuple[tuple[str, str], ...] = ()
-    """Open tool calls as (call id, tool name)."""
-    live: Live = Live()
+    question: QuestionView | None = None
+    spend: Spend = Spend()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SessionView):
             return NotImplemented
-        durable = (name for name in self.__struct_fields__ if name != "live")
-        return self is other or all(getattr(self, name) == getattr(other, name) for name in durable)
+        return self is other or (self.state == other.state and self.trace == other.trace)
 
     __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def session_id(self) -> str:
+        """Id of the session."""
+        return self.state.session_id
+
+    @property
+    def seq(self) -> int:
+        """Number of the newest event."""
+        return self.state.seq
+
+    @property
+    def at(self) -> datetime | None:
+        """Time of the newest event."""
+        return self.state.at
+
+    @property
+    def step(self) -> int:
+        """ReAct step of the newest event."""
+        return self.state.step
+
+    @property
+    def recorded(self) -> bool:
+        """True when the model's replies are a recording (the demo)."""
+        return self.state.recorded
+
+    @property
+    def parent(self) -> str | None:
+        """The session that this one was forked from."""
+        return self.state.parent
+
+    @property
+    def phase(self) -> Phase:
+        """What the agent does now."""
+        return self.state.phase
+
+    @property
+    def library(self) -> tuple[ToolCard, ...]:
+        """The tools of the library; their texts are checked when they are registered."""
+        return self.state.library
+
+    @property
+    def touched(self) -> str:
+        """Name of the tool that was registered, found or run last."""
+        return self.state.touched
+
+    @property
+    def builds(self) -> Rows[BuildState]:
+        """All builds. Raw text: reveal it before showing."""
+        return self.state.builds
+
+    @property
+    def sandbox(self) -> SandboxStatus | None:
+        """What the last probe of the sandbox found."""
+        return self.state.sandbox
+
+    @property
+    def recalled(self) -> tuple[MemoryItem, ...]:
+        """What memory knew about the newest task. Raw text."""
+        return self.state.recalled
+
+    @property
+    def calls(self) -> tuple[tuple[str, str], ...]:
+        """Open tool calls as (call id, tool name)."""
+        return self.state.calls
 
     @property
     def task(self) -> TaskView | None:
@@ -342,3 +290,22 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
     def busy(self) -> bool:
         """True while the agent works or waits on a task."""
         return self.phase not in ("idle", "parked", "closed")
+
+
+def safe_spend(spend: Spend) -> Spend:
+    """Return spend with names that may be shown; the same object where they all are already."""
+    shares = {
+        name: tuple(map(_safe_share, getattr(spend, name))) for name in ("by_role", "by_model", "by_tool")
+    }
+    calls = tuple(map(_safe_call, spend.last_calls))
+    if calls == spend.last_calls and all(getattr(spend, name) == shown for name, shown in shares.items()):
+        return spend
+    return msgspec.structs.replace(spend, **shares, last_calls=calls)
+
+
+def _safe_share(share: Share) -> Share:
+    return msgspec.structs.replace(share, name=one_line(share.name))
+
+
+def _safe_call(call: PaidCall) -> PaidCall:
+    return msgspec.structs.replace(call, model=one_line(call.model))

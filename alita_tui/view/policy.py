@@ -14,7 +14,7 @@ import msgspec
 
 from alita_tui.spine.grants import faults
 from alita_tui.spine.values import Capabilities, GateName, Lasting, LockedPackage, Value, digest_of
-from alita_tui.view.model import GATES, Attempt, BuildView
+from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.risk import risks
 
 _REACH = ("none", "read", "write")
@@ -90,7 +90,7 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
 
 
 def unmet(
-    rule: Rule, build: BuildView, attempt: Attempt, known: Collection[LockedPackage], today: date
+    rule: Rule, build: BuildState, attempt: Attempt, known: Collection[LockedPackage], today: date
 ) -> tuple[str, ...]:
     """Why a rule does not approve a build, one reason each; empty when it does.
 
@@ -127,7 +127,7 @@ def _needs(rule: Rule, attempt: Attempt, known: Collection[LockedPackage]) -> li
     ]
 
 
-def _evidence(rule: Rule, build: BuildView, attempt: Attempt) -> list[str]:
+def _evidence(rule: Rule, build: BuildState, attempt: Attempt) -> list[str]:
     # What it asks for is judged by the rule itself; everything else that speaks against it counts.
     withheld = frozenset(attempt.draft.capabilities.items)
     found = [risk.text for risk in risks(build, attempt, withheld)]

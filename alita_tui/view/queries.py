@@ -12,18 +12,19 @@ from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import History, between
 from alita_tui.spine.values import Twin
+from alita_tui.state.build import BuildState
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import BuildView, SessionView
+from alita_tui.view.model import SessionView
 
 Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
 
 
-def pending(view: SessionView) -> tuple[BuildView, ...]:
+def pending(view: SessionView) -> tuple[BuildState, ...]:
     """The builds that wait for a verdict, oldest first."""
     return tuple(build for build in view.builds if build.state == "pending")
 
 
-def build(view: SessionView, build_id: str) -> BuildView | None:
+def build(view: SessionView, build_id: str) -> BuildState | None:
     """One build by its id."""
     return next((one for one in view.builds if one.build_id == build_id), None)
 
@@ -40,7 +41,7 @@ def events_of(envelopes: Iterable[Envelope], build_id: str) -> list[Envelope]:
     return [one for one in some if getattr(one.event, "build_id", "") == build_id]
 
 
-def build_of(envelopes: Iterable[Envelope], build_id: str) -> BuildView | None:
+def build_of(envelopes: Iterable[Envelope], build_id: str) -> BuildState | None:
     """One build as its own events tell it, whatever else is missing."""
     ours = events_of(envelopes, build_id)
     view = fold_all(msgspec.structs.replace(one, seq=number) for number, one in enumerate(ours, 1))

@@ -15,8 +15,8 @@ from alita_tui.spine.redaction import MARK
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.spine.values import Capabilities, Finding
+from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.changes import newly
-from alita_tui.view.model import GATES, Attempt, BuildView
 
 # Distributions whose import name is not their own (PyPI; the usual cases).
 _IMPORT_OF = {
@@ -87,7 +87,7 @@ class Risk(msgspec.Struct, frozen=True):
     """Of the code, where there is one."""
 
 
-def risks(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
+def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
     """Everything that speaks against a build, the most telling first.
 
     What is withheld of its capabilities, in words of `Capabilities.items`, is none.
@@ -143,7 +143,7 @@ def _asked(wants: Capabilities) -> list[Risk]:
     return [Risk(kind, f"asks for {said}") for kind, said in zip(kinds, phrases(wants), strict=True)]
 
 
-def _gained(build: BuildView, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:
+def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:
     """What a new version may do that the one before could not: whoever trusts the old one looks at this first."""
     if build.parent is None or not (more := newly(build, attempt, withheld)):
         return []
@@ -166,7 +166,7 @@ def _gates(attempt: Attempt) -> list[Risk]:
     return found
 
 
-def _bytes(build: BuildView, attempt: Attempt) -> list[Risk]:
+def _bytes(build: BuildState, attempt: Attempt) -> list[Risk]:
     found = []
     texts = (("code", attempt.draft.code), ("tests", attempt.draft.tests))
     if hidden := sum(hidden_characters(text) for _, text in texts):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from alita_tui.spine.text import counted, one_line
 from alita_tui.spine.values import RunReport
-from alita_tui.view.model import GATES, Attempt, BuildView
+from alita_tui.state.build import GATES, Attempt, BuildState
 
 
-def evidence(build: BuildView) -> tuple[str, ...]:
+def evidence(build: BuildState) -> tuple[str, ...]:
     """The evidence for the draft that approval was asked for, one finding a line."""
     attempt = build.presented
     if attempt is None:
@@ -15,7 +15,7 @@ def evidence(build: BuildView) -> tuple[str, ...]:
     return tuple(str(one_line(line, 300)) for line in _lines(build, attempt))
 
 
-def _lines(build: BuildView, attempt: Attempt) -> list[str]:
+def _lines(build: BuildState, attempt: Attempt) -> list[str]:
     found = [f"goal: {build.goal}", f"draft {attempt.number} by {attempt.author} {attempt.model}".strip()]
     found.append(f"asks for: {', '.join(attempt.draft.capabilities.items) or 'nothing'}")
     packages = attempt.lock.packages if attempt.lock else ()

@@ -11,8 +11,9 @@ from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.spine.values import RunReport
+from alita_tui.state.build import GATES
 from alita_tui.view.later import WORTH, Later
-from alita_tui.view.model import GATES, RowKind, Tone, TraceRow
+from alita_tui.view.model import RowKind, Tone, TraceRow
 
 _MOST = 16
 """More rows than any event has."""

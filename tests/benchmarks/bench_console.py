@@ -15,12 +15,13 @@ from time import perf_counter, process_time
 
 from msgspec.structs import replace
 from textual.geometry import Size
+from viewing import with_
 
 from alita_tui.console.themes import Themed
 from alita_tui.console.widgets.trace import Trace
 from alita_tui.spine.text import SafeText
+from alita_tui.state.rows import Rows
 from alita_tui.view.model import RowKind, SessionView, TraceRow
-from alita_tui.view.rows import Rows
 
 KINDS: tuple[RowKind, ...] = (
     "task",
@@ -44,7 +45,7 @@ def row(number: int) -> TraceRow:
 
 def session(rows: int) -> SessionView:
     trace: Rows[TraceRow] = Rows()
-    return SessionView(seq=rows, trace=trace.append(*(row(number) for number in range(rows))))
+    return with_(seq=rows, trace=trace.append(*(row(number) for number in range(rows))))
 
 
 class Bench(Themed[None]):

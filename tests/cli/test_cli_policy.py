@@ -16,8 +16,8 @@ from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.values import GateResult
+from alita_tui.state.build import GATES
 from alita_tui.store.sessions import SessionFile
-from alita_tui.view.model import GATES
 from alita_tui.wiring.house import House
 from alita_tui.wiring.verdicts import ruling
 

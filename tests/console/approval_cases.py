@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import msgspec
 import streams
+from viewing import with_
 
 from alita_tui.spine import events as e
 from alita_tui.spine.values import (
@@ -23,8 +24,9 @@ from alita_tui.spine.values import (
     Twin,
     build_digest,
 )
+from alita_tui.state.build import GATES, BuildState
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import GATES, BuildView, SessionView
+from alita_tui.view.model import SessionView
 
 NOW = streams.START + timedelta(seconds=61)
 LONG_CODE = streams.CODE + "\n".join(f"LINE_{n} = {n!r}  # a line to be read" for n in range(60)) + "\n"
@@ -237,13 +239,13 @@ def doubled(view: SessionView | None = None) -> SessionView:
         gate="neighbours", state="failed", summary=f"{TWIN.label} gives the same answers", twins=(TWIN,)
     )
 
-    def found(build: BuildView) -> BuildView:
+    def found(build: BuildState) -> BuildState:
         newest = build.attempts[-1]
         gates = (*(one for one in newest.gates if one.gate != "neighbours"), alike)
         attempts = (*build.attempts[:-1], msgspec.structs.replace(newest, gates=gates))
         return msgspec.structs.replace(build, attempts=attempts)
 
-    return msgspec.structs.replace(view, builds=view.builds.change_newest(lambda _: True, found))
+    return with_(view, builds=view.builds.change_newest(lambda _: True, found))
 
 
 def waiting_for(draft: ToolDraft, approval_id: str = "p1", *, full: bool = True) -> SessionView:

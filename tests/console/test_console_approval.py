@@ -8,6 +8,7 @@ from approval_host import CALMLY, HASTILY, Host
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
+from viewing import with_
 
 from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.widgets.build_panes import BuildPanes
@@ -17,9 +18,9 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.verdict import Button, VerdictBar
 from alita_tui.spine import events as e
 from alita_tui.spine.values import Finding
+from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
 from alita_tui.view.risk import names_of, risks
-from alita_tui.view.rows import Rows
 
 WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
 LONG = msgspec.structs.replace(streams.DRAFT, code=LONG_CODE)
@@ -81,7 +82,7 @@ async def test_leaving_before_it_could_be_seen_only_closes_it() -> None:
 async def test_what_is_put_off_is_not_put_off_again() -> None:
     view = calm()
     build = msgspec.structs.replace(view.builds[-1], put_off=True)
-    app = Host(msgspec.structs.replace(view, builds=view.builds.replace(len(view.builds) - 1, build)))
+    app = Host(with_(view, builds=view.builds.replace(len(view.builds) - 1, build)))
     async with app.run_test(size=WIDE) as pilot:
         await looked_at(app, pilot)
         await pilot.press("escape")
@@ -211,7 +212,7 @@ async def test_a_finding_of_medium_weight_is_accepted_by_name_too() -> None:
     finding = Finding(severity="medium", rule="ast/state", text="N: what one call leaves", line=3)
     attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], findings=(finding,))
     changed = msgspec.structs.replace(view.builds[-1], attempts=(attempt,))
-    app = Host(msgspec.structs.replace(view, builds=Rows().append(changed)))
+    app = Host(with_(view, builds=Rows().append(changed)))
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("a", "a")
@@ -351,7 +352,7 @@ async def test_other_bytes_than_the_asked_ones_cannot_be_approved() -> None:
     from msgspec.structs import replace
 
     attempt = replace(build.attempts[0], draft=forged)
-    app = Host(replace(view, builds=view.builds.replace(0, replace(build, attempts=(attempt,)))))
+    app = Host(with_(view, builds=view.builds.replace(0, replace(build, attempts=(attempt,)))))
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         assert "not the ones that approval is asked for" in app.sheet_text("#evidence")

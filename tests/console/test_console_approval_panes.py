@@ -19,7 +19,7 @@ from alita_tui.console.widgets.sheet import Row, Sheet, fact, fold_row
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.spine.values import Capabilities, Finding, Lock, LockedPackage, build_digest
-from alita_tui.view.model import Attempt
+from alita_tui.state.build import Attempt
 from alita_tui.view.risk import declared_by, risks, undeclared
 
 NASTY = st.text(

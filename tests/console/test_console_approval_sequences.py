@@ -18,15 +18,17 @@ import pytest
 from approval_cases import NEW, calm, doubled, queue, risky
 from textual import events
 from textual.widgets import Input
+from viewing import with_
 
 from alita_tui.console.hearing import Hearing
 from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.screens.deciding import DecidingScreen
 from alita_tui.console.widgets.verdict import DIGEST, NAME, Button, VerdictBar
 from alita_tui.spine.commands import ResolveApproval
+from alita_tui.state.build import BuildState
+from alita_tui.state.rows import Rows
 from alita_tui.view import risk
-from alita_tui.view.model import BuildView, SessionView
-from alita_tui.view.rows import Rows
+from alita_tui.view.model import SessionView
 
 QUIET = 0.425  # as promised to people, not as the code has it
 SEQUENCES = 12_000
@@ -198,7 +200,7 @@ class Table:
         self.shown_at = self.now
 
 
-def numbered(build: BuildView, number: int) -> BuildView:
+def numbered(build: BuildState, number: int) -> BuildState:
     return msgspec.structs.replace(build, approval_id=f"p{number}", build_id=f"b{number}", state="pending")
 
 
@@ -214,7 +216,7 @@ class Session:
 
     @property
     def view(self) -> SessionView:
-        return SessionView(builds=Rows().append(*self.builds))
+        return with_(builds=Rows().append(*self.builds))
 
     def open(self) -> None:
         self.table.closed = False

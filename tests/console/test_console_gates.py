@@ -7,13 +7,14 @@ import pytest
 import streams
 from approval_cases import calm
 from approval_host import Host
+from viewing import with_
 
 from alita_tui.console.widgets.evidence import gates, risk
 from alita_tui.spine.values import GateName, GateResult, GateRow
+from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import GATES, Attempt, BuildView
 from alita_tui.view.risk import names_of, risks
-from alita_tui.view.rows import Rows
 from alita_tui.view.seen import evidence
 
 PASSED = GateResult(gate="contract", state="passed", summary="all fit")
@@ -27,7 +28,7 @@ REACHES = GateResult(
 )  # fmt: skip
 
 
-def seen(*found: GateResult) -> tuple[BuildView, Attempt]:
+def seen(*found: GateResult) -> tuple[BuildState, Attempt]:
     build = fold_all(streams.waiting()).builds[-1]
     attempt = msgspec.structs.replace(build.attempts[-1], gates=found)
     return msgspec.structs.replace(build, attempts=(attempt,)), attempt
@@ -90,7 +91,7 @@ async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tupl
     view = calm()
     attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], gates=left)
     changed = msgspec.structs.replace(view.builds[-1], attempts=(attempt,))
-    app = Host(msgspec.structs.replace(view, builds=Rows().append(changed)))
+    app = Host(with_(view, builds=Rows().append(changed)))
     async with app.run_test(size=(200, 60)) as pilot:
         await pilot.pause()
         await pilot.press("a")

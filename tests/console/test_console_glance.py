@@ -7,13 +7,14 @@ import pytest
 from approval_cases import calm, risky
 from approval_host import Host
 from test_console_gates import every
+from viewing import with_
 
 from alita_tui.console.widgets.code import CodeView
 from alita_tui.console.widgets.evidence import Evidence
 from alita_tui.spine.values import Capabilities, Finding, GateName, GateResult
+from alita_tui.state.rows import Rows
 from alita_tui.view.model import SessionView
 from alita_tui.view.risk import by_their_names, risks
-from alita_tui.view.rows import Rows
 
 
 def painted(app: Host) -> str:
@@ -27,9 +28,7 @@ def painted(app: Host) -> str:
 def changed(**fields: object) -> SessionView:
     view = calm()
     attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], **fields)
-    return msgspec.structs.replace(
-        view, builds=Rows().append(msgspec.structs.replace(view.builds[-1], attempts=(attempt,)))
-    )
+    return with_(view, builds=Rows().append(msgspec.structs.replace(view.builds[-1], attempts=(attempt,))))
 
 
 def found(rule: str, severity: str = "high", line: int = 7) -> Finding:

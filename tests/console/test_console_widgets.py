@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import streams
-from msgspec.structs import replace
 from textual.events import Paste
+from viewing import with_
 
 from alita_tui.console.themes import Themed
 from alita_tui.console.widgets.composer import Composer
@@ -15,10 +15,10 @@ from alita_tui.console.widgets.status import StatusLine
 from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
 from alita_tui.spine import events as e
 from alita_tui.spine.values import SandboxStatus
+from alita_tui.state.rows import Rows
+from alita_tui.state.spend import Spend
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
-from alita_tui.view.rows import Rows
-from alita_tui.view.spending import Spend
 
 
 class Bare(Themed[None]):
@@ -174,7 +174,7 @@ async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
         down = SandboxStatus(
             available=False, problem="Podman is not there.", hint="Run `alita doctor --fix`."
         )
-        pane.advance(replace(SessionView(), sandbox=down))
+        pane.advance(with_(sandbox=down))
         await pilot.pause()
         assert "doctor --fix" in drawn(pane)
         envelopes = streams.waiting()
@@ -193,7 +193,7 @@ async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
 
 async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
     status = StatusLine(keys={"app.review": "ctrl+r"}, motion=False)
-    view = replace(fold_all(streams.waiting()), recorded=True, spend=Spend(3, 900, 100, 0.42, 0.5))
+    view = with_(fold_all(streams.waiting()), recorded=True, spend=Spend(3, 900, 100, 0.42, 0.5))
     app = Bare(status)
     async with app.run_test(size=(200, 3)) as pilot:
         status.advance(view)
@@ -208,7 +208,7 @@ async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
         assert "RECORDED" in text
         assert "1 to review Ctrl+R" in text
         assert "tokens" not in text
-        gone = replace(view, sandbox=SandboxStatus(available=False), builds=Rows())
+        gone = with_(view, sandbox=SandboxStatus(available=False), builds=Rows())
         status.advance(gone)
         await pilot.pause()
         assert "no sandbox" in drawn(status)
@@ -216,12 +216,12 @@ async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
 
 async def test_nothing_turns_with_reduced_motion() -> None:
     still, turning = StatusLine(keys={}, motion=False), StatusLine(keys={}, motion=True)
-    view = replace(fold_all(streams.waiting()), phase="thinking")
+    view = with_(fold_all(streams.waiting()), phase="thinking")
     for status, turns in ((still, False), (turning, True)):
         async with Bare(status).run_test():
             status.advance(view)
             assert (status._timer is not None) is turns
-            status.advance(replace(view, phase="idle"))
+            status.advance(with_(view, phase="idle"))
             assert status._timer is None
 
 

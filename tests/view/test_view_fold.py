@@ -6,10 +6,10 @@ import streams
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope, decode, encode
 from alita_tui.spine.laws import check
+from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
-from alita_tui.view.rows import Rows
 
 
 def durable(envelopes: list[Envelope]) -> list[Envelope]:

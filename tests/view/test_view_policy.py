@@ -11,7 +11,7 @@ import streams
 from approval_cases import calm, risky
 
 from alita_tui.spine.values import Capabilities, Finding, GateName, GateResult, Lock, LockedPackage
-from alita_tui.view.model import GATES, Attempt, BuildView
+from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.policy import Rule, unmet
 
 TODAY = date(2026, 11, 21)
@@ -22,7 +22,7 @@ def passed(*names: GateName) -> tuple[GateResult, ...]:
     return tuple(GateResult(gate=name, state="passed", summary="well") for name in names)
 
 
-def made(**changes: Any) -> tuple[BuildView, Attempt]:
+def made(**changes: Any) -> tuple[BuildState, Attempt]:
     """A pure draft with all evidence on its side, changed."""
     build = calm().builds[-1]
     bare = msgspec.structs.replace(

@@ -9,7 +9,7 @@ from typing import Literal
 from alita_tui.agent.actions import Action, RunTool
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.notices import unexpected
-from alita_tui.agent.standing import Standing
+from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
@@ -29,7 +29,7 @@ class RunHandlers:
     def __init__(
         self,
         bus: Bus,
-        standing: Standing,
+        projection: StateProjection,
         task: CurrentTask,
         shelf: ToolShelf,
         sandbox: Sandbox,
@@ -39,7 +39,7 @@ class RunHandlers:
         progress: Progress,
     ) -> None:
         self._bus = bus
-        self._standing = standing
+        self._projection = projection
         self._task = task
         self._shelf = shelf
         self._sandbox = sandbox
@@ -127,7 +127,7 @@ class RunHandlers:
 
     async def _record_in_library(self, digest: str) -> None:
         """Record the library anew when another session registered this tool meanwhile."""
-        if digest not in {card.digest for card in self._standing.view.library}:
+        if digest not in {card.digest for card in self._projection.state.library}:
             await self._bus.emit(e.LibraryLoaded(tools=self._shelf.cards()))
 
     async def _count(self, call_id: str, record: ToolRecord, *, ok: bool) -> None:

@@ -25,8 +25,9 @@ from alita_tui.console.widgets.build_head import BuildHead
 from alita_tui.console.widgets.build_panes import BuildPanes, bases_of
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.console.widgets.verdict import DECIDING, LIKE, Choice, VerdictBar
+from alita_tui.state.build import BuildState
 from alita_tui.view.habits import Habits
-from alita_tui.view.model import BuildView, SessionView
+from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
 NARROW = 100
@@ -83,7 +84,7 @@ class ApprovalScreen(DecidingScreen):
     # --- what is shown ------------------------------------------------------------------
 
     @property
-    def queue(self) -> tuple[BuildView, ...]:
+    def queue(self) -> tuple[BuildState, ...]:
         """The builds that wait, without those decided here already."""
         return tuple(one for one in pending(self._view) if one.approval_id not in self._decided)
 
@@ -152,7 +153,7 @@ class ApprovalScreen(DecidingScreen):
         if self.is_mounted:
             self.panes.remind(habits)
 
-    def _present(self, build: BuildView | None) -> None:
+    def _present(self, build: BuildState | None) -> None:
         attempt = build.presented if build else None
         self._review = Review(build, attempt, self._clock()) if build and attempt else None
         self.repaint()

@@ -16,8 +16,8 @@ from alita_tui.console.widgets.build_panes import BuildPanes
 from alita_tui.console.widgets.verdict import DIGEST, NAME, VERDICTS, Button, VerdictBar
 from alita_tui.spine.commands import PutOff, ResolveApproval, Verdict
 from alita_tui.spine.values import Lasting, ToolDraft
+from alita_tui.state.build import BuildState
 from alita_tui.view.habits import too_fast
-from alita_tui.view.model import BuildView
 from alita_tui.view.queries import reuse_of
 
 _BANNED = {NAME: "name", DIGEST: "digest"}
@@ -69,7 +69,7 @@ class DecidingScreen(GuardedScreen):
         raise NotImplementedError
 
     @property
-    def build(self) -> BuildView | None:
+    def build(self) -> BuildState | None:
         """The build on screen."""
         return self._review.build if self._review else None
 

@@ -19,8 +19,8 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.provider_strip import MARKS, WORDS
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.spine.text import counted, one_line
+from alita_tui.state.spend import PaidCall, Share
 from alita_tui.view.model import ProviderView, SessionView
-from alita_tui.view.spending import PaidCall, Share
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _INKS = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}

@@ -14,7 +14,7 @@ from textual.message import Message
 from alita_tui.console.live_keys import shown_keys
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.view.model import BuildView
+from alita_tui.state.build import BuildState
 
 Tab = Literal["Risk", "Why", "Code", "Tests", "Sandbox"]
 TABS: tuple[Tab, ...] = get_args(Tab)
@@ -39,7 +39,7 @@ class BuildHead(Plain):
         super().__init__(id=id)
         self._said: tuple[object, ...] = ()
 
-    def present(self, build: BuildView, place: int, of: int, now: datetime) -> None:
+    def present(self, build: BuildState, place: int, of: int, now: datetime) -> None:
         """Show the head of one build; place 0 for one that waits no more."""
         number = f"BUILD {place} of {of}" if place else "BUILD"
         replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"

@@ -12,8 +12,8 @@ from alita_tui.console.widgets.build_head import PartTabs, Tab
 from alita_tui.console.widgets.code import Base, CodeView
 from alita_tui.console.widgets.evidence import PARTS, Evidence, Part
 from alita_tui.spine.values import SandboxStatus
+from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
-from alita_tui.view.model import Attempt, BuildView
 
 BESIDE = 130
 """Columns from which evidence and code stand side by side."""
@@ -51,7 +51,7 @@ class BuildPanes(Container):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._shown: tuple[BuildView, Attempt, SandboxStatus | None] | None = None
+        self._shown: tuple[BuildState, Attempt, SandboxStatus | None] | None = None
         self._tab: Tab = "Risk"
 
     def compose(self) -> ComposeResult:
@@ -72,7 +72,7 @@ class BuildPanes(Container):
         return self.query_one(Evidence)
 
     def present(
-        self, build: BuildView, attempt: Attempt, status: SandboxStatus | None, bases: Sequence[Base]
+        self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, bases: Sequence[Base]
     ) -> None:
         """Show a build, of which nothing was read yet."""
         self._shown = (build, attempt, status)
@@ -179,7 +179,7 @@ class BuildPanes(Container):
         code.border_title = f"diff from {code.base.label}" if code.base else f"code, {code.lines} lines"
 
 
-def bases_of(build: BuildView, attempt: Attempt) -> list[Base]:
+def bases_of(build: BuildState, attempt: Attempt) -> list[Base]:
     """What the code can be compared with: the version it replaces, the attempt before."""
     bases = [Base(f"v{build.version - 1}", build.parent.code)] if build.parent else []
     earlier = [one for one in build.attempts if one.number < attempt.number]

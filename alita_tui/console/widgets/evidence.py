@@ -21,8 +21,8 @@ from alita_tui.console.widgets.testlog import tests
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
+from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.habits import Habits
-from alita_tui.view.model import GATES, Attempt, BuildView
 from alita_tui.view.risk import declared_by, risks
 
 Part = Literal[
@@ -42,7 +42,7 @@ PARTS: tuple[Part, ...] = (
 )
 
 
-def risk(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
+def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
     """What speaks against it, and what approving takes."""
     found = risks(build, attempt, withheld)
     rows = [*heading("Risk", needed(found)), *(risk_row(one) for one in found)]
@@ -70,7 +70,7 @@ def gates(attempt: Attempt) -> list[Row]:
     return rows
 
 
-def why(build: BuildView, attempt: Attempt) -> list[Row]:
+def why(build: BuildState, attempt: Attempt) -> list[Row]:
     """The gap, what was nearly good enough, and what was read."""
     rows = heading("Why")
     rows.append(fact("goal", reveal(flat(build.goal))))
@@ -202,7 +202,7 @@ def contract(attempt: Attempt) -> list[Row]:
     return rows
 
 
-def grant(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
+def grant(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
     """What an approval is good for, and what it is not."""
     rows = heading("What approving grants")
     wants = attempt.draft.capabilities
@@ -263,7 +263,7 @@ class Evidence(Sheet):
         """The row that Enter opens; none before one was chosen."""
 
     def present(
-        self, build: BuildView, attempt: Attempt, status: SandboxStatus | None, parts: Sequence[Part] = PARTS
+        self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, parts: Sequence[Part] = PARTS
     ) -> None:
         """Show some parts, from their beginning."""
         make: dict[Part, Callable[[], list[Row]]] = {

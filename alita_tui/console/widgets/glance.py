@@ -7,15 +7,15 @@ from collections.abc import Collection
 from alita_tui.console.widgets.sheet import Row, fact, flat, heading
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import counted, reveal
+from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.changes import changes
-from alita_tui.view.model import Attempt, BuildView
 from alita_tui.view.risk import Risk, names_of, risks
 
 _MOST, _LABEL = 4, 13
 """Lines for risks, the last of which says how many more there are; all of them are told below, whole. Columns."""
 
 
-def glance(build: BuildView, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
+def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
     """The answers, a line each where they fit."""
     found = risks(build, attempt, withheld)
     rows = heading("At a glance", needed(found))

@@ -21,7 +21,8 @@ from alita_tui.console.widgets.inked import cut
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.timeline import Timeline
 from alita_tui.spine.errors import UsageError
-from alita_tui.view.model import Phase, SessionView
+from alita_tui.state.session import Phase
+from alita_tui.view.model import SessionView
 from alita_tui.view.queries import Mark
 
 STOPS: frozenset[Mark] = frozenset({"build", "approval", "error"})

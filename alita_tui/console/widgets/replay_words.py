@@ -10,7 +10,7 @@ from alita_tui.console.keeping import BookmarkLine
 from alita_tui.console.player import Player
 from alita_tui.console.widgets.inked import cut
 from alita_tui.console.widgets.timeline import FLAG, GLYPHS
-from alita_tui.view.model import Phase
+from alita_tui.state.session import Phase
 
 
 def clock_time(seconds: float) -> str:

@@ -8,7 +8,7 @@ from alita_tui.console.widgets.code import code_rows
 from alita_tui.console.widgets.sheet import BLANK, Row, fact, flat, heading, say
 from alita_tui.spine.text import neutralise, reveal
 from alita_tui.spine.values import RunReport
-from alita_tui.view.model import Attempt
+from alita_tui.state.build import Attempt
 
 
 def tests(attempt: Attempt, *, log: bool = False) -> list[Row]:

@@ -14,8 +14,8 @@ from textual.cache import LRUCache
 
 from alita_tui.console.widgets.inked import Line, text_of
 from alita_tui.console.widgets.trace_lines import fold, height
+from alita_tui.state.rows import Rows
 from alita_tui.view.model import TraceRow
-from alita_tui.view.rows import Rows
 
 BLOCK = 128
 """Rows that are measured together, when one of them comes on screen."""

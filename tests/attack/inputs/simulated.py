@@ -22,15 +22,17 @@ from attack.inputs.oracle import Decided, Made, Shown, accidents
 from attack.inputs.people import Step, sequence
 from textual import events
 from textual.widgets import Input
+from viewing import with_
 
 from alita_tui.console.hearing import Hearing
 from alita_tui.console.reader import Reader, Settled
 from alita_tui.console.screens.approval import ApprovalScreen
 from alita_tui.console.screens.deciding import DecidingScreen
 from alita_tui.console.widgets.verdict import DIGEST, NAME, VerdictBar
+from alita_tui.state.build import BuildState
+from alita_tui.state.rows import Rows
 from alita_tui.view import risk
-from alita_tui.view.model import BuildView, SessionView
-from alita_tui.view.rows import Rows
+from alita_tui.view.model import SessionView
 
 SEQUENCES = 104_000
 CLOSES, TURNS = {"escape": "defer"}, {"n": "next", "p": "previous"}
@@ -169,7 +171,7 @@ class World:
         self.later(0.0, self._look)
         self.until(self.now + (2.5 if self.mute else 0.8))
 
-    def _build(self) -> BuildView:
+    def _build(self) -> BuildState:
         self._numbers += 1
         build = self.rng.choice(BUILDS)
         approval_id = f"p{self._numbers}"
@@ -179,7 +181,7 @@ class World:
 
     @property
     def view(self) -> SessionView:
-        return SessionView(builds=Rows().append(*self.builds))
+        return with_(builds=Rows().append(*self.builds))
 
     # --- time -----------------------------------------------------------------------------
 

@@ -4,11 +4,11 @@ import streams
 from lab import Lab
 from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 
-from alita_tui.agent import standing
-from alita_tui.agent.standing import Standing
+from alita_tui.agent import projection
+from alita_tui.agent.projection import StateProjection
 from alita_tui.spine.bus import Bus
-from alita_tui.view.fold import fold_all
-from alita_tui.view.rows import Rows
+from alita_tui.state.reduce import reduce_all
+from alita_tui.state.session import SessionState
 
 
 class Kept:
@@ -16,29 +16,25 @@ class Kept:
         return
 
 
-async def test_it_is_what_the_fold_says_without_the_trace():
+async def test_it_is_what_the_whole_history_comes_to():
     history = [one for one in streams.walkthrough() if one.durable]
     bus = Bus("s", Kept(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
-    stands = Standing(bus)
+    stands = StateProjection(bus)
     for number, envelope in enumerate(history, 1):
         bus.history.append(envelope)
         if number % 3 == 0:
-            whole = fold_all(bus.history)
-            view = stands.view
-            assert (view.task, view.builds, view.calls, view.library, view.question, view.phase) == (
-                whole.task, whole.builds, whole.calls, whole.library, whole.question, whole.phase,
-            )  # fmt: skip
-            assert view.trace == Rows()
+            assert stands.state == reduce_all(bus.history)
+    assert stands.state != SessionState()
 
 
 async def test_a_whole_session_folds_each_event_once(tmp_path, monkeypatch):
     folded = []
 
-    def counted(piece, view, *how):
+    def counted(piece, state):
         folded.extend(one.seq for one in piece)
-        return fold_all(piece, view, *how)
+        return reduce_all(piece, state)
 
-    monkeypatch.setattr(standing, "fold_all", counted)
+    monkeypatch.setattr(projection, "reduce_all", counted)
     lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
     await lab.do(TASK, when=approve)
     assert folded and len(folded) == len(set(folded))

@@ -1,4 +1,4 @@
-"""A persistent list: a change shares everything else that was there, so each view stays frozen."""
+"""A persistent list: a changed copy shares everything else, so every state stays frozen and cheap."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Generic, TypeVar
 import msgspec
 
 T = TypeVar("T")
+U = TypeVar("U")
 _CHUNK = 256
 
 
 class Rows(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """An immutable sequence with cheap append, in chunks of 256 so that a long one stays cheap."""
+    """An immutable sequence with cheap append, in chunks of 256 items so that a long one stays cheap."""
 
     full: tuple[tuple[T, ...], ...] = ()
     tail: tuple[T, ...] = ()
 
     def append(self, *items: T) -> Rows[T]:
-        """The rows with more at the end."""
+        """Return the rows with more items at the end."""
         tail = self.tail + items
         if len(tail) < _CHUNK:
             return Rows(self.full, tail)
@@ -27,14 +28,14 @@ class Rows(msgspec.Struct, Generic[T], frozen=True, gc=False):
         return Rows(self.full + chunks, tail[cut:])
 
     def replace(self, index: int, item: T) -> Rows[T]:
-        """The rows with another item in one place."""
+        """Return the rows with another item in one place."""
         chunk, place = divmod(index, _CHUNK)
         if chunk >= len(self.full):
             return Rows(self.full, _put(self.tail, place, item))
         return Rows(_put(self.full, chunk, _put(self.full[chunk], place, item)), self.tail)
 
     def change_newest(self, fits: Callable[[T], bool], change: Callable[[T], T]) -> Rows[T]:
-        """The rows with the newest that fits changed: nearly always the last one, however many there are."""
+        """Return the rows with the newest item that fits changed: nearly always the last one."""
         for index in range(len(self) - 1, -1, -1):
             if fits(self[index]):
                 return self.replace(index, change(self[index]))
@@ -60,12 +61,24 @@ class Rows(msgspec.Struct, Generic[T], frozen=True, gc=False):
             yield from reversed(chunk)
 
     def since(self, index: int) -> Iterator[T]:
-        """The rows from `index` on."""
+        """Yield the rows from `index` on."""
         for place in range(max(index, 0), len(self)):
             yield self[place]
 
 
-U = TypeVar("U")
+def follow(shown: Rows[U], before: Rows[T], now: Rows[T], convert: Callable[[T], U]) -> Rows[U]:
+    """Return `shown`, which is `before` converted item by item, as `now` converted.
+
+    Cheap where `now` is `before` with items appended, or with one item changed near its end.
+    """
+    if now is before:
+        return shown
+    if len(now) > len(before):
+        return shown.append(*map(convert, now.since(len(before))))
+    for index in range(len(now) - 1, -1, -1):
+        if now[index] is not before[index]:
+            return shown.replace(index, convert(now[index]))
+    return shown
 
 
 def _put(items: tuple[U, ...], place: int, item: U) -> tuple[U, ...]:

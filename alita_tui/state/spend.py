@@ -1,4 +1,4 @@
-"""What the fold knows of money and tokens: sums, where they went, how they grew, what was saved."""
+"""Money and tokens of a session: sums, where they went, how they grew, what was saved."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from alita_tui.spine import events as e
-from alita_tui.spine.text import SafeText, one_line
 
 if TYPE_CHECKING:
-    from alita_tui.view.model import SessionView
+    from alita_tui.state.session import SessionState
 
 _CALLS = 12
 """Calls that are kept one by one."""
@@ -23,7 +22,7 @@ _POINTS = 400
 class Share(msgspec.Struct, frozen=True, gc=False):
     """What one role, model or tool took."""
 
-    name: SafeText
+    name: str
     calls: int = 0
     usd: float = 0.0
     tokens: int = 0
@@ -35,7 +34,7 @@ class PaidCall(msgspec.Struct, frozen=True, gc=False):
     at: datetime
     step: int
     role: str
-    model: SafeText
+    model: str
     usd: float | None
     """None when no price is known."""
     tokens: int
@@ -82,8 +81,8 @@ class Spend(msgspec.Struct, frozen=True, gc=False):
     """Spend of the session over time."""
 
 
-def replied(spend: Spend, event: e.ModelReplied) -> Spend:
-    """After a reply."""
+def after_reply(spend: Spend, event: e.ModelReplied) -> Spend:
+    """Return the spend after a reply."""
     usage = event.usage
     return replace(
         spend,
@@ -95,28 +94,28 @@ def replied(spend: Spend, event: e.ModelReplied) -> Spend:
     )
 
 
-def begun(spend: Spend) -> Spend:
-    """After a task was submitted."""
+def after_submission(spend: Spend) -> Spend:
+    """Return the spend after a task was submitted."""
     return replace(spend, by_step=()) if spend.by_step else spend
 
 
-def read(spend: Spend, event: e.PageRead) -> Spend:
-    """After a page was read."""
+def after_page(spend: Spend, event: e.PageRead) -> Spend:
+    """Return the spend after a page was read."""
     return replace(spend, pages=spend.pages + 1, unchanged_pages=spend.unchanged_pages + event.unchanged)
 
 
-def spent(view: SessionView, at: datetime, event: e.BudgetSpent) -> Spend:
-    """After a call was paid. What a build takes goes to its tool, and so do the calls that a tool makes."""
-    spend = view.spend
+def after_payment(state: SessionState, at: datetime, event: e.BudgetSpent) -> Spend:
+    """Return the spend after a call was paid. What a build costs counts for its tool, and so do a tool's own calls."""
+    spend = state.spend
     cost, tokens = event.cost_usd or 0.0, event.tokens
     by_tool = spend.by_tool
     if event.build_id:
-        names = (one.name for one in reversed(view.builds) if one.build_id == event.build_id)
+        names = (one.name for one in reversed(state.builds) if one.build_id == event.build_id)
         by_tool = _add(by_tool, next(names, ""), cost, tokens)
-    elif view.calls:  # the engine waits for a tool that runs: nobody else asks a model
-        by_tool = _add(by_tool, f"{view.calls[-1][1]}, running", cost, tokens)
-    elif event.role in ("toolsmith", "reviewer") and view.builds:
-        by_tool = _add(by_tool, view.builds[-1].name, cost, tokens)
+    elif state.calls:  # the engine waits for a tool that runs: nobody else asks a model
+        by_tool = _add(by_tool, f"{state.calls[-1][1]}, running", cost, tokens)
+    elif event.role in ("toolsmith", "reviewer") and state.builds:
+        by_tool = _add(by_tool, state.builds[-1].name, cost, tokens)
     points = (*spend.points, (at, event.total_usd))
     return replace(
         spend,
@@ -130,28 +129,28 @@ def spent(view: SessionView, at: datetime, event: e.BudgetSpent) -> Spend:
         by_role=_add(spend.by_role, event.role, cost, tokens),
         by_model=_add(spend.by_model, event.model, cost, tokens),
         by_tool=by_tool,
-        by_step=_add(spend.by_step, f"step {view.step}", cost, tokens),
-        last_calls=(*spend.last_calls[1 - _CALLS :], _call(view, at, event)),
+        by_step=_add(spend.by_step, f"step {state.step}", cost, tokens),
+        last_calls=(*spend.last_calls[1 - _CALLS :], _call(state, at, event)),
         points=points if len(points) <= _POINTS else (*points[:-1:2], points[-1]),
     )
 
 
-def _call(view: SessionView, at: datetime, event: e.BudgetSpent) -> PaidCall:
+def _call(state: SessionState, at: datetime, event: e.BudgetSpent) -> PaidCall:
     return PaidCall(
         at=at,
-        step=view.step,
+        step=state.step,
         role=event.role,
-        model=one_line(event.model),
+        model=event.model,
         usd=event.cost_usd,
         tokens=event.tokens,
         estimated=event.estimated,
     )
 
 
-def ran(view: SessionView, name: str) -> Spend:
-    """After a tool ran: from its second run on, building it again was saved."""
-    spend = view.spend
-    card = next((card for card in view.library if card.name == name), None)
+def after_run(state: SessionState, name: str) -> Spend:
+    """Return the spend after a tool ran: from its second run on, the cost of building it again was saved."""
+    spend = state.spend
+    card = next((card for card in state.library if card.name == name), None)
     built = next((share.usd for share in spend.by_tool if share.name == name), 0.0)
     again = card is not None and card.runs > 0
     return replace(
@@ -162,9 +161,8 @@ def ran(view: SessionView, name: str) -> Spend:
 def _add(shares: tuple[Share, ...], name: str, usd: float, tokens: int) -> tuple[Share, ...]:
     if not name:  # events of an earlier version do not say
         return shares
-    known = one_line(name)
     for place, share in enumerate(shares):
-        if share.name == known:
+        if share.name == name:
             more = replace(share, calls=share.calls + 1, usd=share.usd + usd, tokens=share.tokens + tokens)
             return (*shares[:place], more, *shares[place + 1 :])
-    return (*shares, Share(known, calls=1, usd=usd, tokens=tokens))
+    return (*shares, Share(name, calls=1, usd=usd, tokens=tokens))

@@ -1,0 +1,164 @@
+"""The state of a build: its drafts, what was observed of them, and the person's decision. Raw text."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from alita_tui.spine.values import (
+    Capabilities,
+    Finding,
+    GateName,
+    GateResult,
+    Lasting,
+    Lock,
+    NearMiss,
+    RunReport,
+    Source,
+    ToolDraft,
+    Twin,
+    build_digest,
+)
+
+BuildStatus = Literal[
+    "drafting",
+    "reviewing",
+    "locking",
+    "testing",
+    "repairing",
+    "pending",
+    "approved",
+    "rejected",
+    "edited",
+    "retested",
+    "stopped",
+    "banned",
+    "withdrawn",
+    "registered",
+    "aliased",
+    "linked",
+    "lent",
+    "failed",
+]
+
+GATES: dict[GateName, str] = {
+    "requirements": "Requirements",
+    "contract": "Contract",
+    "capabilities": "Capabilities",
+    "literals": "Literal leak",
+    "coverage": "Coverage",
+    "mutation": "Mutation",
+    "conditions": "Other conditions",
+    "fuzz": "Inputs from the schema",
+    "growth": "Time over input size",
+    "hidden": "Hidden tests",
+    "neighbours": "Neighbours",
+    "replay": "Recorded calls",
+}
+"""What the checks are called on screen, in the order in which they are shown."""
+
+
+class Attempt(msgspec.Struct, frozen=True, gc=False):
+    """One draft of a build and what was observed of it. Raw text: reveal it before showing."""
+
+    number: int
+    author: Literal["model", "person"]
+    model: str
+    draft: ToolDraft
+    digest: str
+    findings: tuple[Finding, ...] = ()
+    imports: tuple[str, ...] = ()
+    reviewed: bool | None = None
+    lock: Lock | None = None
+    lock_problem: str = ""
+    reports: tuple[RunReport, ...] = ()
+    passed: bool | None = None
+    problem: str = ""
+    granted: Capabilities = Capabilities()
+    """What a person had the tests run with again; nothing while that was not asked for."""
+    granted_reports: tuple[RunReport, ...] = ()
+    granted_problem: str = ""
+    gates: tuple[GateResult, ...] = ()
+    """The result of each check that ran, in the order of GATES."""
+
+    @property
+    def unchecked(self) -> tuple[GateName, ...]:
+        """Checks without a result."""
+        checked = {result.gate for result in self.gates}
+        return tuple(name for name in GATES if name not in checked)
+
+    @property
+    def twins(self) -> tuple[Twin, ...]:
+        """Tools of the library that give the same answers, the nearest first."""
+        return next((result.twins for result in self.gates if result.gate == "neighbours"), ())
+
+    @property
+    def build_digest(self) -> str:
+        """The digest that an approval of this attempt would name: of the bytes held here."""
+        return build_digest(self.draft, self.lock or Lock())
+
+
+class BuildState(msgspec.Struct, frozen=True, gc=False):
+    """A build from the gap to the verdict."""
+
+    build_id: str
+    action_id: str
+    name: str
+    version: int
+    goal: str
+    step: int
+    task_id: str = ""
+    task: str = ""
+    parent: ToolDraft | None = None
+    near_misses: tuple[NearMiss, ...] = ()
+    sources: tuple[Source, ...] = ()
+    lessons: tuple[str, ...] = ()
+    """Why earlier builds were rejected, as the toolsmith was told."""
+    attempts: tuple[Attempt, ...] = ()
+    state: BuildStatus = "drafting"
+    put_off: bool = False
+    """True when the task goes on without it."""
+    approval_id: str = ""
+    digest: str = ""
+    """The digest that approval is asked for; empty before."""
+    requested_at: datetime | None = None
+    resolved_at: datetime | None = None
+    reason: str = ""
+    by: str = ""
+    lasting: Lasting = "library"
+    grants: Capabilities | None = None
+    """What was granted of what the draft asks for; None for all of it."""
+    accepted: tuple[str, ...] = ()
+    """The names of the risks that were accepted with it."""
+    banned: tuple[str, ...] = ()
+    alias_of: Twin | None = None
+    """The tool that its name became another name of."""
+    spent_usd: float = 0.0
+    """Known spend on it so far: drafts, repairs, hidden tests."""
+    limit_usd: float | None = None
+    """What it may cost; None: as much as its task."""
+
+    @property
+    def settled(self) -> bool:
+        """True when nothing is left to do: it is decided, and the decision was carried out."""
+        return self.state in ("rejected", "withdrawn", "registered", "linked", "failed")
+
+    @property
+    def cost(self) -> str:
+        """Known cost so far, and its limit if it has one; empty when nothing is known."""
+        if self.limit_usd is None:
+            return f"${self.spent_usd:.4f}" if self.spent_usd else ""
+        return f"${self.spent_usd:.4f} of ${self.limit_usd:.4f}"
+
+    @property
+    def current(self) -> Attempt | None:
+        """The newest draft."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def presented(self) -> Attempt | None:
+        """The draft that approval is asked for; the newest one when none has that digest."""
+        asked = (attempt for attempt in reversed(self.attempts) if attempt.build_digest == self.digest)
+        return next(asked, self.current)

@@ -1,0 +1,66 @@
+"""The models of a session: whether each is asked, and how fast it writes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from alita_tui.spine import events as e
+
+
+class Provider(msgspec.Struct, frozen=True, gc=False):
+    """A model that was asked, or that may not be asked for now."""
+
+    model: str
+    """`provider:name`."""
+    state: e.ProviderState = "closed"
+    reason: str = ""
+    until: datetime | None = None
+    """When it is tried again."""
+    tokens_per_second: float = 0.0
+    """Of its last reply; 0 when unknown."""
+    serves: bool = False
+    """True for the model that the orchestrator asked last."""
+
+
+Providers = tuple[Provider, ...]
+
+
+def after_reply(providers: Providers, event: e.ModelReplied) -> Providers:
+    """Return the models after a reply of one of them."""
+    seconds = (event.duration_ms - event.first_ms) / 1000
+    speed = event.usage.output_tokens / seconds if event.first_ms and seconds > 0 else 0.0
+    before = _find(providers, event.model)
+    orchestrates = event.role == "orchestrator"
+    others = tuple(replace(provider, serves=False) for provider in providers) if orchestrates else providers
+    return _put(
+        others,
+        replace(
+            before, tokens_per_second=speed or before.tokens_per_second, serves=orchestrates or before.serves
+        ),
+    )
+
+
+def after_change(providers: Providers, at: datetime, event: e.ProviderChanged) -> Providers:
+    """Return the models after one of them was turned off, or on again."""
+    until = at + timedelta(seconds=event.retry_in) if event.retry_in is not None else None
+    reason = event.reason.removeprefix(f"{event.model}: ")
+    before = _find(providers, event.model)
+    return _put(providers, replace(before, state=event.state, reason=reason, until=until))
+
+
+def reopened(providers: Providers) -> Providers:
+    """Return the models as a new process begins: all of them are asked."""
+    return tuple(replace(provider, state="closed", reason="", until=None) for provider in providers)
+
+
+def _find(providers: Providers, model: str) -> Provider:
+    return next((provider for provider in providers if provider.model == model), Provider(model))
+
+
+def _put(providers: Providers, new: Provider) -> Providers:
+    if any(provider.model == new.model for provider in providers):
+        return tuple(new if provider.model == new.model else provider for provider in providers)
+    return (*providers, new)

@@ -1,0 +1,89 @@
+"""The state of a session: tasks, builds, calls, library, models, money. Raw text, no rows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from alita_tui.spine.events import TaskOutcome
+from alita_tui.spine.values import MemoryItem, RunReport, SandboxStatus, ToolCard
+from alita_tui.state.build import BuildState
+from alita_tui.state.providers import Provider
+from alita_tui.state.rows import Rows
+from alita_tui.state.spend import Spend
+
+Phase = Literal["idle", "thinking", "acting", "building", "running", "waiting", "asking", "parked", "closed"]
+
+
+class TaskState(msgspec.Struct, frozen=True, gc=False):
+    """A task and how it ended."""
+
+    task_id: str
+    text: str
+    started: datetime
+    again: str = ""
+    """The task that it continues; empty for a new one."""
+    outcome: TaskOutcome | None = None
+    """None while it runs, and after the process was killed."""
+    answer: str = ""
+    reason: str = ""
+    hint: str = ""
+
+
+class Run(msgspec.Struct, frozen=True, gc=False):
+    """A finished run in the sandbox: of a tool, or of a draft's own tests."""
+
+    run_id: str
+    title: str
+    at: datetime
+    report: RunReport
+
+
+class Question(msgspec.Struct, frozen=True, gc=False):
+    """A question that waits for the person."""
+
+    question_id: str
+    text: str
+    about: Literal["task", "budget"] = "task"
+
+
+class SessionState(msgspec.Struct, frozen=True, gc=False):
+    """Everything that the events of a session come to."""
+
+    session_id: str = ""
+    title: str = ""
+    model: str = ""
+    recorded: bool = False
+    """True when the model's replies are a recording (the demo)."""
+    parent: str | None = None
+    """The session that this one was forked from."""
+    seq: int = 0
+    at: datetime | None = None
+    step: int = 0
+    phase: Phase = "idle"
+    tasks: Rows[TaskState] = Rows()
+    plan: tuple[str, ...] = ()
+    library: tuple[ToolCard, ...] = ()
+    touched: str = ""
+    """Name of the tool that was registered, found or run last."""
+    builds: Rows[BuildState] = Rows()
+    runs: tuple[Run, ...] = ()
+    """The newest runs, oldest first."""
+    sandbox: SandboxStatus | None = None
+    spend: Spend = Spend()
+    providers: tuple[Provider, ...] = ()
+    question: Question | None = None
+    recalled: tuple[MemoryItem, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
+    """Open tool calls as (call id, tool name)."""
+
+    @property
+    def task(self) -> TaskState | None:
+        """The newest task."""
+        return self.tasks[-1] if self.tasks else None
+
+    def build(self, build_id: str) -> BuildState | None:
+        """Return a build by its id."""
+        return next((build for build in reversed(self.builds) if build.build_id == build_id), None)

@@ -55,16 +55,13 @@ def fold(view: SessionView, envelope: Envelope, rows_of: RowMaker = rows_for) ->
     event = envelope.event
     if isinstance(event, e.ModelDelta | e.OutputChunk | e.Progressed | e.SavingStalled):
         return replace(view, live=_grow(view.live, event))
-    if envelope.seq is None or envelope.seq <= view.seq:
+    if envelope.seq is None or envelope.seq <= view.state.seq:
         return view
-    rows = rows_of(envelope)
-    return replace(
-        view,
-        state=(state := reduce(view.state, envelope)),
-        trace=view.trace.append(*rows) if rows else view.trace,
-        live=_settle(view.live, event),
-        **_shown(view, state),
-    )
+    state = reduce(view.state, envelope)
+    changed = _shown(view, state)
+    if rows := rows_of(envelope):
+        changed["trace"] = view.trace.append(*rows)
+    return replace(view, state=state, live=_settle(view.live, event), **changed)
 
 
 def show(state: SessionState) -> SessionView:

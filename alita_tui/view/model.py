@@ -6,6 +6,7 @@ Widgets draw it. Builds keep the exact bytes, which an approval has to show; rev
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -17,7 +18,7 @@ from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
-from alita_tui.state.spend import PaidCall, Share, Spend
+from alita_tui.state.spend import Share, Spend
 from alita_tui.view.later import Later
 
 RowKind = Literal[
@@ -292,20 +293,23 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
         return self.phase not in ("idle", "parked", "closed")
 
 
+_label = lru_cache(1024)(one_line)
+"""Names of models, tools and roles come again and again."""
+
+
 def safe_spend(spend: Spend) -> Spend:
     """Return spend with names that may be shown; the same object where they all are already."""
-    shares = {
-        name: tuple(map(_safe_share, getattr(spend, name))) for name in ("by_role", "by_model", "by_tool")
-    }
-    calls = tuple(map(_safe_call, spend.last_calls))
-    if calls == spend.last_calls and all(getattr(spend, name) == shown for name, shown in shares.items()):
+    names = [share.name for shares in (spend.by_role, spend.by_model, spend.by_tool) for share in shares]
+    if all(_label(name) == name for name in (*names, *(call.model for call in spend.last_calls))):
         return spend
-    return msgspec.structs.replace(spend, **shares, last_calls=calls)
+    return msgspec.structs.replace(
+        spend,
+        by_role=tuple(map(_safe_share, spend.by_role)),
+        by_model=tuple(map(_safe_share, spend.by_model)),
+        by_tool=tuple(map(_safe_share, spend.by_tool)),
+        last_calls=tuple(msgspec.structs.replace(call, model=_label(call.model)) for call in spend.last_calls),
+    )
 
 
 def _safe_share(share: Share) -> Share:
-    return msgspec.structs.replace(share, name=one_line(share.name))
-
-
-def _safe_call(call: PaidCall) -> PaidCall:
-    return msgspec.structs.replace(call, model=one_line(call.model))
+    return msgspec.structs.replace(share, name=_label(share.name))

@@ -44,9 +44,11 @@ class Terminal:
         self.notes: list[dict[str, object]] = []
         self._presses = 0
         path = os.pathsep.join([str(TESTS.parent), str(TESTS), str(TESTS / "console")])
+        # pytest-xdist sets these, and Textual believes them more than the terminal.
+        environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "attack.inputs.desk", str(log)],
-            env={**os.environ, "TERM": "xterm-256color", "PYTHONPATH": path, "TEXTUAL_ANIMATIONS": "none"},
+            env={**environ, "TERM": "xterm-256color", "PYTHONPATH": path, "TEXTUAL_ANIMATIONS": "none"},
             stdin=side,
             stdout=side,
             stderr=side,

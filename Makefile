@@ -14,9 +14,7 @@ run: setup
 	@.venv/bin/alita
 
 test: browser
-	@$(PY) -m pytest -q -n 2 tests --ignore=tests/benchmarks --ignore=tests/attack
-# Alone: a person's keys come at real times, and a machine that is busy with other tests makes them late.
-	@$(PY) -m pytest -q tests/attack
+	@$(PY) -m pytest -q -n 3 tests --ignore=tests/benchmarks
 
 # The inner loop: what needs no container and no terminal, and none of the walks through.
 quick: setup

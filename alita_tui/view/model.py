@@ -307,7 +307,9 @@ def safe_spend(spend: Spend) -> Spend:
         by_role=tuple(map(_safe_share, spend.by_role)),
         by_model=tuple(map(_safe_share, spend.by_model)),
         by_tool=tuple(map(_safe_share, spend.by_tool)),
-        last_calls=tuple(msgspec.structs.replace(call, model=_label(call.model)) for call in spend.last_calls),
+        last_calls=tuple(
+            msgspec.structs.replace(call, model=_label(call.model)) for call in spend.last_calls
+        ),
     )
 
 

@@ -65,7 +65,7 @@ async def test_no_key_reaches_the_engine_or_the_library(
     async with app.run_test(size=(120, 36)) as pilot:
         if rewound:
             await drawn(pilot, len(whole))
-        for key in KEYS:
+        for key in KEYS if rewound and where is back_to_past else KEYS[::3]:
             await where(app, pilot)
             await pilot.press(key)
             await pilot.pause()

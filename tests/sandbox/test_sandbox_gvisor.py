@@ -245,7 +245,8 @@ WITHOUT_A_START = {"privileged", "pidns", "seccomp_profile_path"}
 
 @pytest.mark.podman
 def test_every_weaker_container_is_refused_there(own_kernel: SandboxSettings) -> None:
-    wanted = {name: weaker for name, weaker in WEAKER.items() if name not in WITHOUT_A_HOLD}
+    held = [name for name in WEAKER if name not in WITHOUT_A_HOLD]
+    wanted = {name: WEAKER[name] for name in held[::3]}  # runc is tried with all of them
     found = asyncio.run(let_through(own_kernel, wanted))
     assert [one for one in found if one.partition(":")[0] not in WITHOUT_A_START] == []
 

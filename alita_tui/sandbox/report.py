@@ -112,7 +112,7 @@ async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Co
         if kind == b"D":
             for stream in streams.values():
                 stream.end()
-            return _report(payload, job, _texts(streams))
+            return run_report(payload, job, _texts(streams))
         if kind in streams:
             streams[kind].take(payload)
         elif kind in FRAMES and counter is not None:
@@ -202,8 +202,8 @@ def _answer(raw: str) -> tuple[_Answer, str]:
         return _Answer(), f"The result is no JSON that can be read: {why}"
 
 
-def _report(payload: bytes, job: Job, texts: dict[str, Any]) -> RunReport:
-    """What the warden measured and the child answered, as one report. Raises SandboxUnavailable."""
+def run_report(payload: bytes, job: Job, texts: dict[str, Any]) -> RunReport:
+    """Return what the warden measured and the child answered as one report. Raise SandboxUnavailable."""
     try:
         seen = msgspec.convert(parse(payload), _Measured)
     except ValueError as why:

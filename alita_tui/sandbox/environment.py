@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.room import ROOM, Room, Watch
 from alita_tui.sandbox.service import me
 from alita_tui.sandbox.uv import TooMuch, uv
+from alita_tui.spine import requirements
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Progress
 from alita_tui.spine.text import one_line
@@ -50,12 +51,12 @@ def target(seen: dict[str, Any]) -> Target:
     return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
 
 
-async def lock(requirements: Sequence[str], where: Target, progress: Progress, *, most: Room = ROOM) -> Lock:
+async def lock(asked: Sequence[str], where: Target, progress: Progress, *, most: Room = ROOM) -> Lock:
     """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong.
 
     Wheels larger together than what may be installed are refused, before any of them is downloaded.
     """
-    wanted = tuple(sorted({plain(one) for one in requirements if one.strip()}))
+    wanted = tuple(sorted({plain(one) for one in asked if one.strip()}))
     if not wanted:
         return Lock()
     progress("Resolving requirements", 0, 0, ", ".join(wanted))
@@ -64,8 +65,7 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress, *
         "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
         stdin="\n".join(wanted) + "\n", about=", ".join(wanted),
     )  # fmt: skip
-    names = {_name(one) for one in wanted}
-    packages = parse_lock(text, names)
+    packages = parse_lock(text, {requirements.distribution(one) for one in wanted})
     if not packages:
         raise RequirementsError(f"{', '.join(wanted)} resolved to nothing.")
     size = sum(one.size for one in packages)
@@ -84,21 +84,16 @@ def plain(requirement: str) -> str:
     Options, paths and URLs are refused: uv takes options from the file it reads, and builds an
     editable even where nothing may be built.
     """
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    try:
-        read = Requirement(requirement.strip())
-    except InvalidRequirement:
-        read = None
-    if read is None or read.url is not None:
+    rewritten = requirements.plain(requirement)
+    if rewritten is None:
         raise RequirementsError(
             f"{one_line(requirement)} is no plain requirement.",
             hint="Name a package of the index, with a version if need be: no option, path or URL.",
         )
-    return str(read)
+    return rewritten
 
 
-def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
+def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage, ...]:
     """The packages of a `pylock.toml` (PEP 751), each with the wheels that fit. Raises RequirementsError."""
     import tomllib
 
@@ -114,7 +109,7 @@ def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
                     hashes=tuple(f"sha256:{wheel['hashes']['sha256']}" for wheel in wheels),
                     uploaded=times[-1] if times else "",
                     size=max(int(wheel.get("size", 0)) for wheel in wheels),
-                    direct=_name(package["name"]) in direct,
+                    direct=requirements.distribution(package["name"]) in direct,
                 )
             )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -220,9 +215,3 @@ async def _uv(
         f"{about} cannot be installed: {said[-600:]}",
         hint="Only packages that exist on the index and come as wheels can be used.",
     )
-
-
-def _name(requirement: str) -> str:
-    """A distribution's normalised name (PEP 503)."""
-    found = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", requirement)
-    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else requirement

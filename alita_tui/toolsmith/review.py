@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 
+from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import hidden_characters
 from alita_tui.spine.values import Finding, Json, ToolDraft, Value
 from alita_tui.toolsmith.addressed import note_addressed
@@ -17,7 +18,6 @@ from alita_tui.toolsmith.contract import (
     ContractError,
     header_requirements,
     is_main_guard,
-    requirement_name,
 )
 from alita_tui.toolsmith.cuts import note_cuts
 from alita_tui.toolsmith.depends import note_depends
@@ -219,7 +219,7 @@ def _top_level(notes: Notes, tree: ast.Module) -> None:
 
 
 def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: ToolDraft) -> None:
-    names = {name for one in draft.requirements if (name := requirement_name(one))}
+    names = {name for one in draft.requirements if (name := distribution(one))}
     provided = {module: name for name in sorted(names) for module in _modules_of(name)}
     unknown: list[tuple[str, str, int]] = []
     used: set[str] = set()

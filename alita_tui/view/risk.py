@@ -12,6 +12,7 @@ import msgspec
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.lookalikes import lookalikes, spelled
 from alita_tui.spine.redaction import MARK
+from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.spine.values import Capabilities, Finding
@@ -280,8 +281,7 @@ def declared_by(name: str, attempt: Attempt) -> str:
         return "standard library" if name != attempt.draft.name else "itself"
     wanted = name.lower()
     for requirement in attempt.draft.requirements:
-        match = re.match(r"\s*[A-Za-z0-9._-]+", requirement)
-        package = re.sub(r"[-_.]+", "-", match.group().strip().lower()) if match else ""
+        package = distribution(requirement) or ""
         plain = package.replace("-", "_")
         if wanted in (plain, plain.removeprefix("python_"), _IMPORT_OF.get(package, "")):
             return package

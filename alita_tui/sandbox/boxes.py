@@ -13,8 +13,10 @@ from urllib.parse import quote
 from alita_tui.sandbox import gvisor, leftovers
 from alita_tui.sandbox.box import Box, Kind
 from alita_tui.sandbox.channel import Channel, parse
+from alita_tui.sandbox.owner import alive, machine
+from alita_tui.sandbox.podman_http import RestError, ServiceLost
+from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
 from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
-from alita_tui.sandbox.service import AGAIN_AFTER, RestError, Service, ServiceLost, alive, machine
 from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 
@@ -45,7 +47,7 @@ class Boxes:
 
     def __init__(
         self,
-        service: Service,
+        service: PodmanService,
         supplies: Supplies,
         labels: dict[str, str],
         harden: Harden,
@@ -77,7 +79,7 @@ class Boxes:
         try:
             return await self._make(kind, warden, seccomp, environment)
         except (_WentAway, ServiceLost):  # it had nothing to do yet
-            await asyncio.sleep(AGAIN_AFTER[-1])
+            await asyncio.sleep(RETRY_SECONDS[-1])
         return await self._make(kind, warden, seccomp, environment)
 
     async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Box:

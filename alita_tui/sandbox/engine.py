@@ -17,11 +17,13 @@ from alita_tui.sandbox.broker.desk import Caps
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
+from alita_tui.sandbox.owner import machine, me
+from alita_tui.sandbox.podman_http import EngineLost, RestError, ServiceLost
+from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool
 from alita_tui.sandbox.remote import Remote, bring
 from alita_tui.sandbox.report import converse
-from alita_tui.sandbox.service import AGAIN_AFTER, EngineLost, RestError, Service, ServiceLost, machine, me
 from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
@@ -53,7 +55,7 @@ class PodmanSandbox:
         self._broker = broker
         self.name = engine
         self._host = Host(settings) if engine == "local" else Remote(settings, engine)
-        self._service = Service(self._host)
+        self._service = PodmanService(self._host)
         labels = {
             "alita.session": session_id,
             "alita.owner": me(),
@@ -246,7 +248,7 @@ class PodmanSandbox:
             try:
                 info = await asyncio.to_thread(_info, self._service.url)
             except ServiceLost:
-                await asyncio.sleep(AGAIN_AFTER[-1])
+                await asyncio.sleep(RETRY_SECONDS[-1])
                 await self._service.ensure()
                 info = await asyncio.to_thread(_info, self._service.url)
             host = info.get("host", {})

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui.sandbox.overview import size_of
+from alita_tui.sandbox.owner import me
 from alita_tui.sandbox.room import ROOM, Room, Watch
-from alita_tui.sandbox.service import me
 from alita_tui.sandbox.uv import TooMuch, uv
 from alita_tui.spine import requirements
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError

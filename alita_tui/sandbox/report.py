@@ -12,7 +12,7 @@ from alita_tui.sandbox.box import Box
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.channel import parse
 from alita_tui.sandbox.outlook import beyond
-from alita_tui.sandbox.service import EngineLost
+from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.grants import repeatable
 from alita_tui.spine.ports import Job, OnOutput

@@ -23,7 +23,8 @@ from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.service import RestError, Service
+from alita_tui.sandbox.podman_http import RestError
+from alita_tui.sandbox.podman_service import PodmanService
 
 _COMPLETE = ".alita-complete"
 
@@ -108,7 +109,7 @@ def _named(name: str, data: bytes) -> str:
 class Volumes:
     """Supplies of an engine on another machine."""
 
-    def __init__(self, service: Service, files: Files, labels: dict[str, str]) -> None:
+    def __init__(self, service: PodmanService, files: Files, labels: dict[str, str]) -> None:
         self._service = service
         self._files = files
         self._labels = labels

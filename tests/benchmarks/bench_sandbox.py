@@ -195,7 +195,7 @@ async def session(results: dict[str, Row], row: MakeRow, settings: SandboxSettin
         assert sandbox._sessions._open, "there is no session container"
         for _ in range(50):
             await once()
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         before = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         started = time.perf_counter()
@@ -225,7 +225,7 @@ async def soak(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
             await asyncio.gather(*(timed(sandbox, ONE) for _ in range(4)))
         await settled(sandbox)
         await asyncio.sleep(1)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         before = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         services = [pid for pid in family(guard.pid) if b"system\0service" in _cmdline(pid)]
@@ -271,7 +271,7 @@ async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
         await sandbox.warm_up(LIMITS, nothing)
         await settled(sandbox)
         await asyncio.sleep(1)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         every = family(guard.pid)
         boxes = [
@@ -322,7 +322,7 @@ async def interrupts(results: dict[str, Row], row: MakeRow, settings: SandboxSet
     taken = []
     try:
         await sandbox.warm_up(LIMITS, nothing)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         for _ in range(INTERRUPTS):
             started = asyncio.Event()

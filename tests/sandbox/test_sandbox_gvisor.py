@@ -154,7 +154,7 @@ async def test_without_runsc_nothing_runs_and_nothing_weaker_takes_its_place(
         assert "apt-get install runsc" in status.hint and "sandbox.profile draft" in status.hint
         with pytest.raises(SandboxUnavailable, match="runsc"):
             await run(sandbox, "def run(): return 1\n")
-        assert sandbox._service._process is None, "Podman was not even started"
+        assert sandbox._service._supervisor is None, "Podman was not even started"
     finally:
         await sandbox.close()
 

@@ -132,7 +132,7 @@ async def attack(settings: SandboxSettings, given: dict[str, str], attacks: Sequ
             if time.monotonic() > deadline:
                 break
         found.volumes = sorted(await volumes(sandbox) - before)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         found.processes = below(guard.pid)
     finally:

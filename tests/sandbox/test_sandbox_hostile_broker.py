@@ -176,7 +176,7 @@ async def abuse(
         await sandbox._pool.close()
         await sandbox._boxes.close()
         found.containers = await left(sandbox)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         found.processes = below(guard.pid)
     finally:

@@ -18,9 +18,9 @@ from rounds import VICTIMS, read, rounds
 from alita_tui.sandbox import leftovers
 from alita_tui.sandbox.box import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.guard import below, table
+from alita_tui.sandbox.owner import alive
+from alita_tui.sandbox.podman_supervisor import below, table
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.service import alive
 from alita_tui.spine.ports import Job
 
 pytestmark = pytest.mark.podman
@@ -52,7 +52,7 @@ async def test_a_start_whose_runtime_is_killed_is_given_up_and_made_again(
     sandbox: PodmanSandbox, later: float
 ) -> None:
     """What the runtime began holds conmon, and conmon holds Podman: for ever, if nobody ends it."""
-    guard = sandbox._service._process
+    guard = sandbox._service._supervisor
     assert guard is not None
     killed = 0
     over = threading.Event()
@@ -102,8 +102,8 @@ async def test_a_lost_answer_to_a_create_leaves_no_container(
         answer = await request(method, path, body)
         if path == "/containers/create" and not ids:
             ids.append(answer["Id"])
-            assert service._process is not None
-            for pid in below(service._process.pid, table()):
+            assert service._supervisor is not None
+            for pid in below(service._supervisor.pid, table()):
                 with suppress(ProcessLookupError):  # it ended with its parent
                     os.kill(pid, signal.SIGKILL)
             return await request("GET", "/containers/none/json")  # what the one who waits comes upon
@@ -121,7 +121,7 @@ async def test_the_next_start_ends_what_podman_has_lost(settings: SandboxSetting
     first = PodmanSandbox(settings, "lost")
     await first.prepare(nothing)
     box = await first._boxes.make(Kind())
-    guard = first._service._process
+    guard = first._service._supervisor
     assert guard is not None
     watcher = next(pid for pid in below(guard.pid, table()) if box.container.encode() in read(pid, "cmdline"))
     os.kill(watcher, signal.SIGSTOP)  # it can neither note an end nor have the container removed
@@ -162,7 +162,7 @@ async def test_a_run_that_is_lost_with_the_guard_is_told_and_the_next_one_runs(
         sandbox.run(Job(run_id="t", module="t_t", code=code), lambda *_: started.set(), nothing)
     )
     await asyncio.wait_for(started.wait(), 20)
-    guard = sandbox._service._process
+    guard = sandbox._service._supervisor
     assert guard is not None
     os.kill(guard.pid, signal.SIGKILL)
     async with asyncio.timeout(10):

@@ -17,8 +17,8 @@ import pytest
 from alita_tui.sandbox.box import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.imports import imports_of
+from alita_tui.sandbox.owner import alive
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.service import alive
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
 
@@ -134,7 +134,7 @@ def wait_for_end(pidfd: int) -> None:
 async def test_closing_leaves_nothing(settings: SandboxSettings) -> None:
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=2, pool_warm=1), "pool")
     await filled(sandbox)
-    guard = sandbox._service._process
+    guard = sandbox._service._supervisor
     assert guard is not None
     boxes = await containers(sandbox)
     assert len(boxes) == 3

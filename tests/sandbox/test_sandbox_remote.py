@@ -22,9 +22,9 @@ from alita_tui.sandbox.box import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.remote import Remote
-from alita_tui.sandbox.service import EngineLost
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports import Job, Limits

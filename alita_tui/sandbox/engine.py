@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alita_tui.sandbox import environment, gvisor, image, limits
-from alita_tui.sandbox.box import Kind
-from alita_tui.sandbox.boxes import FIX, Boxes, Harden
-from alita_tui.sandbox.broker.desk import Caps
+from alita_tui.sandbox.broker.grants import Caps
+from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.containers import FIX, Containers, Harden
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
@@ -65,16 +65,16 @@ class PodmanSandbox:
         self._files = Files(settings.profile)
         self._volumes = Volumes(self._service, self._files, labels)
         supplies = self._volumes if self._host.elsewhere else Folders(self._host, self._files)
-        self._boxes = Boxes(
+        self._containers = Containers(
             self._service, supplies, labels, harden, elsewhere=self._host.elsewhere, profile=settings.profile
         )
         self._pool = Pool(
-            self._boxes,
+            self._containers,
             hot=settings.pool_hot,
             warm=settings.pool_warm,
             environments=settings.pool_environments,
         )
-        self._sessions = Sessions(self._boxes, broker)
+        self._sessions = Sessions(self._containers, broker)
         self._base: image.Base | None = None
         self._python: environment.Target | None = None
         self._status: SandboxStatus | None = None
@@ -103,7 +103,7 @@ class PodmanSandbox:
                     base = await bring(self._host, progress)
                 else:
                     base = await image.ensure(self._host, progress)
-                self._boxes.image = self._volumes.image = base.reference
+                self._containers.image = self._volumes.image = base.reference
                 await self._tidy()
                 self._base = base
 
@@ -111,7 +111,7 @@ class PodmanSandbox:
         """See `Sandbox.lock`."""
         await self.prepare(progress)
         target = await self._target()
-        return await environment.lock(requirements, target, progress, most=self._host.settings.room)
+        return await environment.lock(requirements, target, progress, most=self._host.settings.install_limits)
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """See `Sandbox.run`."""
@@ -122,13 +122,13 @@ class PodmanSandbox:
             shared = await self._sessions.run(kind, imports, job, on_output)
             if shared is not None:
                 return await self._whole(shared)
-        box = await self._pool.take(kind, None if job.what in ("test", "judge") else imports)
+        container = await self._pool.take(kind, None if job.what in ("test", "judge") else imports)
         try:
-            report = await converse(box, job, on_output, self._broker)
+            report = await converse(container, job, on_output, self._broker)
         except BaseException:
-            await asyncio.shield(self._pool.put(box))  # whoever interrupts may rely on nothing running
+            await asyncio.shield(self._pool.put(container))  # whoever interrupts may rely on nothing running
             raise
-        self._pool.discard(box)  # the warden has ended all but itself
+        self._pool.discard(container)  # the warden has ended all but itself
         return await self._whole(report)
 
     async def _whole(self, report: RunReport) -> RunReport:
@@ -146,7 +146,7 @@ class PodmanSandbox:
         try:
             await self._sessions.close()
             await self._pool.close()
-            clean = await self._boxes.close()
+            clean = await self._containers.close()
         finally:
             await self._service.close(clean=clean)
             while self._held:
@@ -174,7 +174,7 @@ class PodmanSandbox:
         """Containers of every alita here, and installed requirements. Raises SandboxUnavailable."""
         await self._service.ensure()
         try:
-            containers = container_rows(await self._boxes.found(), self.name, self._pool.ids())
+            containers = container_rows(await self._containers.found(), self.name, self._pool.ids())
         except RestError as error:
             raise SandboxUnavailable(f"Podman does not list its containers: {error}", hint=FIX) from error
         return containers, await asyncio.to_thread(environment_rows, self._environments)
@@ -194,14 +194,14 @@ class PodmanSandbox:
         self._status = self._python = None
         await self._sessions.empty()
         await self._pool.empty()
-        await self._boxes.close()
+        await self._containers.close()
         await image.forget(self._host)
         return await self.status()
 
     async def _tidy(self) -> tuple[int, int]:
         containers = 0
         with suppress(RestError):
-            containers = await self._boxes.reap()
+            containers = await self._containers.reap()
         await image.forget(self._host)
         most = self._host.settings.environments_mb << 20
         if self._host.elsewhere:
@@ -214,7 +214,7 @@ class PodmanSandbox:
     async def _kind(self, job: Job, progress: Progress) -> Kind:
         if not job.lock.packages:
             return Kind(limits=job.limits)
-        most = self._host.settings.room
+        most = self._host.settings.install_limits
         target = await self._target()
         folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
         if folder not in self._held:
@@ -229,9 +229,9 @@ class PodmanSandbox:
         """Python and platform of the base image, asked of the image itself."""
         async with self._asking:
             if self._python is None:
-                box = await self._boxes.make(Kind())
-                self._python = environment.target(box.seen)
-                await self._boxes.end(box)
+                container = await self._containers.make(Kind())
+                self._python = environment.target(container.seen)
+                await self._containers.end(container)
             return self._python
 
     async def _describe(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class PodmanSandbox:
             if not host.get("security", {}).get("rootless"):
                 raise SandboxUnavailable("Podman does not run rootless.", hint=FIX)
             if host.get("cgroupVersion") == "v2" and self._host.settings.profile != "gvisor":
-                self._boxes.controllers = frozenset(host.get("cgroupControllers") or ())
+                self._containers.controllers = frozenset(host.get("cgroupControllers") or ())
             self._info = info
         return self._info
 
@@ -289,14 +289,14 @@ class PodmanSandbox:
         """What holds each limit here, tried out once for this engine, image, kernel and profile."""
 
         async def run(job: Job) -> RunReport:
-            box = await self._boxes.make(Kind(limits=job.limits))  # the pool is for tools
+            container = await self._containers.make(Kind(limits=job.limits))  # the pool is for tools
             try:
-                return await converse(box, job, lambda *_: None)
+                return await converse(container, job, lambda *_: None)
             finally:
-                await asyncio.shield(self._boxes.end(box))
+                await asyncio.shield(self._containers.end(container))
 
         await self.prepare(lambda *_: None)
-        controllers = self._boxes.controllers
+        controllers = self._containers.controllers
         kernel = str((self._info or {}).get("host", {}).get("kernel", ""))
         key = (what, kernel, *sorted(controllers), *self._files.versions)
         profile = self._host.settings.profile

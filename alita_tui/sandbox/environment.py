@@ -18,9 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.sandbox.install_limits import InstallLimits, InstallWatch
 from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.owner import me
-from alita_tui.sandbox.room import ROOM, Room, Watch
 from alita_tui.sandbox.uv import TooMuch, uv
 from alita_tui.spine import requirements
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
@@ -29,6 +29,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Lock, LockedPackage, Value
 
 _UV_SECONDS = 300
+_LIMITS = InstallLimits()
 _UNREACHABLE = re.compile(r"error sending request|dns error|operation timed out|network was disabled")
 _GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32", "2.31", "2.28", "2.17")
 
@@ -51,7 +52,9 @@ def target(seen: dict[str, Any]) -> Target:
     return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
 
 
-async def lock(asked: Sequence[str], where: Target, progress: Progress, *, most: Room = ROOM) -> Lock:
+async def lock(
+    asked: Sequence[str], where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
+) -> Lock:
     """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong.
 
     Wheels larger together than what may be installed are refused, before any of them is downloaded.
@@ -119,7 +122,9 @@ def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage,
     return tuple(found)
 
 
-async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress, *, most: Room = ROOM) -> Path:
+async def ensure(
+    wanted: Lock, root: Path, where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
+) -> Path:
     """The folder with exactly these packages, installed if it is not there. Raises RequirementsError.
 
     A small wheel can unpack to any size: uv is ended once it has written more than `most`.
@@ -138,7 +143,7 @@ async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress, *,
     progress("Installing packages", 0, 0, f"{names} (at most {most.bytes >> 20:,} MB, {most.files:,} files)")
     cache = await _cache()
     draft = await asyncio.to_thread(_draft, root)
-    watch = Watch(most, cache, draft)
+    watch = InstallWatch(most, cache, draft)
     try:
         same = f"{sys.version_info.major}.{sys.version_info.minor}" == where.python
         await _uv_with_cache(

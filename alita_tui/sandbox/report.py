@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from alita_tui.sandbox.box import Box
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.channel import parse
+from alita_tui.sandbox.container import Container
 from alita_tui.sandbox.outlook import beyond
 from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.spine.errors import SandboxUnavailable
@@ -20,7 +20,7 @@ from alita_tui.spine.text import one_line
 from alita_tui.spine.values import LimitHit, RunReport, TestCase
 
 if TYPE_CHECKING:
-    from alita_tui.sandbox.broker.broker import Broker, Counter
+    from alita_tui.sandbox.broker.broker import Broker, RunBroker
 
 _TELL_SECONDS = 1 / 30
 """Live output is handed on at most this often for each stream."""
@@ -28,7 +28,9 @@ _GRACE_SECONDS = 5.0
 """How long after its own wall limit a container may take to report before it is killed."""
 
 
-async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | None = None) -> RunReport:
+async def converse(
+    container: Container, job: Job, on_output: OnOutput, broker: Broker | None = None
+) -> RunReport:
     """Give the job, pass on what it prints and asks for, return the report.
 
     Nothing is granted to code without the digest of an approval, but to a draft's tests what a person
@@ -38,26 +40,26 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
     streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
     asked_for = job.what == "test" or (job.what == "run" and job.digest)
     granted = broker if asked_for and not job.capabilities.none else None
-    counter: Counter | None = None
+    run: RunBroker | None = None
     try:
         async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS) as limit:
 
-            def longer(seconds: float) -> None:
+            def extend(seconds: float) -> None:
                 limit.reschedule((limit.when() or 0.0) + seconds)
 
             try:
                 if granted is not None:
-                    counter = await granted.open(job, box.channel.send, longer)
-                    counter.switch.broken = lambda: None if limit.expired() else limit.reschedule(0)
-                await box.give(job, counter.told if counter else b"")
+                    run = await granted.open(job, container.channel.send, extend)
+                    run.connections.broken = lambda: None if limit.expired() else limit.reschedule(0)
+                await container.give(job, run.settings if run else b"")
             except ConnectionError as error:
-                if box.given and granted is not None and not repeatable(job.capabilities):
+                if container.given and granted is not None and not repeatable(job.capabilities):
                     raise EngineLost(
                         "The container was lost while it was given its job, so nobody knows whether the tool "
                         "began. It is not run again by itself, as it may change something."
                     ) from error
                 raise SandboxUnavailable("The container was gone before it had its job.") from error
-            report = await _within_memory(box, job, streams, counter)
+            report = await _within_memory(container, job, streams, run)
     except TimeoutError:
         report = RunReport(
             status="timeout",
@@ -66,28 +68,28 @@ async def converse(box: Box, job: Job, on_output: OnOutput, broker: Broker | Non
             **_texts(streams),
         )
     finally:
-        if counter is not None:
-            await counter.switch.close()
+        if run is not None:
+            await run.connections.close()
         for stream in streams.values():
             stream.end()
-    if counter is not None and counter.switch.failure is not None:
-        raise counter.switch.failure
+    if run is not None and run.connections.failure is not None:
+        raise run.connections.failure
     return report
 
 
 async def _within_memory(
-    box: Box, job: Job, streams: dict[bytes, _Stream], counter: Counter | None
+    container: Container, job: Job, streams: dict[bytes, _Stream], run: RunBroker | None
 ) -> RunReport:
     """The report, or the end of a container that holds far more than the warden should have let it."""
-    listening = asyncio.ensure_future(_listen(box, job, streams, counter))
-    looking = asyncio.ensure_future(beyond(box.pid, job.limits)) if box.pid else None
+    listening = asyncio.ensure_future(_listen(container, job, streams, run))
+    looking = asyncio.ensure_future(beyond(container.pid, job.limits)) if container.pid else None
     both = [one for one in (listening, looking) if one is not None]
     try:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if listening.done() or looking is None:
             return await listening
         held = looking.result()
-        await box.end()
+        await container.end()
         return RunReport(
             status="limit",
             error=f"Its container held {held >> 20} MB, and was ended from outside.",
@@ -101,11 +103,13 @@ async def _within_memory(
         await asyncio.gather(*both, return_exceptions=True)
 
 
-async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Counter | None) -> RunReport:
+async def _listen(
+    container: Container, job: Job, streams: dict[bytes, _Stream], run: RunBroker | None
+) -> RunReport:
     while True:
-        said = await box.channel.receive()
+        said = await container.channel.receive()
         if said is None:
-            words = box.channel.stray.decode("utf-8", "replace").strip()[-300:]
+            words = container.channel.stray.decode("utf-8", "replace").strip()[-300:]
             reason = f"The container ended without a report. {words}".strip()
             return RunReport(status="killed", error=reason, **_texts(streams))
         kind, payload = said
@@ -115,9 +119,9 @@ async def _listen(box: Box, job: Job, streams: dict[bytes, _Stream], counter: Co
             return run_report(payload, job, _texts(streams))
         if kind in streams:
             streams[kind].take(payload)
-        elif kind in FRAMES and counter is not None:
+        elif kind in FRAMES and run is not None:
             try:
-                counter.switch.take(kind, payload)
+                run.connections.take(kind, payload)
             except Violation as error:  # a report, as a run that began is never repeated
                 return RunReport(status="killed", error=str(error), **_texts(streams))
 

@@ -12,8 +12,8 @@ from collections import Counter, OrderedDict
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from alita_tui.sandbox.box import Box, Kind
-from alita_tui.sandbox.boxes import Boxes
+from alita_tui.sandbox.container import Container, Kind
+from alita_tui.sandbox.containers import Containers
 from alita_tui.sandbox.report import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job, OnOutput
@@ -34,13 +34,13 @@ _ORDINARY = ("ok", "error", "exit", "bad_result")
 class _Open:
     """A session container and whether it can take a job."""
 
-    def __init__(self, box: Box, ready: asyncio.Task[bool]) -> None:
-        self.box = box
+    def __init__(self, container: Container, ready: asyncio.Task[bool]) -> None:
+        self.container = container
         self.ready = ready
         self.busy = False
         self.last = False
         """True when it is not to be used again."""
-        self.left = box.kind.calls
+        self.left = container.kind.calls
         """How many calls it has a user id for."""
         self.successor: _Open | None = None
 
@@ -48,8 +48,8 @@ class _Open:
 class Sessions:
     """Session containers by digest and kind; those called longest ago go first."""
 
-    def __init__(self, boxes: Boxes, broker: Broker | None = None) -> None:
-        self._boxes = boxes
+    def __init__(self, containers: Containers, broker: Broker | None = None) -> None:
+        self._containers = containers
         self._broker = broker
         self._counts: Counter[tuple[str, Kind]] = Counter()
         self._open: OrderedDict[tuple[str, Kind], _Open] = OrderedDict()
@@ -80,23 +80,23 @@ class Sessions:
             found.busy = False
             return None
         if not found.ready.result():
-            self._spawn(self._boxes.end(self._passed(key, found)))
+            self._spawn(self._containers.end(self._passed(key, found)))
             return None
         if key in self._open:
             self._open.move_to_end(key)
         try:
-            report = await converse(found.box, job, on_output, self._broker)
+            report = await converse(found.container, job, on_output, self._broker)
         except BaseException:
             await asyncio.shield(self._drop(key, found))
             raise
         found.left -= 1
         if report.status in _ORDINARY and found.left and not found.last:
-            found.ready = asyncio.create_task(_ready(found.box))
+            found.ready = asyncio.create_task(_ready(found.container))
             found.busy = False
-            if found.left == found.box.kind.calls // 2:
+            if found.left == found.container.kind.calls // 2:
                 self._start(key, imports)
         else:
-            self._spawn(self._boxes.end(self._passed(key, found)))
+            self._spawn(self._containers.end(self._passed(key, found)))
         return report
 
     async def empty(self) -> None:
@@ -128,11 +128,11 @@ class Sessions:
         """Start one in the background. A failure is left to fresh containers, which report it."""
         kind = Kind(environment=key[1].environment, limits=key[1].limits, calls=_CALLS)
         try:
-            box = await self._boxes.make(kind)
+            container = await self._containers.make(kind)
             try:
-                problem = await box.preload(imports)
+                problem = await container.preload(imports)
             except BaseException:
-                await self._boxes.end(box)
+                await self._containers.end(container)
                 raise
         except (SandboxUnavailable, TimeoutError, OSError):
             return
@@ -140,13 +140,13 @@ class Sessions:
             self._starting.discard(key)
         if problem:
             self._counts[key] = -_CALLS  # its imports are not safe to do ahead: not soon again
-            await self._boxes.end(box)
+            await self._containers.end(container)
             return
-        session = _Open(box, asyncio.create_task(asyncio.sleep(0, True)))
+        session = _Open(container, asyncio.create_task(asyncio.sleep(0, True)))
         current = self._open.get(key)
         if current is not None:
             if current.last:
-                await self._boxes.end(box)
+                await self._containers.end(container)
             else:
                 current.successor = session
             return
@@ -157,16 +157,16 @@ class Sessions:
                 await self._drop(oldest, passed)
 
     async def _drop(self, key: tuple[str, Kind], session: _Open) -> None:
-        await self._boxes.end(self._passed(key, session))
+        await self._containers.end(self._passed(key, session))
 
-    def _passed(self, key: tuple[str, Kind], session: _Open) -> Box:
+    def _passed(self, key: tuple[str, Kind], session: _Open) -> Container:
         """Its container, which is not used any more; from this moment its successor is."""
         if self._open.get(key) is session:
             del self._open[key]
             if session.successor is not None:
                 self._open[key] = session.successor
         session.ready.cancel()
-        return session.box
+        return session.container
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -174,8 +174,8 @@ class Sessions:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _ready(box: Box) -> bool:
+async def _ready(container: Container) -> bool:
     try:
-        return not await box.ready()
+        return not await container.ready()
     except (TimeoutError, OSError, SandboxUnavailable):
         return False

@@ -235,8 +235,8 @@ async def soak(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
             await asyncio.gather(*(timed(sandbox, ONE) for _ in range(4)))
         results["sandbox.fresh_soak_per_second"] = row(SOAK / (time.perf_counter() - started), "/s")
         await settled(sandbox)
-        while sandbox._boxes._going:
-            await asyncio.wait(set(sandbox._boxes._going))
+        while sandbox._containers._going:
+            await asyncio.wait(set(sandbox._containers._going))
         await asyncio.sleep(1)
         after = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         results["sandbox.fresh_soak_grown_mb"] = row(after[0] - before[0], "MB")
@@ -274,11 +274,11 @@ async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
         guard = sandbox._service._supervisor
         assert guard is not None
         every = family(guard.pid)
-        boxes = [
+        containers = [
             pid for pid in every
             if any(word in Path(f"/proc/{pid}/cmdline").read_bytes() for word in (b"/warden.pyz", b"conmon"))
         ]  # fmt: skip
-        results["sandbox.idle_mb"] = row(sum(map(pss, boxes)) / count, "MB")
+        results["sandbox.idle_mb"] = row(sum(map(pss, containers)) / count, "MB")
         before = cpu([os.getpid(), *every])
         await asyncio.sleep(10)
         results["sandbox.idle_cpu_percent"] = row((cpu([os.getpid(), *every]) - before) * 10, "%")

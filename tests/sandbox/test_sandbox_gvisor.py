@@ -262,7 +262,7 @@ async def test_a_service_that_was_started_otherwise_is_refused(
     )
     sandbox = PodmanSandbox(own_kernel, "other-flags")
     if missing == "runsc":
-        sandbox._boxes._harden = lambda asked: {
+        sandbox._containers._harden = lambda asked: {
             key: value for key, value in asked.items() if key != "oci_runtime"
         }
     try:

@@ -12,8 +12,8 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from alita_tui.sandbox.box import Kind
-from alita_tui.sandbox.boxes import Harden
+from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.containers import Harden
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, spec
 from alita_tui.sandbox.setup import diagnose
@@ -392,13 +392,13 @@ async def let_through(settings: SandboxSettings, wanted: Mapping[str, Harden]) -
     try:
         assert (await run(sandbox, body)).result == 1, "as it should be, it runs"
         for name, weaker in wanted.items():
-            sandbox._boxes._harden = weaker
+            sandbox._containers._harden = weaker
             try:
                 found.append(f"{name} ran: {await run(sandbox, body)}")
             except SandboxUnavailable as error:
                 if "not confined as the profile says" not in error.message:
                     found.append(f"{name}: {error.message}")
-        await sandbox._boxes.close()
+        await sandbox._containers.close()
         return found + [one["Id"] for one in await containers(sandbox, "alita.session=weaker")]
     finally:
         for path in sandbox._host.area.glob("weaker-*.json"):
@@ -415,7 +415,7 @@ async def test_requirements_that_could_be_changed_are_refused(settings: SandboxS
     try:
         await sandbox.prepare(nothing)
         with pytest.raises(SandboxUnavailable, match="env is"):
-            await sandbox._boxes.make(Kind(environment=str(sandbox._host.area)))
+            await sandbox._containers.make(Kind(environment=str(sandbox._host.area)))
     finally:
         await sandbox.close()
 
@@ -426,13 +426,13 @@ async def test_leftovers_of_a_dead_process_are_reaped(settings: SandboxSettings)
 
     old = PodmanSandbox(settings, "dead", harden=orphan)
     await old.prepare(nothing)
-    box = await old._boxes.make(Kind())
+    container = await old._containers.make(Kind())
     assert len(await containers(old, "alita.session=dead")) == 1
     new = PodmanSandbox(settings, "tests")
     await new.prepare(nothing)
     assert await containers(new, "alita.session=dead") == []
     await new.close()
-    await old._boxes.end(box)
+    await old._containers.end(container)
     await old.close()
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from alita_tui.sandbox.broker.desk import Caps, Refused
+from alita_tui.sandbox.broker.grants import Caps, Refused
 from alita_tui.sandbox.broker.quota import Quota
 
 _DEEPEST = 8

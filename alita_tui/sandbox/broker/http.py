@@ -8,7 +8,7 @@ from typing import Any
 
 import h11
 
-from alita_tui.sandbox.broker.desk import Refused
+from alita_tui.sandbox.broker.grants import Refused
 from alita_tui.sandbox.broker.streams import Pipe
 from alita_tui.spine.text import one_line
 
@@ -18,7 +18,7 @@ _OWN = frozenset({b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b
 """Of one connection, never passed on (RFC 9110, 7.6.1); so is everything of a proxy's."""
 
 
-class Talk:
+class HttpConnection:
     """One side of an HTTP connection over a pipe: the tool's as server, a host's as client."""
 
     def __init__(self, pipe: Pipe, head_bytes: int, *, server: bool = True) -> None:

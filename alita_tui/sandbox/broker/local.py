@@ -7,9 +7,9 @@ import json
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
-from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
 from alita_tui.sandbox.broker.files import Workspace
-from alita_tui.sandbox.broker.http import Talk
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
+from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports import Asker, Message, ModelRequest, Reply
@@ -19,11 +19,13 @@ Longer = Callable[[float], Awaitable[None]]
 """Gives the run so many more seconds, or takes them back where negative."""
 
 
-class Local:
+class LocalEndpoints:
     """What a run is granted besides hosts."""
 
-    def __init__(self, desk: Desk, workspace: Workspace | None, models: Asker | None, longer: Longer) -> None:
-        self._desk = desk
+    def __init__(
+        self, grants: RunGrants, workspace: Workspace | None, models: Asker | None, longer: Longer
+    ) -> None:
+        self._grants = grants
         self._workspace = workspace
         self._models = models
         self._longer = longer
@@ -32,17 +34,17 @@ class Local:
         self._until = 0.0
         """Until when it was let stand still."""
 
-    async def answer(self, talk: Talk, method: str, path: str, entry: Entry) -> None:
+    async def answer(self, connection: HttpConnection, method: str, path: str, entry: Entry) -> None:
         """Answer one request. Raises Refused."""
         if path != "/model":
-            await self._file(talk, method, unquote(path[7:], errors="surrogateescape"), entry)
+            await self._file(connection, method, unquote(path[7:], errors="surrogateescape"), entry)
         elif method == "POST":
-            await self._model(talk, entry)
+            await self._model(connection, entry)
         else:
             raise Refused(405, "a model is asked with POST")
 
-    async def _file(self, talk: Talk, method: str, name: str, entry: Entry) -> None:
-        granted, caps = self._desk.asked.workspace, self._desk.caps
+    async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
+        granted, caps = self._grants.asked.workspace, self._grants.caps
         needed = {"GET": ("read", "write"), "HEAD": ("read", "write"), "PUT": ("write",)}.get(method)
         if needed is None:
             raise Refused(405, "files are read with GET and written with PUT")
@@ -51,11 +53,11 @@ class Local:
         if self._workspace is None:
             raise Refused(503, "there is no workspace here", failed=True)
         if method == "PUT":
-            data = await talk.whole(caps.file_bytes)
-            self._desk.moved(len(data))
+            data = await connection.whole(caps.file_bytes)
+            self._grants.moved(len(data))
             entry.received = len(data)
             entry.status = 201 if await asyncio.to_thread(self._workspace.write, name, data) else 200
-            return await talk.respond(entry.status, b"", "text/plain")
+            return await connection.respond(entry.status, b"", "text/plain")
         kind = "application/octet-stream"
         if name:
             data = await asyncio.to_thread(self._workspace.read, name)
@@ -64,26 +66,26 @@ class Local:
                 json.dumps(await asyncio.to_thread(self._workspace.names)).encode(),
                 "application/json",
             )
-        await _read_over(talk)
-        self._desk.moved(len(data))
+        await _read_over(connection)
+        self._grants.moved(len(data))
         entry.status, entry.sent = 200, len(data)
-        await talk.respond(200, data if method == "GET" else b"", kind)
+        await connection.respond(200, data if method == "GET" else b"", kind)
 
-    async def _model(self, talk: Talk, entry: Entry) -> None:
-        desk, caps = self._desk, self._desk.caps
-        if not desk.asked.model_calls:
+    async def _model(self, connection: HttpConnection, entry: Entry) -> None:
+        grants, caps = self._grants, self._grants.caps
+        if not grants.asked.model_calls:
             raise Refused(403, "no model call is granted")
-        asked = _asked(await talk.whole(caps.prompt_bytes), caps.model_tokens)
+        asked = _asked(await connection.whole(caps.prompt_bytes), caps.model_tokens)
         if self._models is None:
             raise Refused(503, "no model can be asked here", failed=True)
-        if desk.model_calls >= desk.asked.model_calls:
-            raise Refused(429, f"{desk.asked.model_calls} model calls are granted for a run")
-        desk.model_calls += 1
+        if grants.model_calls >= grants.asked.model_calls:
+            raise Refused(429, f"{grants.asked.model_calls} model calls are granted for a run")
+        grants.model_calls += 1
         reply = await self._within(asked, caps.model_seconds, self._models)
         tokens = reply.usage.input_tokens + reply.usage.output_tokens
         said = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
         entry.status, entry.sent = 200, len(said)
-        await talk.respond(200, said, "application/json")
+        await connection.respond(200, said, "application/json")
 
     async def _within(self, asked: ModelRequest, seconds: float, models: Asker) -> Reply:
         """The reply, the run's clock standing still meanwhile. Raises Refused."""
@@ -144,6 +146,6 @@ def _asked(body: bytes, most: int) -> ModelRequest:
     )
 
 
-async def _read_over(talk: Talk) -> None:
+async def _read_over(connection: HttpConnection) -> None:
     """A body that a reading request has no use for."""
-    await talk.whole(1 << 16)
+    await connection.whole(1 << 16)

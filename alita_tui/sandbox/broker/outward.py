@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
-from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import Headers
 from alita_tui.sandbox.broker.streams import Pipe
 from alita_tui.sandbox.broker.tls import TlsPipe
@@ -25,26 +25,26 @@ _TRIES = 3
 _PIECE = 1 << 16
 
 
-class Wire:
+class CountedConnection:
     """A connection. Meets `Pipe`; what goes through it is counted."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, desk: Desk, entry: Entry
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, grants: RunGrants, entry: Entry
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._desk = desk
+        self._grants = grants
         self._entry = entry
 
     async def read(self) -> bytes:
         """See `Pipe.read`."""
         data = await self._reader.read(_PIECE)
-        self._entry.received += self._desk.received(len(data))
+        self._entry.received += self._grants.received(len(data))
         return data
 
     async def write(self, data: bytes) -> None:
         """See `Pipe.write`."""
-        self._entry.sent += self._desk.sent(len(data))
+        self._entry.sent += self._grants.sent(len(data))
         self._writer.write(data)
         await self._writer.drain()
 
@@ -62,11 +62,17 @@ class Wire:
             await self._writer.wait_closed()
 
 
-class Reached:
+class HostConnection:
     """A host that was reached."""
 
     def __init__(
-        self, wire: Wire, pipe: Pipe, *, private: bool, prefix: bytes = b"", headers: Headers | None = None
+        self,
+        wire: CountedConnection,
+        pipe: Pipe,
+        *,
+        private: bool,
+        prefix: bytes = b"",
+        headers: Headers | None = None,
     ) -> None:
         self.wire = wire
         self.pipe = pipe
@@ -80,31 +86,33 @@ class Reached:
 
 
 @asynccontextmanager
-async def reached(
-    desk: Desk, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, through: bool = False
-) -> AsyncIterator[Reached]:
+async def connected_to(
+    grants: RunGrants, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, through: bool = False
+) -> AsyncIterator[HostConnection]:
     """A connection to a granted host; `through` for bytes that nobody here reads. Raises Refused."""
-    proxy = desk.proxies.of("https" if tls or through else "http", grant.host)
-    addresses = (await desk.pinned(grant, proxied=bool(proxy)))[:_TRIES]
+    proxy = grants.proxies.of("https" if tls or through else "http", grant.host)
+    addresses = (await grants.pinned(grant, proxied=bool(proxy)))[:_TRIES]
     problem = "there is no address"
     for host, port in [_place(proxy)] if proxy else [(one, grant.port) for one in addresses]:
         try:
-            async with asyncio.timeout(desk.caps.connect_seconds):
+            async with asyncio.timeout(grants.caps.connect_seconds):
                 reader, writer = await asyncio.open_connection(
                     host,
                     port,
                     ssl=None if proxy else tls,
                     server_hostname=grant.host if tls and not proxy else None,
                 )
-                wire = Wire(reader, writer, desk, entry)
+                wire = CountedConnection(reader, writer, grants, entry)
                 if proxy:
                     found = await _by_proxy(wire, grant, proxy, tls, through=through)
                 else:
-                    found = Reached(wire, wire, private=tls is not None or ip_address(host).is_loopback)
+                    found = HostConnection(
+                        wire, wire, private=tls is not None or ip_address(host).is_loopback
+                    )
         except ssl.SSLError as error:
             problem = f"its certificate is not accepted: {getattr(error, 'verify_message', error.reason)}"
         except TimeoutError:
-            problem = f"it did not answer within {desk.caps.connect_seconds:g} s"
+            problem = f"it did not answer within {grants.caps.connect_seconds:g} s"
         except (OSError, EOFError, ValueError) as error:
             problem = getattr(error, "strerror", None) or str(error)
         else:
@@ -118,12 +126,12 @@ async def reached(
 
 
 async def _by_proxy(
-    wire: Wire, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, through: bool
-) -> Reached:
+    wire: CountedConnection, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, through: bool
+) -> HostConnection:
     """Have the proxy lead to the host; hangs up where it does not. Raises OSError, EOFError, ValueError."""
     own = _credentials(proxy)
     if not tls and not through:
-        return Reached(wire, wire, private=False, prefix=f"http://{grant.where}".encode(), headers=own)
+        return HostConnection(wire, wire, private=False, prefix=f"http://{grant.where}".encode(), headers=own)
     try:
         where = grant.where.encode()
         lines = [b"CONNECT " + where + b" HTTP/1.1", b"Host: " + where, *map(b": ".join, own), b"", b""]
@@ -132,10 +140,10 @@ async def _by_proxy(
         if status is None or not status[1].startswith(b"2"):
             raise ValueError(f"the proxy answers {status[1].decode() if status else 'no HTTP'}")
         if tls is None:
-            return Reached(wire, wire, private=False)
+            return HostConnection(wire, wire, private=False)
         pipe = TlsPipe(wire, tls, host=grant.host)
         await pipe.shake_hands()
-        return Reached(wire, pipe, private=True)
+        return HostConnection(wire, pipe, private=True)
     except BaseException:
         await wire.close()
         raise

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from alita_tui.sandbox.broker.desk import Caps, Refused
+from alita_tui.sandbox.broker.grants import Caps, Refused
 
 _COUNTED_SECONDS = 1.0
 """What was counted longer ago is counted anew: the person and other processes write there, too."""

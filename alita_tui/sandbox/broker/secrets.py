@@ -12,7 +12,7 @@ import binascii
 import re
 from urllib.parse import quote
 
-from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import Headers
 from alita_tui.sandbox.broker.packing import packed, unpacked
 from alita_tui.spine.disguises import Disguises
@@ -24,11 +24,11 @@ _LOOKED_THROUGH = 16 << 20
 _PRINTABLE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 
 
-class Keyring:
+class RequestSecrets:
     """The secrets of one request."""
 
-    def __init__(self, desk: Desk, grant: HostGrant, entry: Entry) -> None:
-        self._desk = desk
+    def __init__(self, grants: RunGrants, grant: HostGrant, entry: Entry) -> None:
+        self._grants = grants
         self._grant = grant
         self._entry = entry
 
@@ -48,18 +48,18 @@ class Keyring:
                 )
         return filled
 
-    def blot(self) -> Blot:
+    def mask(self) -> SecretMask:
         """What hides the values in an answer, also those that another request of the run has sent."""
-        return Blot(self._desk.disguises)
+        return SecretMask(self._grants.disguises)
 
     def _fill(self, text: bytes, *, quoted: bool = False) -> bytes:
-        for name, stand_in in self._desk.stand_ins.items():
+        for name, stand_in in self._grants.stand_ins.items():
             mark = stand_in.encode()
             if mark not in text:
                 continue
             if name not in self._grant.secrets:
                 raise Refused(403, f"the secret {name} is not granted for {self._grant.where}")
-            value = self._desk.secrets.get(name)
+            value = self._grants.secrets.get(name)
             if value is None:
                 raise Refused(403, f"the secret {name} is not set on this machine")
             self._entry.secrets.add(name)
@@ -82,7 +82,7 @@ class Keyring:
         return scheme + b" " + base64.b64encode(filled)
 
 
-class Blot:
+class SecretMask:
     """Writes asterisks over values in bytes that come piece by piece; lengths stay as they are."""
 
     def __init__(self, disguises: Disguises) -> None:
@@ -126,13 +126,15 @@ class Blot:
         """Words for the tool or the record, such as those of an error that quotes what it was given."""
         whole = text.encode("utf-8", "surrogateescape")
         return (
-            Blot(self._disguises).over(whole, last=True).decode("utf-8", "replace") if self.needed else text
+            SecretMask(self._disguises).over(whole, last=True).decode("utf-8", "replace")
+            if self.needed
+            else text
         )
 
     def headers(self, headers: Headers) -> Headers:
         """Headers as the tool may read them; one whose very name holds a value is left out."""
         return [
-            (name, Blot(self._disguises).over(value, last=True))
+            (name, SecretMask(self._disguises).over(value, last=True))
             for name, value in headers
             if not self._disguises.within_name(name)
         ]

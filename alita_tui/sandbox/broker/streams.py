@@ -96,7 +96,7 @@ class Stream:
         await self._send(kind, struct.pack(">I", self._number) + data)
 
 
-class Switch:
+class Connections:
     """All connections of one run, each served by a task of its own."""
 
     def __init__(self, send: Send, serve: Callable[[Stream], Awaitable[None]]) -> None:

@@ -117,7 +117,7 @@ def _usage(signs: bool) -> Any:
 
 
 class TlsPipe:
-    """TLS over a pipe: with a `host` to talk to, the client's side of it, else the server's. Meets `Pipe`."""
+    """TLS over a pipe: with a `host` to connection to, the client's side of it, else the server's. Meets `Pipe`."""
 
     def __init__(self, pipe: Pipe, context: ssl.SSLContext, *, host: str = "") -> None:
         self._pipe = pipe

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor, leftovers
-from alita_tui.sandbox.box import Box, Kind
 from alita_tui.sandbox.channel import Channel, parse
+from alita_tui.sandbox.container import Container, Kind
 from alita_tui.sandbox.owner import alive, machine
 from alita_tui.sandbox.podman_http import RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
@@ -42,7 +42,7 @@ T = TypeVar("T")
 Harden = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class Boxes:
+class Containers:
     """Makes containers and sees to it that none stays behind."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Boxes:
         self.controllers: frozenset[str] = frozenset()
         """Controllers of cgroup v2 that are delegated to us."""
 
-    async def make(self, kind: Kind) -> Box:
+    async def make(self, kind: Kind) -> Container:
         """A container that is confined as the profile says. Raises SandboxUnavailable."""
         try:
             warden, seccomp = await self._supplies.warden()
@@ -82,7 +82,7 @@ class Boxes:
             await asyncio.sleep(RETRY_SECONDS[-1])
         return await self._make(kind, warden, seccomp, environment)
 
-    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Box:
+    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Container:
         uid = fresh_uid(self._uids, len(Place(image="", warden="", seccomp="", calls=kind.calls).uids))
         place = Place(
             image=self.image,
@@ -102,26 +102,26 @@ class Boxes:
         body = {**self._harden(spec(place, kind.limits)), "name": name}
         creating = asyncio.ensure_future(self._create(body))
         try:
-            container = await asyncio.shield(creating)
+            container_id = await asyncio.shield(creating)
         except BaseException:
             self._let_go(self._undo(creating, name, place.uids))
             raise
         try:
-            return await self._start(container, kind, place)
+            return await self._start(container_id, kind, place)
         except BaseException as error:
-            self._let_go(self._remove(container, place.uids, ()))
+            self._let_go(self._remove(container_id, place.uids, ()))
             if isinstance(error, RestError | TimeoutError | OSError | ValueError):
                 raise _WentAway(f"A container could not be started: {error}", hint=FIX) from error
             raise
 
-    async def end(self, box: Box) -> None:
+    async def end(self, container: Container) -> None:
         """Kill everything in it and return when that is done; it is removed in the background."""
         if self._elsewhere:  # its processes cannot be watched from here: it is gone when it is removed
-            await box.end()
-            await self._remove(box.container, box.uids, ())
+            await container.end()
+            await self._remove(container.id, container.uids, ())
             return
-        self._let_go(self._remove(box.container, box.uids, _OWN_REMOVAL if box.watched else ()))
-        await box.end()
+        self._let_go(self._remove(container.id, container.uids, _OWN_REMOVAL if container.watched else ()))
+        await container.end()
 
     async def close(self) -> bool:
         """Wait until every container that ended is removed; false where that takes too long."""
@@ -168,14 +168,16 @@ class Boxes:
             await creating
         await self._remove(name, uids, ())
 
-    async def _start(self, container: str, kind: Kind, place: Place) -> Box:
+    async def _start(self, container_id: str, kind: Kind, place: Place) -> Container:
         # Podman begins a container when it is attached to.
-        channel = Channel(*await self._unstuck(container, self._service.attach(container)))
+        channel = Channel(*await self._unstuck(container_id, self._service.attach(container_id)))
         try:
-            await self._unstuck(container, self._service.request("POST", f"/containers/{container}/start"))
+            await self._unstuck(
+                container_id, self._service.request("POST", f"/containers/{container_id}/start")
+            )
             async with asyncio.timeout(_START_SECONDS):
                 said = await channel.receive()
-            made = await self._service.request("GET", f"/containers/{container}/json")
+            made = await self._service.request("GET", f"/containers/{container_id}/json")
             if said is None or said[0] != b"A":
                 words = channel.stray.decode("utf-8", "replace").strip()[-300:]
                 raise _WentAway(f"The container ended before it reported: {words or 'no reason given'}")
@@ -194,12 +196,12 @@ class Boxes:
                 )
             state = made["State"]
             pid, conmon = (0, 0) if self._elsewhere else (int(state["Pid"]), int(state.get("ConmonPid", 0)))
-            return Box(container, channel, kind, place.uids, seen, pid, conmon)
+            return Container(container_id, channel, kind, place.uids, seen, pid, conmon)
         except BaseException:
             channel.close()
             raise
 
-    async def _unstuck(self, container: str, work: Coroutine[Any, Any, T]) -> T:
+    async def _unstuck(self, container_id: str, work: Coroutine[Any, Any, T]) -> T:
         """Wait for Podman to begin a container, for as long as there is somebody at work on it. Raises what it raises.
 
         Where the runtime is killed at the wrong moment, conmon waits for ever for what that began, and
@@ -210,10 +212,10 @@ class Boxes:
         try:
             async with asyncio.timeout(_START_SECONDS):
                 while not (await asyncio.wait((task,), timeout=_STUCK_SECONDS))[0]:
-                    hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container)
+                    hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container_id)
                     looks = looks + 1 if hangs else 0
                     if looks == _STUCK_LOOKS:
-                        await asyncio.to_thread(leftovers.end, (container,))
+                        await asyncio.to_thread(leftovers.end, (container_id,))
             return await task
         finally:
             task.cancel()
@@ -231,7 +233,7 @@ class Boxes:
                     await self._service.request("DELETE", where)
         raise AssertionError
 
-    async def _remove(self, container: str, uids: range, patience: tuple[float, ...]) -> None:
+    async def _remove(self, container_id: str, uids: range, patience: tuple[float, ...]) -> None:
         """Wait for it to remove itself as long as there is patience, then remove it until it is gone."""
         silent = 0
         forced = False
@@ -240,9 +242,9 @@ class Boxes:
                 if wait == 0.05:
                     forced = True
                     with suppress(RestError):
-                        where = f"/containers/{container}?force=true&timeout=0&ignore=true"
+                        where = f"/containers/{container_id}?force=true&timeout=0&ignore=true"
                         await self._soon("DELETE", where)
-                await self._soon("GET", f"/containers/{container}/exists")
+                await self._soon("GET", f"/containers/{container_id}/exists")
                 silent = 0
             except RestError as error:
                 if error.status == 404:
@@ -252,10 +254,10 @@ class Boxes:
                 if silent == _SILENT_LOOKS:
                     break  # the service is gone: its guard, or the next start, removes what is left
                 if not self._elsewhere:
-                    await asyncio.to_thread(leftovers.end, (container,))
+                    await asyncio.to_thread(leftovers.end, (container_id,))
             await asyncio.sleep(wait)
         if forced and not self._elsewhere:  # Podman lists it no more, which does not end what it had begun
-            await asyncio.to_thread(leftovers.end, (container,))
+            await asyncio.to_thread(leftovers.end, (container_id,))
         self._uids.difference_update(uids)
 
     async def _soon(self, method: str, path: str) -> None:

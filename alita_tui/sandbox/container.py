@@ -35,12 +35,12 @@ class Kind(Value, frozen=True):
         return self.environment.rpartition("/")[2][:12] or "base"
 
 
-class Box:
+class Container:
     """A started container whose confinement was compared with the profile, waiting for its one job."""
 
     def __init__(
         self,
-        container: str,
+        container_id: str,
         channel: Channel,
         kind: Kind,
         uids: range,
@@ -49,7 +49,7 @@ class Box:
         conmon: int = 0,
     ) -> None:
         """`pid` is its first process here, or 0 for one on another machine; `conmon` what watches that."""
-        self.container = container
+        self.id = container_id
         self._conmon = conmon
         self.channel = channel
         self.kind = kind
@@ -82,7 +82,7 @@ class Box:
     def watched(self) -> bool:
         """False where its conmon was killed, so that it will not be removed by itself."""
         with suppress(OSError):
-            return f"\0{self.container}\0".encode() in Path(f"/proc/{self._conmon}/cmdline").read_bytes()
+            return f"\0{self.id}\0".encode() in Path(f"/proc/{self._conmon}/cmdline").read_bytes()
         return False
 
     async def preload(self, imports: frozenset[str]) -> str:

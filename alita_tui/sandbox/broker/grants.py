@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from os import urandom
 from typing import Literal
 
-from alita_tui.spine.address import Guard
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.events import BrokerAnswered
@@ -78,14 +78,14 @@ class Refused(Exception):
         """True where it was granted and went wrong all the same."""
 
 
-class Desk:
+class RunGrants:
     """One run's grants and what is left of them."""
 
     def __init__(
         self,
         job: Job,
         caps: Caps,
-        guard: Guard,
+        policy: AddressPolicy,
         secrets: dict[str, str],
         tell: Tell,
         proxies: Proxies | None = None,
@@ -101,7 +101,7 @@ class Desk:
         """What the tool has in place of a secret's value."""
         self.model_calls = 0
         self._call_id = job.run_id
-        self._guard = guard
+        self._policy = policy
         self._tell = tell
         self._pinned: dict[str, tuple[str, ...]] = {}
         self._resolving = asyncio.Lock()
@@ -131,7 +131,7 @@ class Desk:
         try:
             async with self._resolving:
                 if grant.where not in self._pinned:
-                    found = await self._guard.check(grant.host, grant.port, proxied=proxied)
+                    found = await self._policy.check(grant.host, grant.port, proxied=proxied)
                     self._pinned[grant.where] = found
         except WebError as error:
             raise Refused(403, str(error)) from error

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.container import Kind
@@ -129,6 +131,9 @@ class PodmanSandbox:
             await asyncio.shield(self._pool.put(container))  # whoever interrupts may rely on nothing running
             raise
         self._pool.discard(container)  # the warden has ended all but itself
+        if job.what == "test" and kind.environment:
+            provided = await asyncio.to_thread(environment.provided, Path(kind.environment), job.lock)
+            report = msgspec.structs.replace(report, provided=provided)
         return await self._whole(report)
 
     async def _whole(self, report: RunReport) -> RunReport:

@@ -7,6 +7,8 @@ nothing of a package is imported here. Folders are mounted read-only.
 from __future__ import annotations
 
 import asyncio
+import csv
+import inspect
 import json
 import os
 import re
@@ -26,9 +28,11 @@ from alita_tui.spine import requirements
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Progress
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Lock, LockedPackage, Value
+from alita_tui.spine.values import Lock, LockedPackage, Provided, Value
 
 _UV_SECONDS = 300
+_LARGEST_RECORD = 16 << 20
+_MOST_MODULES = 50
 _LIMITS = InstallLimits()
 _UNREACHABLE = re.compile(r"error sending request|dns error|operation timed out|network was disabled")
 _GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32", "2.31", "2.28", "2.17")
@@ -163,6 +167,32 @@ async def ensure(
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, True)
     return folder
+
+
+def provided(folder: Path, installed: Lock) -> tuple[Provided, ...]:
+    """Return the top-level modules of every direct requirement installed there, by the wheels' own records."""
+    direct = {requirements.distribution(one.name) for one in installed.packages if one.direct}
+    return tuple(
+        Provided(distribution=name, modules=modules)
+        for record in sorted(folder.glob("*.dist-info/RECORD"))
+        if (name := requirements.distribution(record.parent.name.partition("-")[0])) in direct
+        and name
+        and (modules := _modules(record))
+    )
+
+
+def _modules(record: Path) -> tuple[str, ...]:
+    """Return the top-level modules among the files that a wheel's RECORD lists (PEP 376)."""
+    modules: set[str] = set()
+    with suppress(OSError, csv.Error), record.open(encoding="utf-8", errors="replace", newline="") as lines:
+        if record.stat().st_size > _LARGEST_RECORD:
+            return ()
+        for row in csv.reader(lines):
+            path = row[0] if row else ""
+            if module := inspect.getmodulename(path):
+                top, slash, _ = path.partition("/")
+                modules.add(top if slash else module)
+    return tuple(sorted(filter(str.isidentifier, modules - {"__pycache__"}))[:_MOST_MODULES])
 
 
 def _draft(root: Path) -> Path:

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from servers.package_index import Offer, PackageIndex
 
-from alita_tui.sandbox.environment import Target, ensure, lock
+from alita_tui.sandbox.environment import Target, ensure, lock, provided
 from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
+from alita_tui.spine.values import Lock, LockedPackage, Provided
 
 WHERE = Target(
     python=f"{sys.version_info.major}.{sys.version_info.minor}",
@@ -155,3 +156,34 @@ async def test_ordinary_requirements_have_room(index: Index, tmp_path: Path) -> 
         locked, tmp_path / "environments", WHERE, nothing, most=InstallLimits(bytes=32 << 20)
     )
     assert (folder / "usual.py").exists()
+    assert provided(folder, locked) == (Provided(distribution="usual", modules=("usual",)),)
+
+
+def test_what_wheels_provide_is_read_from_their_records(tmp_path: Path) -> None:
+    def installed(name: str, record: str) -> None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "RECORD").write_text(record)
+
+    listed = [
+        "bs4/__init__.py,sha256=x,1",
+        "bs4/a/b.py,,",
+        "../../bin/soup,,",
+        "_soup.abi3.so,,",
+        "numpy.libs/x.so,,",
+    ]
+    listed += [
+        "__pycache__/a.pyc,,",
+        "beautifulsoup4-4.13.dist-info/METADATA,,",
+        '"six.py",,',
+        "",
+        "a-b/c.py,,",
+    ]
+    installed("beautifulsoup4-4.13.dist-info", "\n".join(listed))
+    installed("soupsieve-2.dist-info", "soupsieve/__init__.py,,")
+    installed("not_locked-1.dist-info", "evil.py,,")
+    installed("hostile-1.dist-info", '"' + "x" * 200_000 + "\0")
+    names = {"BeautifulSoup4": True, "soupsieve": False, "hostile": True, "gone": True}
+    packages = tuple(LockedPackage(name=name, version="1", direct=direct) for name, direct in names.items())
+    assert provided(tmp_path, Lock(packages=packages)) == (
+        Provided(distribution="beautifulsoup4", modules=("_soup", "bs4", "six")),
+    )

@@ -19,7 +19,7 @@ from alita_tui.sandbox.policy import Place, SandboxSettings, spec
 from alita_tui.sandbox.setup import diagnose
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.values import Provided, RunReport
 
 pytestmark = pytest.mark.podman
 
@@ -222,6 +222,10 @@ async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> Non
     job = Job(run_id="t", module="tool_under_test", code=code, arguments={"a": "a@EXAMPLE.org"}, lock=lock)
     report = await sandbox.run(job, nothing, nothing)
     assert report.result == "a@example.org"
+    tests = "import tool_under_test\ndef test_it():\n    assert tool_under_test.run('a@b.org') == 'a@b.org'\n"
+    tried = await sandbox.run(msgspec.structs.replace(job, what="test", tests=tests), nothing, nothing)
+    told = Provided(distribution="email-validator", modules=("email_validator",))
+    assert (tried.status, tried.provided, report.provided) == ("ok", (told,), ())
     (folder,) = sandbox._held
     compiled = [path.read_bytes()[4:8] for path in folder.rglob("*.pyc")]
     assert compiled and set(compiled) == {b"\x01\0\0\0"}, "hashed and not checked, as PEP 552 says it"

@@ -88,7 +88,7 @@ async def test_a_name_is_resolved_once_and_refused_names_are_asked_again() -> No
 
 async def test_refusals_are_told_up_to_a_count_and_the_rest_always() -> None:
     told = Told()
-    at = desk(Caps(told=3), told)
+    at = desk(Caps(recorded_refusals=3), told)
     for _ in range(10):
         await at.record(at.answered("GET x").done(Refused(403, "no")))
     await at.record(at.answered("GET y").done())

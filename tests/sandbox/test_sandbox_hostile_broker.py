@@ -216,4 +216,4 @@ def test_every_request_is_told_and_a_flood_is_not(aftermath: Aftermath) -> None:
         "secret read where it is not",
         "door held open by a daemon",
     }
-    assert by_run["flood of refused requests"] <= Caps().told
+    assert by_run["flood of refused requests"] <= Caps().recorded_refusals

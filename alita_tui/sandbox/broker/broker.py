@@ -1,4 +1,4 @@
-"""The broker of one sandbox: opens a grants for each run that is granted something."""
+"""The broker of one sandbox: serves every run that is granted something."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CERTIFICATE = "broker.pem"
 
 
 class Broker:
-    """What runs may be granted here, and whom every request is told."""
+    """What runs may be granted here, and where every request is recorded."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Broker:
         trust: ssl.SSLContext | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """`secret` gives a secret's value by name and may block; `trust` is what hosts are certified by;
+        """`secret` returns a secret's value by name and may block; `trust` verifies hosts' certificates;
         `environ` names the proxies of this machine.
         """
         self._policy = policy
@@ -56,7 +56,7 @@ class Broker:
         self._proxies = Proxies(environ or {})
 
     async def open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
-        """What serves one run. `longer` is told of seconds that the run may take beyond its limit."""
+        """Return what serves one run. `longer` is called with seconds that the run may take beyond its limit."""
         return await asyncio.to_thread(self._open, job, send, longer)
 
     def _open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
@@ -100,7 +100,7 @@ class RunBroker:
 
 
 def door(grants: RunGrants, certificate: str) -> bytes:
-    """The variables by which the tool finds the broker, and files that it needs for it."""
+    """Return, as JSON, the variables by which the tool finds the broker and the files it needs for that."""
     environment: dict[str, str] = dict(grants.stand_ins)
     files: dict[str, str] = {}
     if grants.hosts:

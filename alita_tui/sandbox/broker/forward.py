@@ -1,4 +1,4 @@
-"""One request of the tool to a granted host, or one tunnel: connected to a checked address, counted, told."""
+"""One request of the tool to a granted host, or one tunnel: to a checked address, counted and recorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_tui.spine.grants import METHODS, HostGrant
 
 
 async def tunnel(connection: HttpConnection, grants: RunGrants, grant: HostGrant, entry: Entry) -> None:
-    """Bytes both ways, unread: TLS from the tool to the host. Raises Refused."""
+    """Copy bytes both ways without reading them: TLS between the tool and the host. Raise Refused."""
     async with connected_to(grants, grant, entry, None, through=True) as host:
         wire = host.pipe
         entry.status, entry.tunnel = 200, True
@@ -29,7 +29,7 @@ async def tunnel(connection: HttpConnection, grants: RunGrants, grant: HostGrant
         ways = [asyncio.ensure_future(_copy(tool, wire)), asyncio.ensure_future(_copy(wire, tool))]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            if not ways[1].done():  # the tool has said all; the host may still answer
+            if not ways[1].done():  # the tool sends no more; the host may still answer
                 await asyncio.wait(ways)
         finally:
             for way in ways:
@@ -53,9 +53,9 @@ async def forward(
     entry: Entry,
     tls: ssl.SSLContext | None,
 ) -> None:
-    """Pass a request on and its answer back. Redirects are the tool's to follow, and asked for again.
+    """Pass a request on and its response back. The tool follows redirects itself, each a new request.
 
-    Raises Refused as long as no answer has begun.
+    Raise Refused as long as no response has begun.
     """
     method = request.method.decode("ascii", "replace")
     if method not in (grant.methods or METHODS):
@@ -114,13 +114,13 @@ async def _answer(
 
 
 def _brief(headers: Headers) -> bool:
-    """True where the body is sure to follow at once: it is counted, and short."""
+    """Return whether the body is sure to follow at once: its length is given, and short."""
     counted = [value for name, value in headers if name.lower() == b"content-length"]
     return bool(counted) and len(counted[0]) <= 5
 
 
 def _path(target: bytes) -> bytes:
-    """Path and query of a target, which a proxy is given whole."""
+    """Return path and query of a target, which a client of a proxy sends as a whole URL."""
     if target.startswith(b"/"):
         return target
     rest = target.partition(b"://")[2]
@@ -138,9 +138,9 @@ def _to_host(
     *,
     secret: bool,
 ) -> Headers:
-    """Headers as the host gets them: its own name, one request a connection, and nothing packed for secrets.
+    """Return the headers that the host gets: its own name, one request a connection.
 
-    `secret`: the run has one, which any host may have been told.
+    With `secret` the run has one, which any host may have received: then no compressed response is asked for.
     """
     usual = grant.port == (443 if tls else 80)
     name = f"[{grant.host}]" if ":" in grant.host else grant.host

@@ -16,11 +16,11 @@ from alita_tui.spine.ports import Asker, Message, ModelRequest, Reply
 
 _SYSTEM = "You work for a small program. Do exactly what it asks and write nothing else."
 Longer = Callable[[float], Awaitable[None]]
-"""Gives the run so many more seconds, or takes them back where negative."""
+"""Extends the run's wall limit by so many seconds, or shortens it where negative."""
 
 
 class LocalEndpoints:
-    """What a run is granted besides hosts."""
+    """Serves what a run is granted besides hosts."""
 
     def __init__(
         self, grants: RunGrants, workspace: Workspace | None, models: Asker | None, longer: Longer
@@ -30,12 +30,12 @@ class LocalEndpoints:
         self._models = models
         self._longer = longer
         self._waiting = 0
-        """Model calls that the run waits for at this moment; its clock stands still while there are any."""
+        """Model calls under way; the run's clock is stopped while there are any."""
         self._until = 0.0
-        """Until when it was let stand still."""
+        """Until when the clock is stopped."""
 
     async def answer(self, connection: HttpConnection, method: str, path: str, entry: Entry) -> None:
-        """Answer one request. Raises Refused."""
+        """Answer one request. Raise Refused."""
         if path != "/model":
             await self._file(connection, method, unquote(path[7:], errors="surrogateescape"), entry)
         elif method == "POST":
@@ -88,7 +88,7 @@ class LocalEndpoints:
         await connection.respond(200, said, "application/json")
 
     async def _within(self, asked: ModelRequest, seconds: float, models: Asker) -> Reply:
-        """The reply, the run's clock standing still meanwhile. Raises Refused."""
+        """Return the reply; the run's clock is stopped meanwhile. Raise Refused."""
         await self._stop_clock(seconds)
         why: Refused | None = None
         try:
@@ -109,7 +109,7 @@ class LocalEndpoints:
         return reply
 
     async def _stop_clock(self, seconds: float) -> None:
-        """Let the clock stand still for so long from now, where it does not already."""
+        """Stop the clock for so long from now, as far as it is not stopped already."""
         now = asyncio.get_running_loop().time()
         more = now + seconds - (max(self._until, now) if self._waiting else now)
         self._waiting += 1
@@ -118,7 +118,7 @@ class LocalEndpoints:
             await self._longer(more)
 
     def _start_clock(self) -> float:
-        """One call has ended; the seconds that no call needs any more."""
+        """Record the end of a call; return the seconds that no other call needs any more."""
         self._waiting -= 1
         if self._waiting:
             return 0.0
@@ -127,7 +127,7 @@ class LocalEndpoints:
 
 
 def _asked(body: bytes, most: int) -> ModelRequest:
-    """The call behind a body. Raises Refused."""
+    """Return the model request that a body asks for. Raise Refused."""
     try:
         found = parse(body)
     except ValueError as error:
@@ -147,5 +147,5 @@ def _asked(body: bytes, most: int) -> ModelRequest:
 
 
 async def _read_over(connection: HttpConnection) -> None:
-    """A body that a reading request has no use for."""
+    """Read and drop the body of a request that has no use for one."""
     await connection.whole(1 << 16)

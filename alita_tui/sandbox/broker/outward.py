@@ -1,7 +1,7 @@
-"""Connections to granted hosts: to addresses that were checked, or by way of the proxy that this machine uses.
+"""Connections to granted hosts: to checked addresses, or through the proxy that this machine uses.
 
-Where the environment names a proxy, it resolves the name and decides where that leads; private literals,
-and names that are private from here, are refused all the same.
+A proxy named by the environment resolves names itself; private literals, and names that are private when
+resolved here, are refused all the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIECE = 1 << 16
 
 
 class CountedConnection:
-    """A connection. Meets `Pipe`; what goes through it is counted."""
+    """A pipe whose bytes are counted."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, grants: RunGrants, entry: Entry
@@ -37,33 +37,33 @@ class CountedConnection:
         self._entry = entry
 
     async def read(self) -> bytes:
-        """See `Pipe.read`."""
+        """Return some bytes; none at the end."""
         data = await self._reader.read(_PIECE)
         self._entry.received += self._grants.received(len(data))
         return data
 
     async def write(self, data: bytes) -> None:
-        """See `Pipe.write`."""
+        """Write, waiting until the bytes are taken."""
         self._entry.sent += self._grants.sent(len(data))
         self._writer.write(data)
         await self._writer.drain()
 
     async def head(self) -> bytes:
-        """All up to an empty line. Raises EOFError, ValueError where it is too long."""
+        """Return everything up to an empty line. Raise EOFError; ValueError where that is too long."""
         try:
             return await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError as error:
             raise ValueError("its answer is too long") from error
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._writer.close()
         with suppress(OSError):
             await self._writer.wait_closed()
 
 
 class HostConnection:
-    """A host that was reached."""
+    """A connection to a host."""
 
     def __init__(
         self,
@@ -76,20 +76,20 @@ class HostConnection:
     ) -> None:
         self.wire = wire
         self.pipe = pipe
-        """The wire, or TLS on it."""
+        """The counted connection, or TLS on top of it."""
         self.private = private
-        """True where nobody on the way can read along: TLS, or this machine itself."""
+        """True where nobody on the way can read it: TLS, or a host on this machine."""
         self.prefix = prefix
-        """What goes before a request's path: a proxy is given the whole address."""
+        """What goes before a request's path: a proxy gets the whole URL."""
         self.headers = headers or []
-        """What a request has to carry besides its own, for a proxy."""
+        """Headers to add to a request, for a proxy."""
 
 
 @asynccontextmanager
 async def connected_to(
     grants: RunGrants, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, through: bool = False
 ) -> AsyncIterator[HostConnection]:
-    """A connection to a granted host; `through` for bytes that nobody here reads. Raises Refused."""
+    """Connect to a granted host; `through` for bytes that nobody here reads. Raise Refused."""
     proxy = grants.proxies.of("https" if tls or through else "http", grant.host)
     addresses = (await grants.pinned(grant, proxied=bool(proxy)))[:_TRIES]
     problem = "there is no address"
@@ -128,7 +128,7 @@ async def connected_to(
 async def _by_proxy(
     wire: CountedConnection, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, through: bool
 ) -> HostConnection:
-    """Have the proxy lead to the host; hangs up where it does not. Raises OSError, EOFError, ValueError."""
+    """Connect through the proxy; close the connection where it refuses. Raise OSError, EOFError, ValueError."""
     own = _credentials(proxy)
     if not tls and not through:
         return HostConnection(wire, wire, private=False, prefix=f"http://{grant.where}".encode(), headers=own)
@@ -150,7 +150,7 @@ async def _by_proxy(
 
 
 def _place(proxy: str) -> tuple[str, int]:
-    """Host and port of a proxy. Raises Refused."""
+    """Return host and port of a proxy. Raise Refused."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     try:
         host, port = parts.hostname or "", parts.port or 80
@@ -162,7 +162,7 @@ def _place(proxy: str) -> tuple[str, int]:
 
 
 def _credentials(proxy: str) -> Headers:
-    """The header by which a proxy knows us, where its address has a name (RFC 9110, 11.7.2)."""
+    """Return the header with our credentials for a proxy, if its URL holds any (RFC 9110, 11.7.2)."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     if parts.username is None:
         return []

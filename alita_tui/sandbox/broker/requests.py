@@ -1,4 +1,4 @@
-"""What a connection of the tool is served: as a proxy to granted hosts, and files and models by name."""
+"""Serves the tool's connections: as a proxy to granted hosts, and the broker's own files and models."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PLACE = re.compile(rb"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
 _URL = re.compile(rb"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?(?:[/?]\S*)?")
 
 _OWN = re.compile(rb"(?:http://127\.0\.0\.1:\d{1,5})?(/files/[^?]*|/model)(?:\?.*)?")
-"""The broker's own paths; a client that goes through its proxy even to the loopback names it whole."""
+"""The broker's own paths; a client that uses the proxy even for the loopback sends the whole URL."""
 
 
 class RequestServer:
-    """All connections of one run."""
+    """Serves all connections of one run."""
 
     def __init__(
         self, grants: RunGrants, local: LocalEndpoints, authority: Authority, trust: ssl.SSLContext
@@ -34,14 +34,14 @@ class RequestServer:
         self._local = local
         self._authority = authority
         self._trust = trust
-        """What hosts have to be certified by."""
+        """What verifies hosts' certificates."""
 
     async def serve(self, stream: Stream) -> None:
-        """One connection of the tool, request after request. Raises AlitaError where it is not the tool's fault."""
+        """Serve one connection, request after request. Raise AlitaError for a failure that is not the tool's fault."""
         await self._requests(stream, None)
 
     async def _requests(self, pipe: Pipe, inside: HostGrant | None) -> None:
-        """`inside` is the host that the tool believes to connection to, where TLS ends here."""
+        """`inside` is the host that the tool believes to talk to, where TLS ends here."""
         connection = HttpConnection(pipe, self._grants.caps.head_bytes)
         while True:
             entry = self._grants.answered("a request that is no HTTP")
@@ -57,7 +57,7 @@ class RequestServer:
             why: Refused | None = None
             upgraded: HostGrant | None = None
             try:
-                entry.request = _told(request, inside)
+                entry.request = _line(request, inside)
                 await self._grants.turn()
                 upgraded = await self._handle(connection, request, entry, inside)
             except Refused as error:
@@ -77,7 +77,7 @@ class RequestServer:
     async def _handle(
         self, connection: HttpConnection, request: h11.Request, entry: Entry, inside: HostGrant | None
     ) -> HostGrant | None:
-        """Carry a request out; the host whose TLS the tool is to begin now, if any. Raises Refused."""
+        """Carry a request out; return the host with which the tool now begins TLS, if any. Raise Refused."""
         if inside is not None:
             if not request.target.startswith(b"/"):
                 raise Refused(400, "no path")
@@ -103,7 +103,7 @@ class RequestServer:
         return self._grants.grant(host_key(found[1].decode("ascii")), port)
 
     async def _inside(self, connection: HttpConnection, grant: HostGrant, entry: Entry) -> None:
-        """TLS ends here: the tool's requests are read, and each is a request of its own to the host."""
+        """End TLS here and serve the requests inside it; each becomes a request of its own to the host."""
         context = await asyncio.to_thread(self._authority.context, grant.host)
         await connection.send(h11.Response(status_code=200, headers=[]))
         pipe = TlsPipe(connection.pipe, context)
@@ -117,9 +117,9 @@ class RequestServer:
         await self._requests(pipe, grant)
 
     async def _end(self, connection: HttpConnection, entry: Entry, why: Refused | None) -> bool:
-        """Tell of a request, answer a refusal; true when the connection may be used again.
+        """Record a request and send a refusal; return whether the connection may be used again.
 
-        Raises AlitaError where it cannot be recorded.
+        Raise AlitaError where it cannot be recorded.
         """
         if why is not None and connection.http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             entry.status = why.status
@@ -131,11 +131,11 @@ class RequestServer:
                 connection.http.start_next_cycle()
                 return True
         except h11.LocalProtocolError:
-            pass  # an answer had begun: the connection ends in the middle of it
+            pass  # a response had begun: the connection ends in the middle of it
         return False
 
 
-def _told(request: h11.Request, inside: HostGrant | None) -> str:
-    """A request as it is recorded."""
+def _line(request: h11.Request, inside: HostGrant | None) -> str:
+    """Return a request as it is recorded."""
     method, target = (part.decode("ascii", "replace") for part in (request.method, request.target))
     return f"{method} https://{inside.where}{target}" if inside else f"{method} {target}"

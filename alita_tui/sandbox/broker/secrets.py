@@ -1,8 +1,7 @@
-"""Secrets on their way to the one host that they are granted for, and kept out of what comes back.
+"""Puts secrets into requests to the one host they are granted for, and keeps them out of the responses.
 
-The tool holds a stand-in. Where it writes that in a header or a query, the broker writes the value; a
-host that repeats what it was ever sent has the value blotted out again before the tool reads it, however the
-host writes it (`spine/disguises.py`).
+The tool holds a stand-in. Where it writes that in a header or a query, the broker writes the value. A value that
+any host sends back is masked before the tool reads it, however the host writes it (`spine/disguises.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.grants import HostGrant
 
 _HEAD = 8
-"""Bytes by which what is packed can be told."""
+"""Bytes at the beginning by which compressed data is recognised."""
 _LOOKED_THROUGH = 16 << 20
 _PRINTABLE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 
@@ -33,12 +32,12 @@ class RequestSecrets:
         self._entry = entry
 
     def into_target(self, target: bytes) -> bytes:
-        """The request's path and query, with values for stand-ins. Raises Refused."""
+        """Return the request's path and query with values in place of stand-ins. Raise Refused."""
         path, mark, query = target.partition(b"?")
         return path + mark + self._fill(query, quoted=True)
 
     def into_headers(self, headers: Headers) -> Headers:
-        """The request's headers, with values for stand-ins, in basic credentials too. Raises Refused."""
+        """Return the headers with values in place of stand-ins, in basic credentials too. Raise Refused."""
         filled = [(name, self._credentials(self._fill(value))) for name, value in headers]
         for (_, before), (_, value) in zip(headers, filled, strict=True):
             if value != before and not _PRINTABLE.fullmatch(value):
@@ -49,7 +48,7 @@ class RequestSecrets:
         return filled
 
     def mask(self) -> SecretMask:
-        """What hides the values in an answer, also those that another request of the run has sent."""
+        """Return a mask for all values of the run, also those that another request has sent."""
         return SecretMask(self._grants.disguises)
 
     def _fill(self, text: bytes, *, quoted: bool = False) -> bytes:
@@ -63,12 +62,12 @@ class RequestSecrets:
             if value is None:
                 raise Refused(403, f"the secret {name} is not set on this machine")
             self._entry.secrets.add(name)
-            value = value.strip()  # what a file or a person put around it is no part of it
+            value = value.strip()  # white space around it is not part of it
             text = text.replace(mark, (quote(value, safe="") if quoted else value).encode())
         return text
 
     def _credentials(self, value: bytes) -> bytes:
-        """`Basic` credentials (RFC 7617) hold the stand-in in base64."""
+        """Return `Basic` credentials (RFC 7617), which hold the stand-in in base64, with the value."""
         scheme, _, rest = value.partition(b" ")
         if scheme.lower() != b"basic":
             return value
@@ -83,7 +82,7 @@ class RequestSecrets:
 
 
 class SecretMask:
-    """Writes asterisks over values in bytes that come piece by piece; lengths stay as they are."""
+    """Writes asterisks over values in a stream of bytes; its length stays the same."""
 
     def __init__(self, disguises: Disguises) -> None:
         self._disguises = disguises
@@ -92,13 +91,13 @@ class SecretMask:
 
     @property
     def needed(self) -> bool:
-        """False where the run has no secret."""
+        """Return whether the run has a secret."""
         return self._disguises.any
 
     def over(self, data: bytes, *, last: bool = False) -> bytes:
-        """What may be passed on by now: the end is held back where a value may have begun there.
+        """Return what may be passed on by now: the end is held back where a value may begin there.
 
-        What is packed is passed on as a whole or not at all. Raises Refused.
+        Compressed data is passed on as a whole or not at all. Raise Refused.
         """
         text = self._held + data
         if not self.needed:
@@ -123,7 +122,7 @@ class SecretMask:
         return bytes(clean[:cut])
 
     def text(self, text: str) -> str:
-        """Words for the tool or the record, such as those of an error that quotes what it was given."""
+        """Return a text for the tool or the record, such as an error that quotes its input, with values masked."""
         whole = text.encode("utf-8", "surrogateescape")
         return (
             SecretMask(self._disguises).over(whole, last=True).decode("utf-8", "replace")
@@ -132,7 +131,7 @@ class SecretMask:
         )
 
     def headers(self, headers: Headers) -> Headers:
-        """Headers as the tool may read them; one whose very name holds a value is left out."""
+        """Return the headers with values masked; one whose very name holds a value is left out."""
         return [
             (name, SecretMask(self._disguises).over(value, last=True))
             for name, value in headers

@@ -48,7 +48,7 @@ class Target(Value, frozen=True):
 
 
 def target(seen: dict[str, Any]) -> Target:
-    """The target from what the warden reports of its interpreter."""
+    """Return the target that the warden's report on its interpreter implies."""
     major, minor = seen["python"][:2]
     machine = "aarch64" if seen["machine"] in ("arm64", "aarch64") else "x86_64"
     version = tuple(int(n) for n in re.findall(r"\d+", seen["libc"])[:2]) or (2, 17)
@@ -59,9 +59,9 @@ def target(seen: dict[str, Any]) -> Target:
 async def lock(
     asked: Sequence[str], where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
 ) -> Lock:
-    """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong.
+    """Resolve requirements to exact, hashed wheels. Raise RequirementsError that names what is wrong.
 
-    Wheels larger together than what may be installed are refused, before any of them is downloaded.
+    Wheels that are larger together than what may be installed are refused before any is downloaded.
     """
     wanted = tuple(sorted({plain(one) for one in asked if one.strip()}))
     if not wanted:
@@ -86,10 +86,10 @@ async def lock(
 
 
 def plain(requirement: str) -> str:
-    """A PEP 508 requirement of the index, written anew. Raises RequirementsError for anything else.
+    """Return a PEP 508 requirement of the index, rewritten. Raise RequirementsError for anything else.
 
-    Options, paths and URLs are refused: uv takes options from the file it reads, and builds an
-    editable even where nothing may be built.
+    Options, paths and URLs are refused: uv accepts options in the file it reads, and builds an editable
+    even where nothing may be built.
     """
     rewritten = requirements.plain(requirement)
     if rewritten is None:
@@ -101,7 +101,7 @@ def plain(requirement: str) -> str:
 
 
 def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage, ...]:
-    """The packages of a `pylock.toml` (PEP 751), each with the wheels that fit. Raises RequirementsError."""
+    """Return the packages of a `pylock.toml` (PEP 751) with the wheels that fit. Raise RequirementsError."""
     import tomllib
 
     found: list[LockedPackage] = []
@@ -129,9 +129,9 @@ def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage,
 async def ensure(
     wanted: Lock, root: Path, where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
 ) -> Path:
-    """The folder with exactly these packages, installed if it is not there. Raises RequirementsError.
+    """Return the folder with exactly these packages, installed first if it is missing. Raise RequirementsError.
 
-    A small wheel can unpack to any size: uv is ended once it has written more than `most`.
+    A small wheel can unpack to any size: uv is killed once it has written more than `most`.
     """
     if (wanted.python, wanted.platform) != (where.python, where.platform):
         raise RequirementsError(
@@ -207,7 +207,7 @@ def _publish(draft: Path, folder: Path, digest: str) -> None:
 
 
 def _open_up(folder: Path) -> None:
-    """Readable for the account and the container's uid, writable for nobody else."""
+    """Make everything readable for the account and the container's user, and writable for its owner only."""
     folder.chmod(0o755)
     for path in folder.rglob("*"):
         if not path.is_symlink():
@@ -215,14 +215,14 @@ def _open_up(folder: Path) -> None:
 
 
 async def _cache() -> Path:
-    """Where uv unpacks wheels first."""
+    """Return the folder where uv unpacks wheels."""
     return Path((await _uv("cache", "dir", about="uv's cache")).strip())
 
 
 async def _uv_with_cache(
     *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> str:
-    """Run uv; where the index does not answer, with what its cache holds. Raises RequirementsError."""
+    """Run uv; where the index does not answer, again with its cache alone. Raise RequirementsError."""
     try:
         return await _uv(*arguments, about=about, stdin=stdin, measure=measure)
     except IndexUnreachable as error:

@@ -1,7 +1,7 @@
-"""Containers that are started ahead: each is used once and thrown away, and another takes its place.
+"""Containers that are started ahead: each is used once, thrown away and replaced.
 
-Hot ones have the imports of the last tool done, warm ones nothing; both answer at once. They are
-made in the background, when no run is waiting for the processor.
+Hot ones have the modules of the last tool imported, warm ones none; both answer at once. They are created in the
+background, while no run needs the processor.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from alita_tui.spine.inventory import PoolRow
 
 _AT_ONCE = 2
 _PATIENCE_SECONDS = 0.25
-"""How long a refill waits for the runs of the moment: a run that lasts must not starve the pool."""
+"""How long a refill waits for current runs to end: a long run must not starve the pool."""
 
 
 class Stock:
-    """The containers that wait for one kind of job."""
+    """The waiting containers of one kind."""
 
     def __init__(self) -> None:
         self.containers: list[Container] = []
@@ -34,10 +34,10 @@ class Stock:
         self.before: frozenset[str] = frozenset()
         """Imports of the job before that."""
         self.refused: set[frozenset[str]] = set()
-        """Imports that are not safe to do ahead."""
+        """Sets of imports that are not safe to do ahead."""
 
     def fitting(self, imports: frozenset[str]) -> Container | None:
-        """Take the container with most of these imports done, and none besides."""
+        """Take out the container that has most of these imports done and no others; None if there is none."""
         fit = [container for container in self.containers if container.imports <= imports and container.alive]
         if not fit:
             return None
@@ -46,7 +46,7 @@ class Stock:
         return best
 
     def spare(self) -> list[Container]:
-        """Take out what died, and what was made hot for a tool that is no longer the one in use."""
+        """Take out the containers that died, and those made hot for a tool that is no longer in use."""
         settled = self.wanted == self.before
         out = [
             container
@@ -58,7 +58,7 @@ class Stock:
 
 
 class Pool:
-    """Hands containers out, and makes new ones while nobody waits."""
+    """Hands out containers and creates new ones in the background."""
 
     def __init__(self, containers: Containers, *, hot: int, warm: int, environments: int) -> None:
         self._containers = containers
@@ -75,7 +75,7 @@ class Pool:
         self._closed = False
 
     def rows(self) -> tuple[PoolRow, ...]:
-        """What waits at this moment, the environment used last first."""
+        """Return what waits now, the most recently used environment first."""
         return tuple(
             PoolRow(
                 environment=kind.name,
@@ -88,24 +88,24 @@ class Pool:
         )
 
     def ids(self) -> frozenset[str]:
-        """The containers that wait."""
+        """Return the ids of the waiting containers."""
         return frozenset(container.id for stock in self._stocks.values() for container in stock.containers)
 
     async def empty(self) -> None:
-        """End all that waits; what is being made is not kept either."""
+        """End everything that waits; what is being created is not kept either."""
         while self._stocks:
             await self._drop(self._stocks.popitem()[1])
 
     async def fill(self, kind: Kind) -> None:
-        """Have containers of this kind wait; returns when they do."""
+        """Fill the pool with containers of this kind; return when they wait."""
         self._refill(kind, self._stock(kind))
         while self._makers:
             await asyncio.wait(self._makers)
 
     async def take(self, kind: Kind, imports: frozenset[str] | None) -> Container:
-        """A container for one job, from the pool or made now. Raises SandboxUnavailable.
+        """Return a container for one job, from the pool or a new one. Raise SandboxUnavailable.
 
-        None for a job that cannot use imports done ahead: what is made hot stays as it is.
+        `imports` is None for a job that cannot use imports done ahead; it does not change what is made hot.
         """
         stock = self._stock(kind)
         if imports is not None:
@@ -115,20 +115,20 @@ class Pool:
         try:
             return stock.fitting(imports or frozenset()) or await self._containers.make(kind)
         except BaseException:
-            self._rest(kind)
+            self._returned(kind)
             raise
 
     async def put(self, container: Container) -> None:
-        """Throw a container away after its job; returns when no process of it is left."""
+        """Throw a container away after its job; return when no process of it is left."""
         await self._containers.end(container)
-        self._rest(container.kind)
+        self._returned(container.kind)
 
     def discard(self, container: Container) -> None:
-        """The same in the background."""
+        """Throw a container away in the background."""
         _spawn(self.put(container), self._enders)
 
     async def close(self) -> None:
-        """End all that waits."""
+        """End everything that waits."""
         self._closed = True
         for maker in self._makers:
             maker.cancel()
@@ -136,7 +136,7 @@ class Pool:
             await asyncio.wait(self._makers | self._enders)
         await self.empty()
 
-    def _rest(self, kind: Kind) -> None:
+    def _returned(self, kind: Kind) -> None:
         self._busy -= 1
         if not self._busy:
             self._calm.set()
@@ -165,7 +165,7 @@ class Pool:
             _spawn(self._make(kind, stock), self._makers)
 
     async def _make(self, kind: Kind, stock: Stock) -> None:
-        """Make one container in the background. A failure is left to the next run, which reports it."""
+        """Create a container in the background. The next run reports a failure."""
         good = True
         try:
             async with self._slots:
@@ -190,7 +190,7 @@ class Pool:
             self._refill(kind, stock)  # without imports this time
 
     async def _heat(self, container: Container, stock: Stock) -> bool:
-        """Do the imports ahead where a hot container is missing; false when that is not safe."""
+        """Do the imports ahead where a hot container is missing; return False when that is not safe."""
         imports = stock.wanted
         hot = stock.heating + sum(one.imports == imports for one in stock.containers)
         if not imports or imports in stock.refused or hot >= self._hot:

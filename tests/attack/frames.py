@@ -19,7 +19,7 @@ from attack.report import Outcome
 from alita_tui.sandbox.broker.streams import Connections, Violation
 from alita_tui.sandbox.channel import frame, take
 from alita_tui.sandbox.container import Container
-from alita_tui.sandbox.report import converse
+from alita_tui.sandbox.conversation import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import RunReport
@@ -143,7 +143,7 @@ class _Words:
 async def one(dice: random.Random) -> str:
     """Have one report read; what came of it. Raises whatever should not be raised."""
     container = Container.__new__(Container)
-    container.pid, container._told, container.channel = 0, True, _Words([])  # type: ignore[assignment]
+    container.pid, container._configured, container.channel = 0, True, _Words([])  # type: ignore[assignment]
     noise = [
         (dice.choice(b"OERXNKCWTZ\x00").to_bytes(), dice.randbytes(dice.choice([0, 3, 8, 50])))
         for _ in range(dice.choice([0, 0, 1, 3]))

@@ -9,10 +9,10 @@ import signal
 import pytest
 
 from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.outlook import family, held, most
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.report import converse
 from alita_tui.spine.ports import Job, Limits
 
 pytestmark = pytest.mark.podman

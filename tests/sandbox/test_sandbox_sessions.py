@@ -13,9 +13,9 @@ from test_sandbox_limits import seen
 
 from alita_tui.sandbox import sessions
 from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
-from alita_tui.sandbox.report import converse
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.config import catalogue, dotenv
+from alita_tui.config import catalogue
 from alita_tui.config.near import nearest
 from alita_tui.config.paths import Paths
 from alita_tui.config.settings import Settings
+from alita_tui.spine import env_file
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
 
@@ -183,12 +184,17 @@ class _Layers:
                     self._put(f"{section}.{name}", value, f"{path.name} line {line}" if line else path.name)
 
     def dotenv(self, path: Path) -> dict[str, str]:
-        found, problems = dotenv.parse(self._read(path), path.name)
-        self.problems += problems
-        for item in found:
-            if item.name.startswith("ALITA_") and item.name not in _OTHER_VARIABLES:
-                self._variable(item.name, item.value, f"{path.name} line {item.line}")
-        return {item.name: item.value for item in found}
+        variables: dict[str, str] = {}
+        for entry in env_file.parse(self._read(path)):
+            where = f"{path.name} line {entry.line}"
+            if entry.problem:
+                hint = "Write NAME=value, with quotes around a value that has spaces or #."
+                self.problems.append(ConfigError(f"{where} {entry.problem}.", hint=hint))
+            elif entry.name:
+                variables[entry.name] = entry.value
+                if entry.name.startswith("ALITA_") and entry.name not in _OTHER_VARIABLES:
+                    self._variable(entry.name, entry.value, where)
+        return variables
 
     def variables(self, environ: Mapping[str, str]) -> None:
         known = {*(f.variable for f in catalogue.fields().values()), "ALITA_MODEL"}

@@ -1,4 +1,4 @@
-"""PodmanSandbox: one fresh, attested container per run, taken from a pool and thrown away."""
+"""The sandbox: one fresh, attested Podman container per run, taken from a pool and thrown away."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from alita_tui.sandbox import environment, gvisor, image, limits
-from alita_tui.sandbox.box import Kind
-from alita_tui.sandbox.boxes import FIX, Boxes, Harden
-from alita_tui.sandbox.broker.desk import Caps
+from alita_tui.sandbox.broker.grants import Caps
+from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.containers import FIX, Containers, Harden
+from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
+from alita_tui.sandbox.owner import machine, me
+from alita_tui.sandbox.podman_http import EngineLost, RestError, ServiceLost
+from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool
 from alita_tui.sandbox.remote import Remote, bring
-from alita_tui.sandbox.report import converse
-from alita_tui.sandbox.service import AGAIN_AFTER, EngineLost, RestError, Service, ServiceLost, machine, me
 from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class PodmanSandbox:
-    """Meets `Sandbox` with rootless Podman."""
+    """Implements `Sandbox` with rootless Podman."""
 
     def __init__(
         self,
@@ -47,13 +51,13 @@ class PodmanSandbox:
     ) -> None:
         """Without a `broker` nothing is granted to any tool.
 
-        `harden` has the last look at the create body; tests weaken it to prove that attestation refuses.
-        Raises UsageError for an engine that is neither `local` nor an address of ssh.
+        `harden` can change the create request; tests weaken it to prove that attestation refuses the container.
+        Raise UsageError for an engine that is neither `local` nor an ssh address.
         """
         self._broker = broker
         self.name = engine
         self._host = Host(settings) if engine == "local" else Remote(settings, engine)
-        self._service = Service(self._host)
+        self._service = PodmanService(self._host)
         labels = {
             "alita.session": session_id,
             "alita.owner": me(),
@@ -63,16 +67,16 @@ class PodmanSandbox:
         self._files = Files(settings.profile)
         self._volumes = Volumes(self._service, self._files, labels)
         supplies = self._volumes if self._host.elsewhere else Folders(self._host, self._files)
-        self._boxes = Boxes(
+        self._containers = Containers(
             self._service, supplies, labels, harden, elsewhere=self._host.elsewhere, profile=settings.profile
         )
         self._pool = Pool(
-            self._boxes,
+            self._containers,
             hot=settings.pool_hot,
             warm=settings.pool_warm,
             environments=settings.pool_environments,
         )
-        self._sessions = Sessions(self._boxes, broker)
+        self._sessions = Sessions(self._containers, broker)
         self._base: image.Base | None = None
         self._python: environment.Target | None = None
         self._status: SandboxStatus | None = None
@@ -84,7 +88,7 @@ class PodmanSandbox:
     # --- Sandbox --------------------------------------------------------------------------
 
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
-        """See `Sandbox.status`; with `fresh` every limit is tried again."""
+        """Return what is there and what enforces each limit; with `fresh` every limit is tried again."""
         if fresh or self._status is None or not self._status.available:
             try:
                 self._status = await self._probe(fresh=fresh)
@@ -93,7 +97,7 @@ class PodmanSandbox:
         return self._status
 
     async def prepare(self, progress: Progress) -> None:
-        """See `Sandbox.prepare`."""
+        """Start the engine and build or fetch the base image where they are missing. Raise SandboxUnavailable."""
         async with self._preparing:
             if self._base is None:
                 await self._describe()
@@ -101,36 +105,39 @@ class PodmanSandbox:
                     base = await bring(self._host, progress)
                 else:
                     base = await image.ensure(self._host, progress)
-                self._boxes.image = self._volumes.image = base.reference
+                self._containers.image = self._volumes.image = base.reference
                 await self._tidy()
                 self._base = base
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """See `Sandbox.lock`."""
+        """Resolve requirements to hashed wheels on the host. Raise RequirementsError."""
         await self.prepare(progress)
         target = await self._target()
-        return await environment.lock(requirements, target, progress, most=self._host.settings.room)
+        return await environment.lock(requirements, target, progress, most=self._host.settings.install_limits)
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
-        """See `Sandbox.run`."""
+        """Run a job; return its report. Raise SandboxUnavailable, RequirementsError."""
         await self.prepare(progress)
         kind = await self._kind(job, progress)
         imports = imports_of(job.code, packages=bool(kind.environment))
         if job.digest and self._host.settings.session_calls:
             shared = await self._sessions.run(kind, imports, job, on_output)
             if shared is not None:
-                return await self._whole(shared)
-        box = await self._pool.take(kind, None if job.what in ("test", "judge") else imports)
+                return await self._confirmed(shared)
+        container = await self._pool.take(kind, None if job.what in ("test", "judge") else imports)
         try:
-            report = await converse(box, job, on_output, self._broker)
+            report = await converse(container, job, on_output, self._broker)
         except BaseException:
-            await asyncio.shield(self._pool.put(box))  # whoever interrupts may rely on nothing running
+            await asyncio.shield(self._pool.put(container))  # after an interrupt nothing may be running
             raise
-        self._pool.discard(box)  # the warden has ended all but itself
-        return await self._whole(report)
+        self._pool.discard(container)  # the warden has killed everything but itself
+        if job.what == "test" and kind.environment:
+            provided = await asyncio.to_thread(environment.provided, Path(kind.environment), job.lock)
+            report = msgspec.structs.replace(report, provided=provided)
+        return await self._confirmed(report)
 
-    async def _whole(self, report: RunReport) -> RunReport:
-        """The report, unless the engine went away with the tool. Raises EngineLost."""
+    async def _confirmed(self, report: RunReport) -> RunReport:
+        """Return the report. Raise EngineLost where the engine went away with the tool."""
         if report.status == "killed" and not await self._service.answers():
             raise EngineLost(
                 f"{self._host.what} was lost during the run, so nobody knows how far the tool came.",
@@ -139,12 +146,12 @@ class PodmanSandbox:
         return report
 
     async def close(self) -> None:
-        """See `Sandbox.close`."""
+        """End everything that still runs, and the engine's service."""
         clean = False
         try:
             await self._sessions.close()
             await self._pool.close()
-            clean = await self._boxes.close()
+            clean = await self._containers.close()
         finally:
             await self._service.close(clean=clean)
             while self._held:
@@ -152,38 +159,38 @@ class PodmanSandbox:
 
     @property
     def processors(self) -> int:
-        """How many processors the engine's machine has; 1 until it was asked."""
+        """Return how many processors the engine's machine has; 1 until it was asked."""
         return max(int((self._info or {}).get("host", {}).get("cpus", 1)), 1)
 
     # --- the pool -------------------------------------------------------------------------
 
     async def warm_up(self, wanted: Limits, progress: Progress) -> None:
-        """Have containers wait for tools without requirements. Raises SandboxUnavailable."""
+        """Fill the pool for tools without requirements. Raise SandboxUnavailable."""
         await self.prepare(progress)
         await self._pool.fill(Kind(limits=wanted))
 
     def waiting(self) -> tuple[PoolRow, ...]:
-        """What waits in the pool."""
+        """Return what waits in the pool."""
         return self._pool.rows()
 
     # --- housekeeping ---------------------------------------------------------------------
 
     async def overview(self) -> tuple[tuple[ContainerRow, ...], tuple[EnvironmentRow, ...]]:
-        """Containers of every alita here, and installed requirements. Raises SandboxUnavailable."""
+        """Return the containers of every alita here, and the installed requirements. Raise SandboxUnavailable."""
         await self._service.ensure()
         try:
-            containers = container_rows(await self._boxes.found(), self.name, self._pool.ids())
+            containers = container_rows(await self._containers.found(), self.name, self._pool.ids())
         except RestError as error:
             raise SandboxUnavailable(f"Podman does not list its containers: {error}", hint=FIX) from error
         return containers, await asyncio.to_thread(environment_rows, self._environments)
 
     async def reap(self) -> tuple[int, int]:
-        """Remove what dead sessions left: how many containers and folders. Raises SandboxUnavailable."""
+        """Remove what dead sessions left; return how many containers and folders. Raise SandboxUnavailable."""
         await self._service.ensure()
         return await self._tidy()
 
     async def rebuild(self, progress: Progress) -> SandboxStatus:
-        """Make the base image anew; the old one stays until the new one is there. Raises SandboxUnavailable."""
+        """Build the base image anew; the old one stays until the new one is there. Raise SandboxUnavailable."""
         await self._describe()
         if isinstance(self._host, Remote) and self._host.here is not None:
             await bring(self._host, progress)
@@ -192,14 +199,14 @@ class PodmanSandbox:
         self._status = self._python = None
         await self._sessions.empty()
         await self._pool.empty()
-        await self._boxes.close()
+        await self._containers.close()
         await image.forget(self._host)
         return await self.status()
 
     async def _tidy(self) -> tuple[int, int]:
         containers = 0
         with suppress(RestError):
-            containers = await self._boxes.reap()
+            containers = await self._containers.reap()
         await image.forget(self._host)
         most = self._host.settings.environments_mb << 20
         if self._host.elsewhere:
@@ -212,7 +219,7 @@ class PodmanSandbox:
     async def _kind(self, job: Job, progress: Progress) -> Kind:
         if not job.lock.packages:
             return Kind(limits=job.limits)
-        most = self._host.settings.room
+        most = self._host.settings.install_limits
         target = await self._target()
         folder = await environment.ensure(job.lock, self._environments, target, progress, most=most)
         if folder not in self._held:
@@ -224,16 +231,16 @@ class PodmanSandbox:
         return self._host.area / "environments"
 
     async def _target(self) -> environment.Target:
-        """Python and platform of the base image, asked of the image itself."""
+        """Return Python and platform of the base image, as its own interpreter reports them."""
         async with self._asking:
             if self._python is None:
-                box = await self._boxes.make(Kind())
-                self._python = environment.target(box.seen)
-                await self._boxes.end(box)
+                container = await self._containers.make(Kind())
+                self._python = environment.target(container.seen)
+                await self._containers.end(container)
             return self._python
 
     async def _describe(self) -> dict[str, Any]:
-        """Podman's own description. Raises SandboxUnavailable where it is missing or runs as root."""
+        """Return Podman's own description. Raise SandboxUnavailable where it is missing or not rootless."""
         if self._info is None:
             if shutil.which(self._host.program, path=self._host.environ["PATH"]) is None:
                 name = self._host.program.capitalize()
@@ -246,14 +253,14 @@ class PodmanSandbox:
             try:
                 info = await asyncio.to_thread(_info, self._service.url)
             except ServiceLost:
-                await asyncio.sleep(AGAIN_AFTER[-1])
+                await asyncio.sleep(RETRY_SECONDS[-1])
                 await self._service.ensure()
                 info = await asyncio.to_thread(_info, self._service.url)
             host = info.get("host", {})
             if not host.get("security", {}).get("rootless"):
                 raise SandboxUnavailable("Podman does not run rootless.", hint=FIX)
             if host.get("cgroupVersion") == "v2" and self._host.settings.profile != "gvisor":
-                self._boxes.controllers = frozenset(host.get("cgroupControllers") or ())
+                self._containers.controllers = frozenset(host.get("cgroupControllers") or ())
             self._info = info
         return self._info
 
@@ -284,17 +291,17 @@ class PodmanSandbox:
         )
 
     async def _limits(self, what: str, *, fresh: bool) -> tuple[Enforcement, ...]:
-        """What holds each limit here, tried out once for this engine, image, kernel and profile."""
+        """Return what enforces each limit, tried out once for this engine, image, kernel and profile."""
 
         async def run(job: Job) -> RunReport:
-            box = await self._boxes.make(Kind(limits=job.limits))  # the pool is for tools
+            container = await self._containers.make(Kind(limits=job.limits))  # the pool is for tools
             try:
-                return await converse(box, job, lambda *_: None)
+                return await converse(container, job, lambda *_: None)
             finally:
-                await asyncio.shield(self._boxes.end(box))
+                await asyncio.shield(self._containers.end(container))
 
         await self.prepare(lambda *_: None)
-        controllers = self._boxes.controllers
+        controllers = self._containers.controllers
         kernel = str((self._info or {}).get("host", {}).get("kernel", ""))
         key = (what, kernel, *sorted(controllers), *self._files.versions)
         profile = self._host.settings.profile
@@ -303,7 +310,7 @@ class PodmanSandbox:
 
 
 def _info(url: str) -> dict[str, Any]:
-    """Podman's own description, through podman-py. Raises SandboxUnavailable."""
+    """Return Podman's own description, through podman-py. Raise ServiceLost."""
     from podman import PodmanClient
     from podman.errors import APIError
 

@@ -7,27 +7,33 @@ nothing of a package is imported here. Folders are mounted read-only.
 from __future__ import annotations
 
 import asyncio
+import csv
+import inspect
 import json
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.sandbox.install_limits import InstallLimits, InstallWatch
 from alita_tui.sandbox.overview import size_of
-from alita_tui.sandbox.room import ROOM, Room, Watch
-from alita_tui.sandbox.service import me
+from alita_tui.sandbox.owner import me
 from alita_tui.sandbox.uv import TooMuch, uv
+from alita_tui.spine import requirements
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports import Progress
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Lock, LockedPackage, Value
+from alita_tui.spine.values import Lock, LockedPackage, Provided, Value
 
 _UV_SECONDS = 300
+_LARGEST_RECORD = 16 << 20
+_MOST_MODULES = 50
+_LIMITS = InstallLimits()
 _UNREACHABLE = re.compile(r"error sending request|dns error|operation timed out|network was disabled")
 _GLIBC = ("2.40", "2.39", "2.38", "2.37", "2.36", "2.35", "2.34", "2.33", "2.32", "2.31", "2.28", "2.17")
 
@@ -42,7 +48,7 @@ class Target(Value, frozen=True):
 
 
 def target(seen: dict[str, Any]) -> Target:
-    """The target from what the warden reports of its interpreter."""
+    """Return the target that the warden's report on its interpreter implies."""
     major, minor = seen["python"][:2]
     machine = "aarch64" if seen["machine"] in ("arm64", "aarch64") else "x86_64"
     version = tuple(int(n) for n in re.findall(r"\d+", seen["libc"])[:2]) or (2, 17)
@@ -50,12 +56,14 @@ def target(seen: dict[str, Any]) -> Target:
     return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
 
 
-async def lock(requirements: Sequence[str], where: Target, progress: Progress, *, most: Room = ROOM) -> Lock:
-    """Resolve to exact, hashed wheels. Raises RequirementsError that names what is wrong.
+async def lock(
+    asked: Sequence[str], where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
+) -> Lock:
+    """Resolve requirements to exact, hashed wheels. Raise RequirementsError that names what is wrong.
 
-    Wheels larger together than what may be installed are refused, before any of them is downloaded.
+    Wheels that are larger together than what may be installed are refused before any is downloaded.
     """
-    wanted = tuple(sorted({plain(one) for one in requirements if one.strip()}))
+    wanted = tuple(sorted({plain(one) for one in asked if one.strip()}))
     if not wanted:
         return Lock()
     progress("Resolving requirements", 0, 0, ", ".join(wanted))
@@ -64,8 +72,7 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress, *
         "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
         stdin="\n".join(wanted) + "\n", about=", ".join(wanted),
     )  # fmt: skip
-    names = {_name(one) for one in wanted}
-    packages = parse_lock(text, names)
+    packages = parse_lock(text, {requirements.distribution(one) for one in wanted})
     if not packages:
         raise RequirementsError(f"{', '.join(wanted)} resolved to nothing.")
     size = sum(one.size for one in packages)
@@ -79,27 +86,22 @@ async def lock(requirements: Sequence[str], where: Target, progress: Progress, *
 
 
 def plain(requirement: str) -> str:
-    """A PEP 508 requirement of the index, written anew. Raises RequirementsError for anything else.
+    """Return a PEP 508 requirement of the index, rewritten. Raise RequirementsError for anything else.
 
-    Options, paths and URLs are refused: uv takes options from the file it reads, and builds an
-    editable even where nothing may be built.
+    Options, paths and URLs are refused: uv accepts options in the file it reads, and builds an editable
+    even where nothing may be built.
     """
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    try:
-        read = Requirement(requirement.strip())
-    except InvalidRequirement:
-        read = None
-    if read is None or read.url is not None:
+    rewritten = requirements.plain(requirement)
+    if rewritten is None:
         raise RequirementsError(
             f"{one_line(requirement)} is no plain requirement.",
             hint="Name a package of the index, with a version if need be: no option, path or URL.",
         )
-    return str(read)
+    return rewritten
 
 
-def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
-    """The packages of a `pylock.toml` (PEP 751), each with the wheels that fit. Raises RequirementsError."""
+def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage, ...]:
+    """Return the packages of a `pylock.toml` (PEP 751) with the wheels that fit. Raise RequirementsError."""
     import tomllib
 
     found: list[LockedPackage] = []
@@ -114,7 +116,7 @@ def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
                     hashes=tuple(f"sha256:{wheel['hashes']['sha256']}" for wheel in wheels),
                     uploaded=times[-1] if times else "",
                     size=max(int(wheel.get("size", 0)) for wheel in wheels),
-                    direct=_name(package["name"]) in direct,
+                    direct=requirements.distribution(package["name"]) in direct,
                 )
             )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -124,10 +126,12 @@ def parse_lock(text: str, direct: set[str]) -> tuple[LockedPackage, ...]:
     return tuple(found)
 
 
-async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress, *, most: Room = ROOM) -> Path:
-    """The folder with exactly these packages, installed if it is not there. Raises RequirementsError.
+async def ensure(
+    wanted: Lock, root: Path, where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
+) -> Path:
+    """Return the folder with exactly these packages, installed first if it is missing. Raise RequirementsError.
 
-    A small wheel can unpack to any size: uv is ended once it has written more than `most`.
+    A small wheel can unpack to any size: uv is killed once it has written more than `most`.
     """
     if (wanted.python, wanted.platform) != (where.python, where.platform):
         raise RequirementsError(
@@ -143,7 +147,7 @@ async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress, *,
     progress("Installing packages", 0, 0, f"{names} (at most {most.bytes >> 20:,} MB, {most.files:,} files)")
     cache = await _cache()
     draft = await asyncio.to_thread(_draft, root)
-    watch = Watch(most, cache, draft)
+    watch = InstallWatch(most, cache, draft)
     try:
         same = f"{sys.version_info.major}.{sys.version_info.minor}" == where.python
         await _uv_with_cache(
@@ -165,6 +169,32 @@ async def ensure(wanted: Lock, root: Path, where: Target, progress: Progress, *,
     return folder
 
 
+def provided(folder: Path, installed: Lock) -> tuple[Provided, ...]:
+    """Return the top-level modules of every direct requirement installed there, by the wheels' own records."""
+    direct = {requirements.distribution(one.name) for one in installed.packages if one.direct}
+    return tuple(
+        Provided(distribution=name, modules=modules)
+        for record in sorted(folder.glob("*.dist-info/RECORD"))
+        if (name := requirements.distribution(record.parent.name.partition("-")[0])) in direct
+        and name
+        and (modules := _modules(record))
+    )
+
+
+def _modules(record: Path) -> tuple[str, ...]:
+    """Return the top-level modules among the files that a wheel's RECORD lists (PEP 376)."""
+    modules: set[str] = set()
+    with suppress(OSError, csv.Error), record.open(encoding="utf-8", errors="replace", newline="") as lines:
+        if record.stat().st_size > _LARGEST_RECORD:
+            return ()
+        for row in csv.reader(lines):
+            path = row[0] if row else ""
+            if module := inspect.getmodulename(path):
+                top, slash, _ = path.partition("/")
+                modules.add(top if slash else module)
+    return tuple(sorted(filter(str.isidentifier, modules - {"__pycache__"}))[:_MOST_MODULES])
+
+
 def _draft(root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=f"building-{me()}-", dir=root))
@@ -177,7 +207,7 @@ def _publish(draft: Path, folder: Path, digest: str) -> None:
 
 
 def _open_up(folder: Path) -> None:
-    """Readable for the account and the container's uid, writable for nobody else."""
+    """Make everything readable for the account and the container's user, and writable for its owner only."""
     folder.chmod(0o755)
     for path in folder.rglob("*"):
         if not path.is_symlink():
@@ -185,14 +215,14 @@ def _open_up(folder: Path) -> None:
 
 
 async def _cache() -> Path:
-    """Where uv unpacks wheels first."""
+    """Return the folder where uv unpacks wheels."""
     return Path((await _uv("cache", "dir", about="uv's cache")).strip())
 
 
 async def _uv_with_cache(
     *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> str:
-    """Run uv; where the index does not answer, with what its cache holds. Raises RequirementsError."""
+    """Run uv; where the index does not answer, again with its cache alone. Raise RequirementsError."""
     try:
         return await _uv(*arguments, about=about, stdin=stdin, measure=measure)
     except IndexUnreachable as error:
@@ -220,9 +250,3 @@ async def _uv(
         f"{about} cannot be installed: {said[-600:]}",
         hint="Only packages that exist on the index and come as wheels can be used.",
     )
-
-
-def _name(requirement: str) -> str:
-    """A distribution's normalised name (PEP 503)."""
-    found = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", requirement)
-    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else requirement

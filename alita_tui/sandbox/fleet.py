@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.service import EngineLost
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
 from alita_tui.spine.ports import Job, Limits, OnOutput, Progress

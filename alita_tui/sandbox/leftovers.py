@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from alita_tui.sandbox.guard import below, table
+from alita_tui.sandbox.podman_supervisor import below, table
 
 PREFIX = "alita-"
 """A container's name begins with it; then come owner and number."""

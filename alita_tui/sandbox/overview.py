@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from alita_tui.sandbox.service import alive, machine
+from alita_tui.sandbox.owner import alive, machine
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow
 
 

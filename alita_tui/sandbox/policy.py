@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from alita_tui.sandbox import calls, gvisor
+from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.mounts import strange
-from alita_tui.sandbox.room import ROOM, Room
 from alita_tui.spine.ports import Limits
 from alita_tui.spine.values import Value
 
@@ -73,7 +73,7 @@ class SandboxSettings(Value, frozen=True):
     """Whether calls of an approved build may share a container, each with processes and a uid of its own."""
     environments_mb: int = 4096
     """Room for installed requirements; those unused for longest go first."""
-    room: Room = ROOM
+    install_limits: InstallLimits = InstallLimits()
     """What the requirements of one tool may take of it."""
     pull_seconds: float = 600.0
     build_seconds: float = 1200.0

@@ -1,7 +1,7 @@
-"""Containers that are started ahead: each is used once and thrown away, and another takes its place.
+"""Containers that are started ahead: each is used once, thrown away and replaced.
 
-Hot ones have the imports of the last tool done, warm ones nothing; both answer at once. They are
-made in the background, when no run is waiting for the processor.
+Hot ones have the modules of the last tool imported, warm ones none; both answer at once. They are created in the
+background, while no run needs the processor.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
-from alita_tui.sandbox.box import Box, Kind
-from alita_tui.sandbox.boxes import Boxes
+from alita_tui.sandbox.container import Container, Kind
+from alita_tui.sandbox.containers import Containers
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import PoolRow
 
 _AT_ONCE = 2
 _PATIENCE_SECONDS = 0.25
-"""How long a refill waits for the runs of the moment: a run that lasts must not starve the pool."""
+"""How long a refill waits for current runs to end: a long run must not starve the pool."""
 
 
 class Stock:
-    """The containers that wait for one kind of job."""
+    """The waiting containers of one kind."""
 
     def __init__(self) -> None:
-        self.boxes: list[Box] = []
+        self.containers: list[Container] = []
         self.making = 0
         self.heating = 0
         self.wanted: frozenset[str] = frozenset()
@@ -34,34 +34,34 @@ class Stock:
         self.before: frozenset[str] = frozenset()
         """Imports of the job before that."""
         self.refused: set[frozenset[str]] = set()
-        """Imports that are not safe to do ahead."""
+        """Sets of imports that are not safe to do ahead."""
 
-    def fitting(self, imports: frozenset[str]) -> Box | None:
-        """Take the box with most of these imports done, and none besides."""
-        fit = [box for box in self.boxes if box.imports <= imports and box.alive]
+    def fitting(self, imports: frozenset[str]) -> Container | None:
+        """Take out the container that has most of these imports done and no others; None if there is none."""
+        fit = [container for container in self.containers if container.imports <= imports and container.alive]
         if not fit:
             return None
-        best = max(fit, key=lambda box: len(box.imports))
-        self.boxes.remove(best)
+        best = max(fit, key=lambda container: len(container.imports))
+        self.containers.remove(best)
         return best
 
-    def spare(self) -> list[Box]:
-        """Take out what died, and what was made hot for a tool that is no longer the one in use."""
+    def spare(self) -> list[Container]:
+        """Take out the containers that died, and those made hot for a tool that is no longer in use."""
         settled = self.wanted == self.before
         out = [
-            box
-            for box in self.boxes
-            if not box.alive or (settled and box.imports and box.imports != self.wanted)
+            container
+            for container in self.containers
+            if not container.alive or (settled and container.imports and container.imports != self.wanted)
         ]
-        self.boxes = [box for box in self.boxes if box not in out]
+        self.containers = [container for container in self.containers if container not in out]
         return out
 
 
 class Pool:
-    """Hands containers out, and makes new ones while nobody waits."""
+    """Hands out containers and creates new ones in the background."""
 
-    def __init__(self, boxes: Boxes, *, hot: int, warm: int, environments: int) -> None:
-        self._boxes = boxes
+    def __init__(self, containers: Containers, *, hot: int, warm: int, environments: int) -> None:
+        self._containers = containers
         self._hot = hot
         self._warm = warm
         self._most = max(environments, 1)
@@ -75,12 +75,12 @@ class Pool:
         self._closed = False
 
     def rows(self) -> tuple[PoolRow, ...]:
-        """What waits at this moment, the environment used last first."""
+        """Return what waits now, the most recently used environment first."""
         return tuple(
             PoolRow(
                 environment=kind.name,
-                hot=sum(bool(box.imports) and box.alive for box in stock.boxes),
-                warm=sum(not box.imports and box.alive for box in stock.boxes),
+                hot=sum(bool(container.imports) and container.alive for container in stock.containers),
+                warm=sum(not container.imports and container.alive for container in stock.containers),
                 making=stock.making,
                 imports=tuple(sorted(stock.wanted)),
             )
@@ -88,24 +88,24 @@ class Pool:
         )
 
     def ids(self) -> frozenset[str]:
-        """The containers that wait."""
-        return frozenset(box.container for stock in self._stocks.values() for box in stock.boxes)
+        """Return the ids of the waiting containers."""
+        return frozenset(container.id for stock in self._stocks.values() for container in stock.containers)
 
     async def empty(self) -> None:
-        """End all that waits; what is being made is not kept either."""
+        """End everything that waits; what is being created is not kept either."""
         while self._stocks:
             await self._drop(self._stocks.popitem()[1])
 
     async def fill(self, kind: Kind) -> None:
-        """Have containers of this kind wait; returns when they do."""
+        """Fill the pool with containers of this kind; return when they wait."""
         self._refill(kind, self._stock(kind))
         while self._makers:
             await asyncio.wait(self._makers)
 
-    async def take(self, kind: Kind, imports: frozenset[str] | None) -> Box:
-        """A container for one job, from the pool or made now. Raises SandboxUnavailable.
+    async def take(self, kind: Kind, imports: frozenset[str] | None) -> Container:
+        """Return a container for one job, from the pool or a new one. Raise SandboxUnavailable.
 
-        None for a job that cannot use imports done ahead: what is made hot stays as it is.
+        `imports` is None for a job that cannot use imports done ahead; it does not change what is made hot.
         """
         stock = self._stock(kind)
         if imports is not None:
@@ -113,22 +113,22 @@ class Pool:
         self._busy += 1
         self._calm.clear()
         try:
-            return stock.fitting(imports or frozenset()) or await self._boxes.make(kind)
+            return stock.fitting(imports or frozenset()) or await self._containers.make(kind)
         except BaseException:
-            self._rest(kind)
+            self._returned(kind)
             raise
 
-    async def put(self, box: Box) -> None:
-        """Throw a container away after its job; returns when no process of it is left."""
-        await self._boxes.end(box)
-        self._rest(box.kind)
+    async def put(self, container: Container) -> None:
+        """Throw a container away after its job; return when no process of it is left."""
+        await self._containers.end(container)
+        self._returned(container.kind)
 
-    def discard(self, box: Box) -> None:
-        """The same in the background."""
-        _spawn(self.put(box), self._enders)
+    def discard(self, container: Container) -> None:
+        """Throw a container away in the background."""
+        _spawn(self.put(container), self._enders)
 
     async def close(self) -> None:
-        """End all that waits."""
+        """End everything that waits."""
         self._closed = True
         for maker in self._makers:
             maker.cancel()
@@ -136,7 +136,7 @@ class Pool:
             await asyncio.wait(self._makers | self._enders)
         await self.empty()
 
-    def _rest(self, kind: Kind) -> None:
+    def _returned(self, kind: Kind) -> None:
         self._busy -= 1
         if not self._busy:
             self._calm.set()
@@ -150,38 +150,38 @@ class Pool:
         return stock
 
     async def _drop(self, stock: Stock) -> None:
-        boxes, stock.boxes = stock.boxes, []
-        for box in boxes:
-            await self._boxes.end(box)
+        containers, stock.containers = stock.containers, []
+        for container in containers:
+            await self._containers.end(container)
 
     def _refill(self, kind: Kind, stock: Stock) -> None:
         if self._closed:
             return
-        for box in stock.spare():
-            _spawn(self._boxes.end(box), self._enders)
-        missing = self._hot + self._warm - len(stock.boxes) - stock.making
+        for container in stock.spare():
+            _spawn(self._containers.end(container), self._enders)
+        missing = self._hot + self._warm - len(stock.containers) - stock.making
         for _ in range(missing):
             stock.making += 1
             _spawn(self._make(kind, stock), self._makers)
 
     async def _make(self, kind: Kind, stock: Stock) -> None:
-        """Make one container in the background. A failure is left to the next run, which reports it."""
+        """Create a container in the background. The next run reports a failure."""
         good = True
         try:
             async with self._slots:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_PATIENCE_SECONDS):
                         await self._calm.wait()
-                box = await self._boxes.make(kind)
+                container = await self._containers.make(kind)
                 try:
-                    good = await self._heat(box, stock)
+                    good = await self._heat(container, stock)
                 except BaseException:
-                    await self._boxes.end(box)
+                    await self._containers.end(container)
                     raise
                 if good and not self._closed and self._stocks.get(kind) is stock:
-                    stock.boxes.append(box)
+                    stock.containers.append(container)
                 else:
-                    await self._boxes.end(box)
+                    await self._containers.end(container)
         except (SandboxUnavailable, TimeoutError, OSError):
             pass
         finally:
@@ -189,15 +189,15 @@ class Pool:
         if not good:
             self._refill(kind, stock)  # without imports this time
 
-    async def _heat(self, box: Box, stock: Stock) -> bool:
-        """Do the imports ahead where a hot container is missing; false when that is not safe."""
+    async def _heat(self, container: Container, stock: Stock) -> bool:
+        """Do the imports ahead where a hot container is missing; return False when that is not safe."""
         imports = stock.wanted
-        hot = stock.heating + sum(one.imports == imports for one in stock.boxes)
+        hot = stock.heating + sum(one.imports == imports for one in stock.containers)
         if not imports or imports in stock.refused or hot >= self._hot:
             return True
         stock.heating += 1
         try:
-            problem = await box.preload(imports)
+            problem = await container.preload(imports)
         finally:
             stock.heating -= 1
         if problem:

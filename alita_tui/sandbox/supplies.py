@@ -1,7 +1,7 @@
-"""What a container is given besides its image: the warden, the seccomp profile, installed requirements.
+"""What a container needs besides its image: the warden, the seccomp profile, installed requirements.
 
-Here they are folders that are mounted read-only. On another machine nothing of this one can be
-mounted: there they are volumes, named by content and filled once through Podman's API.
+On this machine they are folders, mounted read-only. On another machine they are volumes, named by content and filled
+once through Podman's API.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.service import RestError, Service
+from alita_tui.sandbox.podman_http import RestError
+from alita_tui.sandbox.podman_service import PodmanService
 
 _COMPLETE = ".alita-complete"
 
 
 class Supplies(Protocol):
-    """Where the engine finds what it gives to containers."""
+    """Where the engine finds what it mounts."""
 
     async def warden(self) -> tuple[str, str]:
-        """What is mounted as the warden, and the seccomp profile's path on the engine's machine."""
+        """Return what is mounted as the warden, and the path of the seccomp profile on the engine's machine."""
 
     async def environment(self, folder: str) -> str:
-        """What is mounted as the environment that is installed in a folder of this machine."""
+        """Return what is mounted as the environment that is installed in a folder of this machine."""
 
 
 class Files:
-    """Warden and seccomp profile as they are shipped."""
+    """The warden and the seccomp profile as they are shipped."""
 
     def __init__(self, profile: str = "draft") -> None:
         self._profile = profile
 
     @cached_property
     def warden(self) -> bytes:
-        """The warden as one archive that Python runs; the same bytes for the same files."""
+        """Return the warden as an archive that Python runs; the same bytes for the same files."""
         folder = Path(__file__).parent / "warden"
         files = {"alita_tui/__init__.py": b"", "alita_tui/sandbox/__init__.py": b""}
         for path in sorted(folder.glob("*.py")):
@@ -60,18 +61,18 @@ class Files:
 
     @cached_property
     def seccomp(self) -> bytes:
-        """The profile of refused system calls."""
+        """Return the seccomp profile."""
         shipped = (Path(__file__).parent / "seccomp.json").read_bytes()
         return gvisor.filtered(shipped) if self._profile == "gvisor" else shipped
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Names of both that change with their content."""
+        """Return names of both that change with their content."""
         return _named("warden.pyz", self.warden), _named("seccomp.json", self.seccomp)
 
 
 class Folders:
-    """Supplies of an engine on this machine, in a folder that its account may read."""
+    """The supplies of an engine on this machine, in a folder that its account may read."""
 
     def __init__(self, host: Host, files: Files) -> None:
         self._host = host
@@ -79,7 +80,7 @@ class Folders:
         self._copies: tuple[str, str] | None = None
 
     async def warden(self) -> tuple[str, str]:
-        """See `Supplies.warden`. Raises SandboxUnavailable."""
+        """Return the paths of both. Raise SandboxUnavailable."""
         if self._copies is None:
             self._host.prepare()
             warden, seccomp = self._files.versions
@@ -87,7 +88,7 @@ class Folders:
         return self._copies
 
     async def environment(self, folder: str) -> str:
-        """The folder itself."""
+        """Return the folder itself."""
         return folder
 
     def _copy(self, name: str, data: bytes) -> str:
@@ -106,19 +107,19 @@ def _named(name: str, data: bytes) -> str:
 
 
 class Volumes:
-    """Supplies of an engine on another machine."""
+    """The supplies of an engine on another machine."""
 
-    def __init__(self, service: Service, files: Files, labels: dict[str, str]) -> None:
+    def __init__(self, service: PodmanService, files: Files, labels: dict[str, str]) -> None:
         self._service = service
         self._files = files
         self._labels = labels
         self._known: dict[str, str] = {}
         self._filling = asyncio.Lock()
         self.image = ""
-        """What the container is made from that volumes are filled through; it never runs."""
+        """Image of the container through which volumes are filled; it never runs."""
 
     async def warden(self) -> tuple[str, str]:
-        """See `Supplies.warden`. Raises RestError, SandboxUnavailable."""
+        """Return the volume with both, and the profile's path in it. Raise RestError, SandboxUnavailable."""
         contents = {"warden.pyz": self._files.warden, "seccomp.json": self._files.seccomp}
         name = "alita-warden-" + sha256(b"\0".join(contents.values())).hexdigest()[:12]
 
@@ -129,26 +130,26 @@ class Volumes:
         return name, f"{await self._volume(name, pack)}/seccomp.json"
 
     async def environment(self, folder: str) -> str:
-        """A volume with the folder's content. Raises RestError, SandboxUnavailable."""
+        """Return a volume with the folder's content. Raise RestError, SandboxUnavailable."""
         name = f"alita-env-{Path(folder).name}"
         await self._volume(name, lambda tar: tar.add(folder, ".", filter=_anonymous))
         return name
 
     async def tidy(self, most_bytes: int) -> int:
-        """Remove the oldest volumes past a size that no container uses; how many went."""
+        """Remove the oldest unused volumes past a size; return how many."""
         filters = quote(json.dumps({"label": ["alita.bytes"]}))
-        found = await self._service.request("GET", f"/volumes/json?filters={filters}") or []
-        total = gone = 0
-        for one in sorted(found, key=lambda volume: str(volume["CreatedAt"]), reverse=True):
-            total += int(one["Labels"]["alita.bytes"])
-            if total > most_bytes and one["Name"] not in self._known:
+        volumes = await self._service.request("GET", f"/volumes/json?filters={filters}") or []
+        total = removed = 0
+        for volume in sorted(volumes, key=lambda each: str(each["CreatedAt"]), reverse=True):
+            total += int(volume["Labels"]["alita.bytes"])
+            if total > most_bytes and volume["Name"] not in self._known:
                 with suppress(RestError):  # in use
-                    await self._service.request("DELETE", f"/volumes/{one['Name']}")
-                    gone += 1
-        return gone
+                    await self._service.request("DELETE", f"/volumes/{volume['Name']}")
+                    removed += 1
+        return removed
 
     async def _volume(self, name: str, pack: Callable[[tarfile.TarFile], None]) -> str:
-        """The path of a volume with this content, on the engine's machine; filled where it is not."""
+        """Return the path of a volume with this content on the engine's machine; fill it where it is new."""
         async with self._filling:
             if name not in self._known:
                 self._known[name] = await self._filled(name, pack)
@@ -182,7 +183,7 @@ class Volumes:
 
 
 def _packed(file: IO[bytes], pack: Callable[[tarfile.TarFile], None]) -> int:
-    """Write the archive, its last entry the mark of a whole volume; bytes written."""
+    """Write the archive, the mark of a complete volume last; return its size."""
     with tarfile.open(fileobj=file, mode="w") as tar:
         pack(tar)
         _add(tar, _COMPLETE, b"")
@@ -198,7 +199,7 @@ def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
 
 
 def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Nobody of this machine owns anything there."""
+    """Return the entry without an owner of this machine."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry

@@ -1,14 +1,12 @@
-"""Which addresses may be connected to: nothing foreign becomes a way into the local network (SSRF).
+"""Which addresses may be connected to, so that nothing foreign reaches into the local network (SSRF). Pure.
 
-A name is resolved once, every address it has must be public, and the caller connects to exactly
-these addresses, so a second answer of the DNS (rebinding) changes nothing. Registries of special
-addresses: RFC 6890 and its IANA lists; IPv6 outside 2000::/3 is not handed out (RFC 4291).
+A name is resolved once, by the resolver that is passed in; all its addresses must be public, and the caller
+connects to exactly these, so a later answer of the DNS (rebinding) changes nothing. Registries of special
+addresses: RFC 6890 and its IANA lists; IPv6 outside 2000::/3 is not assigned (RFC 4291).
 """
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -16,7 +14,7 @@ from alita_tui.spine.errors import AddressRefused, ConfigError, WebError
 from alita_tui.spine.text import one_line
 
 Resolver = Callable[[str, int], Awaitable[tuple[str, ...]]]
-"""Host and port to IP addresses, best first. Raises OSError."""
+"""Turns host and port into IP addresses, best first. Raises OSError."""
 
 _UNICAST6 = IPv6Network("2000::/3")
 # Versions of Python disagree about these, so they are named: protocol assignments with Teredo,
@@ -25,18 +23,10 @@ _SPECIAL6 = tuple(map(IPv6Network, ("2001::/23", "2002::/16", "3fff::/20")))
 _SPECIAL4 = tuple(map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")))
 
 
-async def system_resolver(host: str, port: int) -> tuple[str, ...]:
-    """The operating system's answer."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """True for an ordinary address of the public internet.
+    """Return whether this is an ordinary address of the public internet.
 
-    Addresses that carry an IPv4 address inside (mapped, NAT64, 6to4, Teredo) are not: where they
-    lead is decided elsewhere.
+    Addresses with an IPv4 address inside (mapped, NAT64, 6to4, Teredo) are not: where they lead is decided elsewhere.
     """
     if isinstance(address, IPv6Address):
         if address not in _UNICAST6 or any(address in net for net in _SPECIAL6):
@@ -47,9 +37,9 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def literal(host: str) -> IPv4Address | IPv6Address | None:
-    """The address that a host name spells, or None for a name.
+    """Return the address that a host spells, or None for a name.
 
-    Raises AddressRefused for spellings that only some programs read as an address, such as
+    Raise AddressRefused for spellings that only some programs read as an address, such as
     `2130706433`, `0x7f.1` or `0177.0.0.1` (a name whose last label is a number: WHATWG URL, 3.5).
     """
     try:
@@ -65,20 +55,21 @@ def literal(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def host_key(host: str) -> str:
-    """A host in the form it is compared in."""
+    """Return a host in the form in which hosts are compared."""
     return host.strip("[]").rstrip(".").lower()
 
 
-class Guard:
-    """Checks every host before a connection. `allowed` lists private hosts, host:port or CIDR.
+class AddressPolicy:
+    """Decides about every host before a connection.
 
-    `setting` is the name of the setting that this list comes from. Raises ConfigError for a wrong entry.
+    `allowed` lists private hosts as host, host:port or CIDR; `setting` is the setting that the list comes from.
+    Raises ConfigError for a wrong entry.
     """
 
     def __init__(
         self,
+        resolver: Resolver,
         allowed: Iterable[str] = (),
-        resolver: Resolver = system_resolver,
         *,
         setting: str = "web.allowed_private",
     ) -> None:
@@ -110,12 +101,11 @@ class Guard:
         trusted: frozenset[tuple[str, int]] = frozenset(),
         proxied: bool = False,
     ) -> tuple[str, ...]:
-        """The addresses that may be connected to for this host, best first.
+        """Return the addresses that may be connected to for this host, best first.
 
-        `trusted` hosts (host, port) come from the settings and may be private. With `proxied` the
-        proxy resolves names, so one that has no address here passes with an empty answer; private
-        literals, and names that are private here, are refused all the same.
-        Raises AddressRefused, or WebError when the name has no address.
+        `trusted` hosts (host, port) come from the settings and may be private. With `proxied` the proxy resolves
+        names, so one without an address here passes with an empty answer; literals and names that are private
+        here are refused all the same. Raise AddressRefused, or WebError when the name has no address.
         """
         name = host_key(host)
         spelled = literal(name)
@@ -149,7 +139,7 @@ class Guard:
 
 
 def _split(entry: str) -> tuple[str, int]:
-    """Host and port of an entry; port 0 stands for any. Raises ValueError."""
+    """Return host and port of an entry; port 0 stands for any. Raise ValueError."""
     try:
         return str(ip_address(entry.strip("[]"))), 0
     except ValueError:

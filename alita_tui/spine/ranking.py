@@ -1,10 +1,10 @@
-"""Which short texts bear on a query: the one scorer behind tool search and recall.
+"""Ranks short texts by a query: the one scorer behind tool search and recall.
 
-A query's words count by how rare they are (smoothed idf), a text's by how often they occur
+A query's words are weighted by how rare they are (smoothed idf), a text's by how often they occur
 (BM25's saturation: Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009).
-A word that is not in a text may be there in another form: words are alike by their character
-3- to 5-grams (Dice). The score is the share of the query that a text covers, mixed with the share
-of the text's title that the query covers, so it lies between 0 and 1 and means the same for every query.
+Words are compared by their Snowball stems, and stems that differ by their character 3- to 5-grams (Dice).
+The score is the share of the query that a text covers, mixed with the share of the text's title
+that the query covers, so it lies between 0 and 1 and means the same for every query.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+
+import Stemmer
 
 from alita_tui.spine.values import Value
 
@@ -28,20 +30,18 @@ _STOP = frozenset(
     which while who whom why will with without would write yes you your yours
     calculate compute create find help run work function one two three result return value given""".split()
 )
-"""Words that say nothing of what is wanted, among them the verbs of nearly every request."""
+"""Words that carry no intent, among them the verbs of nearly every request."""
 
 _QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|(?<!\w)'[^'\n]*'(?!\w)|“[^”\n]*”")
 _DATA = re.compile(r"\S*(?:[@\\]|://|\d)\S*|(?<!\w)/\S+")
-"""Addresses, paths, numbers: what a request is about in particular, not what it asks for."""
+"""Addresses, paths and numbers: the data of a request, not what it asks for."""
 _HYPHEN = re.compile(r"\b([^\W\d_])-(?=[^\W\d_])")
 """As in `e-mail`."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SNOWBALL = Stemmer.Stemmer("english")
+_BRITISH = re.compile(r"is(?=(?:e[drs]?|ers|ing|ations?)$)")
+"""As in `organise`; the stemmer knows `organize` only."""
 _WORD = re.compile(r"[^\W_]+")
-_SUFFIXES = (
-    "isations izations isation ization ations ation ators ator ating ised ized ising izing ises izes ise"
-    " ize ated ates ate ingly ments ment ness ions ion ings ing ers er ors or ies ied edly ed es s ly y e"
-).split()
-
 _SATURATION = 0.35
 """BM25's k1: small, for a tool's name says a thing once and means it."""
 _LENGTH = 0.3
@@ -64,23 +64,16 @@ class Ranked(Value, frozen=True):
     """The query's words that matched, as they were written, the weightiest first."""
 
 
-def stem(word: str, *, whole: bool = True) -> str:
-    """A word without its endings: `validate`, `validation` and `valid` are one."""
-    for suffix in _SUFFIXES:
-        left = len(word) - len(suffix)
-        if word.endswith(suffix) and left >= (3 if len(suffix) < 3 else 4):
-            if suffix.endswith("s") and not whole or suffix == "s" and word.endswith(("ss", "us", "is")):
-                continue  # no plural: the s of `convers(ion)`, of `address`
-            word = word[:left]
-            doubled = len(word) > 4 and word[-1] == word[-2] and word[-1] not in "lsz"
-            return stem(word[:-1] if doubled else word, whole=False)
-    return word
+def stem(word: str) -> str:
+    """Return a word without its endings: `validate`, `validation` and `valid` are one."""
+    found: str = _SNOWBALL.stemWord(_BRITISH.sub("iz", word))
+    return found.removesuffix("i")  # `summari(es)` and `summar(ize)`
 
 
 def words(text: str) -> list[tuple[str, str]]:
-    """`(stem, word)` for each word that says something; quoted text and data are left out.
+    """Return `(stem, word)` for each word that carries meaning, without quoted text and data.
 
-    A text of nothing else keeps its quoted words.
+    A text that has nothing else keeps its quoted words.
     """
     bare = _split(_DATA.sub(" ", _QUOTED.sub(" ", text)))
     return bare or _split(_DATA.sub(" ", text))
@@ -108,9 +101,9 @@ class Ranking:
         return len(self._texts)
 
     def put(self, key: str, fields: Iterable[tuple[str, float]], *, title: str = "") -> None:
-        """Index a text, or replace it: `(text, weight)` for each of its parts.
+        """Index a text given as `(text, weight)` parts, in place of an earlier one with this key.
 
-        A title, to be given as a part as well, is what a good query covers.
+        A title has to be among the parts as well; how much of it the query covers adds to the score.
         """
         self.remove(key)
         weights: defaultdict[str, float] = defaultdict(float)
@@ -128,7 +121,7 @@ class Ranking:
             self._postings[form][key] = weight
 
     def remove(self, key: str) -> None:
-        """Take a text out; a missing one is no error."""
+        """Remove a text; a missing one is no error."""
         weights = self._texts.pop(key, {})
         self._titles.pop(key, None)
         self._total -= self._lengths.pop(key, 0.0)
@@ -142,42 +135,42 @@ class Ranking:
                         del self._grams[gram]
 
     def rank(self, query: str) -> list[Ranked]:
-        """Every text that shares something with the query, best first."""
+        """Return every text that shares something with the query, best first."""
         asked: dict[str, str] = {}
         for form, word in words(query):
             asked.setdefault(form, word)
         weights = {form: self._idf(form) for form in asked}
         whole = sum(sorted(weights.values(), reverse=True)[:_QUERY_WORDS])
-        heard: set[str] = set()
+        covered: set[str] = set()
         matched: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         for form, word in asked.items():
             forms = self._forms(form)
-            heard.update(other for other, _ in forms)
+            covered.update(other for other, _ in forms)
             for key, share in self._matches(forms).items():
                 matched[key].append((weights[form] * share, word))
         found = [
             Ranked(
                 key=key,
-                score=self._score(key, min(1.0, sum(weight for weight, _ in pairs) / whole), heard),
+                score=self._score(key, min(1.0, sum(weight for weight, _ in pairs) / whole), covered),
                 words=tuple(word for _, word in sorted(pairs, reverse=True)),
             )
             for key, pairs in matched.items()
         ]
-        return sorted(found, key=lambda one: (-one.score, one.key))
+        return sorted(found, key=lambda text: (-text.score, text.key))
 
-    def _score(self, key: str, covered: float, heard: set[str]) -> float:
+    def _score(self, key: str, share: float, covered: set[str]) -> float:
         title = self._titles[key]
         if title:
-            own = sum(map(self._idf, title & heard)) / sum(map(self._idf, title))
-            covered = (1 - _TITLE) * covered + _TITLE * own
-        return round(covered, 4)
+            own = sum(map(self._idf, title & covered)) / sum(map(self._idf, title))
+            share = (1 - _TITLE) * share + _TITLE * own
+        return round(share, 4)
 
     def _idf(self, form: str) -> float:
-        """Smoothed, and never below 1: in a library of one tool every word still counts."""
+        """Return the smoothed inverse document frequency, never below 1, so that a lone text can still match."""
         return math.log((1 + len(self._texts)) / (1 + len(self._postings.get(form, ())))) + 1
 
     def _matches(self, forms: list[tuple[str, float]]) -> dict[str, float]:
-        """For each text, how well it has one of these forms: 0 to 1."""
+        """Return for each text how well it contains one of these stems, from 0 to 1."""
         best: dict[str, float] = {}
         average = self._total / len(self._texts) if self._texts else 1.0
         for other, alike in forms:
@@ -188,7 +181,7 @@ class Ranking:
         return best
 
     def _forms(self, form: str) -> list[tuple[str, float]]:
-        """Indexed words that are this one or like it, and how much."""
+        """Return the indexed stems that equal or resemble this one, with their similarity."""
         grams = _grams(form)
         shared = Counter(other for gram in grams for other in self._grams.get(gram, ()))
         alike = ((other, 2 * n / (len(grams) + len(_grams(other)))) for other, n in shared.items())

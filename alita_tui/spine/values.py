@@ -231,6 +231,14 @@ class GateResult(Value, frozen=True):
 LimitHit = Literal["wall", "cpu", "memory", "output", "result", "files", "processes", "inodes"]
 
 
+class Provided(Value, frozen=True):
+    """What an installed distribution can be imported as, by the metadata of its wheel."""
+
+    distribution: str
+    """Its normalised name (PEP 503)."""
+    modules: tuple[str, ...]
+
+
 class RunReport(Value, frozen=True):
     """How one run in the sandbox went, as the host saw it."""
 
@@ -255,6 +263,8 @@ class RunReport(Value, frozen=True):
     peak_memory_bytes: int = 0
     cases: tuple[TestCase, ...] = ()
     """Filled for test runs."""
+    provided: tuple[Provided, ...] = ()
+    """Filled for test runs with requirements."""
 
     @property
     def reason(self) -> str:

@@ -14,6 +14,7 @@ from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports import ToolSpec
+from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Capabilities, Json, ToolDraft
@@ -24,15 +25,6 @@ LARGEST_TEXT = 200_000
 _LARGEST_SCHEMA = 50_000
 _LARGEST_DESCRIPTION = 1000
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_VERSION = r"(?:===|[<>=!~]=|[<>])[ \t]*[\w.*+!-]+"
-# The grammar of PEP 508 without `name @ URL`; the resolver checks versions and markers for good.
-_REQUIREMENT = re.compile(
-    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)[ \t]*"
-    r"(?:\[[A-Za-z0-9._, \t-]*\])?[ \t]*"
-    rf"(?:{_VERSION}(?:[ \t]*,[ \t]*{_VERSION})*)?[ \t]*"
-    r"(?:;[\w\s.'\"<>=!~()+*-]+)?",
-    re.ASCII,
-)
 _HEADER = re.compile(r"(?m)^# /// script[ \t]*\n(?P<toml>(?:#.*\n)*?)# ///[ \t]*(?:\n|\Z)")
 _MAIN = """
 
@@ -97,13 +89,13 @@ def draft_from(arguments: Json) -> ToolDraft:
     problems += [
         f"requirements: {one_line(one, 80)!r} is no plain PEP 508 requirement (no URL, path or option)"
         for one in requirements
-        if requirement_name(one) is None
+        if distribution(one) is None
     ]
     named = texts["name"].replace("_", "-")
     problems += [
         f"name: {texts['name']} is what the package {one_line(one, 80)!r} is called; choose another one"
         for one in requirements
-        if named and requirement_name(one) == named
+        if named and distribution(one) == named
     ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
     if problems:
@@ -118,12 +110,6 @@ def draft_from(arguments: Json) -> ToolDraft:
         output_schema=schemas["output_schema"],
         capabilities=capabilities,
     )
-
-
-def requirement_name(requirement: str) -> str | None:
-    """The normalised distribution name (PEP 503), or None where it is no plain PEP 508 requirement."""
-    found = _REQUIREMENT.fullmatch(" ".join(requirement.split())) if len(requirement) <= 300 else None
-    return re.sub(r"[-_.]+", "-", found["name"]).lower() if found else None
 
 
 def header_requirements(code: str) -> tuple[str, ...] | None:

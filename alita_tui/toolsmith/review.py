@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 
+from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import hidden_characters
 from alita_tui.spine.values import Finding, Json, ToolDraft, Value
 from alita_tui.toolsmith.addressed import note_addressed
@@ -17,7 +18,6 @@ from alita_tui.toolsmith.contract import (
     ContractError,
     header_requirements,
     is_main_guard,
-    requirement_name,
 )
 from alita_tui.toolsmith.cuts import note_cuts
 from alita_tui.toolsmith.depends import note_depends
@@ -45,14 +45,6 @@ _QUIET_CALLS = re.compile(
     r"|.*\.(split|join|items|keys|values|lower|upper|strip|format|maketrans)"
 )
 """Calls that a constant at the top of a module may make."""
-_MODULES = {
-    "attrs": "attr attrs", "beautifulsoup4": "bs4", "biopython": "bio", "dnspython": "dns",
-    "gitpython": "git", "opencv-contrib-python": "cv2", "opencv-python": "cv2",
-    "opencv-python-headless": "cv2", "pillow": "pil", "protobuf": "google", "pycryptodome": "crypto",
-    "pycryptodomex": "cryptodome", "pymupdf": "fitz pymupdf", "scikit-image": "skimage",
-    "scikit-learn": "sklearn", "setuptools": "setuptools pkg_resources",
-}  # fmt: skip
-"""Modules (lower case) of distributions whose name does not tell."""
 
 
 class Review(Value, frozen=True):
@@ -219,7 +211,7 @@ def _top_level(notes: Notes, tree: ast.Module) -> None:
 
 
 def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: ToolDraft) -> None:
-    names = {name for one in draft.requirements if (name := requirement_name(one))}
+    names = {name for one in draft.requirements if (name := distribution(one))}
     provided = {module: name for name in sorted(names) for module in _modules_of(name)}
     unknown: list[tuple[str, str, int]] = []
     used: set[str] = set()
@@ -238,13 +230,11 @@ def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: Tool
             elif one.top not in sys.stdlib_module_names and one.top != draft.name:
                 unknown.append((one.top, where, line))
     spare = sorted(names - used)
-    hopeless = len({module for module, _, _ in unknown}) > len(spare)
-    for module, where, line in unknown:
-        text = f"{where}imports {module}, which neither Python nor a requirement provides"
-        if hopeless:
+    # A distribution's name need not suggest its modules': the metadata of its wheel tells once it is installed.
+    if len({module for module, _, _ in unknown}) > len(spare):
+        for module, where, line in unknown:
+            text = f"{where}imports {module}, which neither Python nor a requirement provides"
             notes.block("ast/imports", text, line)
-        else:  # A distribution's name need not tell its module's; the sandbox will.
-            notes.add("medium", "ast/imports", f"{text} by name; maybe {', '.join(spare)} does", line)
     if spare and not unknown and trees["code"] is not None:
         notes.add("low", "ast/imports", f"nothing imports what these provide: {', '.join(spare)}")
 
@@ -262,10 +252,10 @@ def _header(notes: Notes, draft: ToolDraft) -> None:
 
 
 def _modules_of(distribution: str) -> set[str]:
-    """Module names, in lower case, that a distribution of this normalised name may provide."""
+    """Return the module names, in lower case, that a distribution's own name suggests."""
     name = distribution.replace("-", "_")
     short = re.sub(r"^(python3?_|py_?)|(_python3?|_py|_binary|_headless)$", "", name)
-    return {name, short, name.split("_")[0], *_MODULES.get(distribution, "").split()}
+    return {name, short, name.split("_")[0]}
 
 
 def _tests(notes: Notes, tree: ast.Module, name: str) -> None:

@@ -12,24 +12,13 @@ import msgspec
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.lookalikes import lookalikes, spelled
 from alita_tui.spine.redaction import MARK
+from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.spine.values import Capabilities, Finding
 from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.changes import newly
 
-# Distributions whose import name is not their own (PyPI; the usual cases).
-_IMPORT_OF = {
-    "beautifulsoup4": "bs4",
-    "opencv-python": "cv2",
-    "opencv-python-headless": "cv2",
-    "pillow": "pil",
-    "pycryptodome": "crypto",
-    "pyjwt": "jwt",
-    "pyyaml": "yaml",
-    "scikit-image": "skimage",
-    "scikit-learn": "sklearn",
-}
 _OF_RULE = {
     "ast/introspection": "introspects", "ast/dynamic": "code-not-on-page", "ast/process": "processes",
     "ast/network": "network-undeclared", "ast/files": "changes-files", "ast/environment": "environment",
@@ -275,17 +264,28 @@ def _requirements(attempt: Attempt) -> list[Risk]:
 
 
 def declared_by(name: str, attempt: Attempt) -> str:
-    """What declares an imported module: `standard library`, a requirement's name, or nothing."""
-    if name in sys.stdlib_module_names or name == attempt.draft.name:
-        return "standard library" if name != attempt.draft.name else "itself"
-    wanted = name.lower()
-    for requirement in attempt.draft.requirements:
-        match = re.match(r"\s*[A-Za-z0-9._-]+", requirement)
-        package = re.sub(r"[-_.]+", "-", match.group().strip().lower()) if match else ""
-        plain = package.replace("-", "_")
-        if wanted in (plain, plain.removeprefix("python_"), _IMPORT_OF.get(package, "")):
-            return package
-    return ""
+    """Return what declares an imported module: `standard library`, `itself`, a requirement's name, or nothing.
+
+    The metadata of the installed wheels decides; before they are installed, and on older records, their names do.
+    """
+    if name == attempt.draft.name:
+        return "itself"
+    if name in sys.stdlib_module_names:
+        return "standard library"
+    required = [package for one in attempt.draft.requirements if (package := distribution(one))]
+    provided = next((report.provided for report in attempt.reports if report.provided), ())
+    if provided:
+        return next(
+            (one.distribution for one in provided if one.distribution in required and name in one.modules), ""
+        )
+    alike = (package for package in required if name.lower() in _suggested(package))
+    return next(alike, "")
+
+
+def _suggested(package: str) -> tuple[str, str]:
+    """Return the module names that a distribution's own name suggests."""
+    plain = package.replace("-", "_")
+    return plain, plain.removeprefix("python_")
 
 
 def undeclared(attempt: Attempt) -> tuple[str, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from alita_tui.spine.address import Guard, Resolver, system_resolver
+from alita_tui.spine.address import AddressPolicy, Resolver
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.ports import Documents, PackageFacts, Page, SearchPage
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
 from alita_tui.web import providers
+from alita_tui.web.dns import system_resolver
 from alita_tui.web.fetch import Fetcher
 from alita_tui.web.packages import package_facts
 from alita_tui.web.pages import PageStore
@@ -63,7 +64,7 @@ class WebRoom:
         shape = (settings.max_chars, settings.max_bytes)
         self._pages = PageStore(pages, shape) if pages is not None else None
         self._fetcher = Fetcher(
-            Guard(settings.allowed_private, resolver),
+            AddressPolicy(resolver, settings.allowed_private),
             timeout=settings.timeout,
             max_bytes=settings.max_bytes,
             user_agent=settings.user_agent,

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from alita_tui.spine.address import Guard, host_key
+from alita_tui.spine.address import AddressPolicy, host_key
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
@@ -49,14 +49,14 @@ class Fetcher:
 
     def __init__(
         self,
-        guard: Guard,
+        policy: AddressPolicy,
         *,
         timeout: float,
         max_bytes: int,
         user_agent: str,
         environ: Mapping[str, str],
     ) -> None:
-        self._guard = guard
+        self._policy = policy
         self._timeout = timeout
         self._max_bytes = max_bytes
         self._user_agent = user_agent
@@ -133,7 +133,7 @@ class Fetcher:
 
         host, port = origin_of(url)
         proxy = self._proxies.of(url.scheme, host)
-        addresses = await self._guard.check(host, port, trusted=trusted, proxied=bool(proxy))
+        addresses = await self._policy.check(host, port, trusted=trusted, proxied=bool(proxy))
         transport = await self._transport(proxy)
         extensions: dict[str, object] = {"timeout": httpx.Timeout(self._timeout).as_dict()}
         if not proxy and host not in addresses:

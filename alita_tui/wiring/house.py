@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from alita_tui.registry.shelf import Shelf
     from alita_tui.registry.starters import Starters
     from alita_tui.sandbox.broker.broker import Broker
-    from alita_tui.sandbox.broker.desk import Tell
+    from alita_tui.sandbox.broker.grants import Tell
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.backups import Backups
@@ -376,12 +376,16 @@ class House:
     def broker(self, tell: Tell, models: Asker | None, redactor: Redactor | None = None) -> Broker:
         """What approved tools are granted, and whom each of their requests is told. Raises ConfigError."""
         from alita_tui.sandbox.broker.broker import Broker
-        from alita_tui.spine.address import Guard
+        from alita_tui.spine.address import AddressPolicy
+        from alita_tui.web.dns import system_resolver
         from alita_tui.wiring.granted import told_first
 
-        guard = Guard(self.loaded.settings.sandbox.allowed_private, setting="sandbox.allowed_private")
+        allowed = self.loaded.settings.sandbox.allowed_private
+        policy = AddressPolicy(system_resolver, allowed, setting="sandbox.allowed_private")
         keys = self.secret if redactor is None else told_first(redactor, self.secret)
-        return Broker(guard, tell, workspace=self.workspace, secret=keys, models=models, environ=self.environ)
+        return Broker(
+            policy, tell, workspace=self.workspace, secret=keys, models=models, environ=self.environ
+        )
 
     def sandbox(
         self, session_id: str, *, pool: bool = False, broker: Broker | None = None, profile: str = ""

@@ -6,8 +6,8 @@ import msgspec
 
 from alita_tui.config import settings as config
 from alita_tui.config.paths import Paths
+from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.policy import SandboxSettings, default_settings
-from alita_tui.sandbox.room import Room
 
 
 def sandbox_settings(paths: Paths, chosen: config.SandboxSettings) -> SandboxSettings:
@@ -23,5 +23,5 @@ def sandbox_settings(paths: Paths, chosen: config.SandboxSettings) -> SandboxSet
         engines=chosen.engines,
         ssh_config=chosen.ssh_config,
         environments_mb=chosen.environments_mb,
-        room=Room(bytes=chosen.environment_mb << 20),
+        install_limits=InstallLimits(bytes=chosen.environment_mb << 20),
     )

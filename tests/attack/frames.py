@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 from attack.report import Outcome
 
-from alita_tui.sandbox.box import Box
-from alita_tui.sandbox.broker.streams import Switch, Violation
+from alita_tui.sandbox.broker.streams import Connections, Violation
 from alita_tui.sandbox.channel import frame, take
-from alita_tui.sandbox.report import converse
+from alita_tui.sandbox.container import Container
+from alita_tui.sandbox.conversation import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import RunReport
@@ -142,8 +142,8 @@ class _Words:
 
 async def one(dice: random.Random) -> str:
     """Have one report read; what came of it. Raises whatever should not be raised."""
-    box = Box.__new__(Box)
-    box.pid, box._told, box.channel = 0, True, _Words([])  # type: ignore[assignment]
+    container = Container.__new__(Container)
+    container.pid, container._configured, container.channel = 0, True, _Words([])  # type: ignore[assignment]
     noise = [
         (dice.choice(b"OERXNKCWTZ\x00").to_bytes(), dice.randbytes(dice.choice([0, 3, 8, 50])))
         for _ in range(dice.choice([0, 0, 1, 3]))
@@ -152,10 +152,10 @@ async def one(dice: random.Random) -> str:
     read = []
     while (found := take(wire)) is not None:
         read.append(found)
-    box.channel = _Words(read)  # type: ignore[assignment]
+    container.channel = _Words(read)  # type: ignore[assignment]
     job = Job(run_id="r", module="m", code="", what=dice.choice(["run", "script", "run"]))
     try:
-        report = await converse(box, job, lambda *_: None)
+        report = await converse(container, job, lambda *_: None)
     except SandboxUnavailable as error:
         return "refused" if str(error) else "said nothing"
     again = msgspec.json.decode(msgspec.json.encode(report), type=RunReport)
@@ -174,7 +174,7 @@ async def connections(dice: random.Random) -> None:
     async def send(kind: bytes, payload: bytes) -> None:
         return
 
-    switch = Switch(send, serve)
+    switch = Connections(send, serve)
     try:
         for _ in range(dice.randrange(1, 6)):
             number = dice.choice([0, 1, 2, 2**32 - 1]).to_bytes(4, "big")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from attack.report import Outcome
 from disguising import FORMS
 
-from alita_tui.sandbox.broker.secrets import Blot
+from alita_tui.sandbox.broker.secrets import SecretMask
 from alita_tui.spine.disguises import Disguises
 
 TRIES = 250
@@ -44,10 +44,10 @@ def secrets(dice: random.Random, count: int) -> Iterator[str]:
 
 
 def _left(secret: str, data: bytes, cuts: list[int]) -> bytes:
-    blot, left, at = Blot(Disguises([secret])), b"", 0
+    mask, left, at = SecretMask(Disguises([secret])), b"", 0
     for cut in cuts:
-        left, at = left + blot.over(data[at:cut]), cut
-    return left + blot.over(data[at:]) + blot.over(b"", last=True)
+        left, at = left + mask.over(data[at:cut]), cut
+    return left + mask.over(data[at:]) + mask.over(b"", last=True)
 
 
 def attack(share: float, seed: int) -> list[Outcome]:

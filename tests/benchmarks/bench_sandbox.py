@@ -195,7 +195,7 @@ async def session(results: dict[str, Row], row: MakeRow, settings: SandboxSettin
         assert sandbox._sessions._open, "there is no session container"
         for _ in range(50):
             await once()
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         before = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         started = time.perf_counter()
@@ -225,7 +225,7 @@ async def soak(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
             await asyncio.gather(*(timed(sandbox, ONE) for _ in range(4)))
         await settled(sandbox)
         await asyncio.sleep(1)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         before = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         services = [pid for pid in family(guard.pid) if b"system\0service" in _cmdline(pid)]
@@ -235,8 +235,8 @@ async def soak(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
             await asyncio.gather(*(timed(sandbox, ONE) for _ in range(4)))
         results["sandbox.fresh_soak_per_second"] = row(SOAK / (time.perf_counter() - started), "/s")
         await settled(sandbox)
-        while sandbox._boxes._going:
-            await asyncio.wait(set(sandbox._boxes._going))
+        while sandbox._containers._going:
+            await asyncio.wait(set(sandbox._containers._going))
         await asyncio.sleep(1)
         after = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         results["sandbox.fresh_soak_grown_mb"] = row(after[0] - before[0], "MB")
@@ -271,14 +271,14 @@ async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
         await sandbox.warm_up(LIMITS, nothing)
         await settled(sandbox)
         await asyncio.sleep(1)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         every = family(guard.pid)
-        boxes = [
+        containers = [
             pid for pid in every
             if any(word in Path(f"/proc/{pid}/cmdline").read_bytes() for word in (b"/warden.pyz", b"conmon"))
         ]  # fmt: skip
-        results["sandbox.idle_mb"] = row(sum(map(pss, boxes)) / count, "MB")
+        results["sandbox.idle_mb"] = row(sum(map(pss, containers)) / count, "MB")
         before = cpu([os.getpid(), *every])
         await asyncio.sleep(10)
         results["sandbox.idle_cpu_percent"] = row((cpu([os.getpid(), *every]) - before) * 10, "%")
@@ -322,7 +322,7 @@ async def interrupts(results: dict[str, Row], row: MakeRow, settings: SandboxSet
     taken = []
     try:
         await sandbox.warm_up(LIMITS, nothing)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         for _ in range(INTERRUPTS):
             started = asyncio.Event()

@@ -15,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from alita_tui.sandbox.broker.broker import Broker
-from alita_tui.sandbox.broker.desk import Caps
+from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings, default_settings
-from alita_tui.spine.address import Guard
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Capabilities
+from alita_tui.web.dns import system_resolver
 
 Row = dict[str, float | str | None]
 REQUESTS, ROUNDS, BULK = 40, 9, 20_000_000
@@ -58,7 +59,7 @@ async def measured(
 
     url = f"http://127.0.0.1:{port}"
     caps = Caps(burst=10_000, requests=10_000)  # the time a request takes, not the time it is held back
-    broker = Broker(Guard((f"127.0.0.1:{port}",)), tell, caps=caps)
+    broker = Broker(AddressPolicy(system_resolver, (f"127.0.0.1:{port}",)), tell, caps=caps)
     sandbox = PodmanSandbox(settings, "bench", broker=broker)
     granted = Capabilities(network=(f"127.0.0.1:{port}",))
     job = Job(

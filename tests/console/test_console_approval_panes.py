@@ -18,7 +18,15 @@ from alita_tui.console.widgets.inked import text_of, width_of
 from alita_tui.console.widgets.sheet import Row, Sheet, fact, fold_row
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
-from alita_tui.spine.values import Capabilities, Finding, Lock, LockedPackage, build_digest
+from alita_tui.spine.values import (
+    Capabilities,
+    Finding,
+    Lock,
+    LockedPackage,
+    Provided,
+    RunReport,
+    build_digest,
+)
 from alita_tui.state.build import Attempt
 from alita_tui.view.risk import declared_by, risks, undeclared
 
@@ -206,6 +214,27 @@ def test_imports_are_matched_with_what_declares_them() -> None:
     assert undeclared(attempt) == ("requests",)
     assert declared_by("dateutil", attempt) == "python-dateutil"
     assert declared_by("json", attempt) == "standard library"
+
+
+def test_installed_wheels_tell_what_their_requirements_provide() -> None:
+    draft = msgspec.structs.replace(
+        streams.DRAFT, requirements=("beautifulsoup4>=4", "Python_DateUtil", "html5lib")
+    )
+    installed = (
+        Provided(distribution="beautifulsoup4", modules=("bs4",)),
+        Provided(distribution="python-dateutil", modules=("dateutil",)),
+        Provided(distribution="soupsieve", modules=("soupsieve",)),
+    )
+    attempt = attempt_of(draft=draft, imports=("bs4", "dateutil", "soupsieve", "html5lib", "BS4", "json"))
+    assert undeclared(attempt) == ("bs4", "soupsieve", "BS4"), "without metadata, by name alone"
+    report = RunReport(status="ok", provided=installed)
+    attempt = msgspec.structs.replace(attempt, reports=(report,))
+    assert undeclared(attempt) == ("soupsieve", "html5lib", "BS4"), "another package's, and what is not there"
+    assert [declared_by(name, attempt) for name in ("bs4", "dateutil")] == [
+        "beautifulsoup4",
+        "python-dateutil",
+    ]
+    assert next(one for one in risks(calm().builds[0], attempt) if one.name == "undeclared-import").serious
     assert phrases(OLD.capabilities) == ()
 
 

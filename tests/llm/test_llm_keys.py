@@ -11,6 +11,7 @@ import keyring.backends.null
 import pytest
 
 from alita_tui.llm.keys import find_key, forget_key, look_up, save_key
+from alita_tui.spine.env_file import parse
 from alita_tui.spine.errors import ConfigError, StoreError, UsageError
 
 
@@ -188,10 +189,19 @@ def test_an_unknown_provider_is_named(env_file: Path) -> None:
         find_key("opneai", env_file=env_file, environ={})
 
 
-def test_what_is_saved_is_what_the_settings_read(env_file: Path) -> None:
-    from alita_tui.config import dotenv
+@pytest.mark.parametrize("key", ['sk-#"\\$x', "ends-in-\\", "two\\\\", "sk=a=b==", "#sk", '"sk"', "${HOME}"])
+def test_what_is_saved_is_what_is_read(env_file: Path, key: str) -> None:
+    save_key("openai", key, env_file)
+    (entry,) = parse(env_file.read_text())
+    assert (entry.name, entry.value, entry.problem) == ("OPENAI_API_KEY", key, "")
+    assert found(env_file) == key
 
-    save_key("openai", 'sk-#"\\$x', env_file)
-    (line,), problems = dotenv.parse(env_file.read_text(), ".env")
-    assert (line.name, line.value, problems) == ("OPENAI_API_KEY", 'sk-#"\\$x', ())
-    assert found(env_file) == line.value
+
+def test_saving_leaves_every_other_line_as_it_was(env_file: Path) -> None:
+    env_file.parent.mkdir()
+    before = "A='two\nlines'\n\nnot an assignment\n  B = \"open\n# OPENAI_API_KEY=no\n"
+    env_file.write_text(before + "OPENAI_API_KEY=old\nOPENAI_API_KEY='older'\nC=1")
+    save_key("openai", "new", env_file)
+    assert env_file.read_text() == before + "C=1\nOPENAI_API_KEY='new'\n"
+    forget_key("openai", env_file)
+    assert env_file.read_text() == before + "C=1\n"

@@ -19,7 +19,7 @@ from disguising import FORMS, PACKED
 
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.tls import Authority
-from alita_tui.spine.address import Guard
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.events import BrokerAnswered
 
 ROOT = Authority()
@@ -254,4 +254,6 @@ def broker(
             raise OSError("no such name")
         return (answers[host].pop(0) if len(answers[host]) > 1 else answers[host][0],)
 
-    return Broker(Guard(allowed, resolve, setting="sandbox.allowed_private"), told, trust=trusting(), **more)
+    return Broker(
+        AddressPolicy(resolve, allowed, setting="sandbox.allowed_private"), told, trust=trusting(), **more
+    )

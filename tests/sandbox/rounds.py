@@ -110,12 +110,18 @@ class Scene:
             return [self.alita] if not _zombie(self.alita) else []
         now = self.look()
         if kind == "guard":
-            return [pid for pid, words in now.items() if b"guard.py" in words and _parent(pid) == self.alita]
+            return [
+                pid
+                for pid, words in now.items()
+                if b"podman_supervisor.py" in words and _parent(pid) == self.alita
+            ]
         if kind == "service":
             return [
                 pid
                 for pid, words in now.items()
-                if b"podman\0" in words and b"system\0service" in words and b"guard.py" not in words
+                if b"podman\0" in words
+                and b"system\0service" in words
+                and b"podman_supervisor.py" not in words
             ]
         first = {pid: words.split(b"\0")[0].rpartition(b"/")[2] for pid, words in now.items()}
         if kind == "conmon":

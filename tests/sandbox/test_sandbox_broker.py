@@ -12,7 +12,7 @@ import pytest
 from disguising import FORMS, PACKED
 from loopback import ROOT, Site, Told, broker, serving
 
-from alita_tui.sandbox.broker.desk import Caps
+from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.ports import Job, Limits
@@ -294,7 +294,7 @@ async def test_calls_of_a_session_container_have_their_grants_each_time(
             await bench.run(GET, granted, url=f"http://api.example:{site.port}/")
         while bench.sandbox._sessions._tasks:
             await asyncio.wait(bench.sandbox._sessions._tasks)
-        box = next(iter(bench.sandbox._sessions._open.values())).box
+        container = next(iter(bench.sandbox._sessions._open.values())).container
         held = "import socket, os\nheld = []\n" + GET.replace(
             "def run(url, **more):\n",
             "def run(url, **more):\n    held.append(socket.create_connection(('127.0.0.1', int(os.environ['http_proxy'].rpartition(':')[2]))))\n",
@@ -302,7 +302,7 @@ async def test_calls_of_a_session_container_have_their_grants_each_time(
         for _ in range(3):
             report = await bench.run(GET, granted, url=f"http://api.example:{site.port}/")
             assert report.result[0] == 200
-        assert next(iter(bench.sandbox._sessions._open.values())).box is box
+        assert next(iter(bench.sandbox._sessions._open.values())).container is container
         assert len(bench.told) == 5
         assert (await bench.run(held, granted, url=f"http://api.example:{site.port}/")).result[0] == 200
     finally:
@@ -311,8 +311,9 @@ async def test_calls_of_a_session_container_have_their_grants_each_time(
 
 async def test_what_cannot_be_recorded_ends_the_run(settings: SandboxSettings, site: Site) -> None:
     from alita_tui.sandbox.broker.broker import Broker
-    from alita_tui.spine.address import Guard
+    from alita_tui.spine.address import AddressPolicy
     from alita_tui.spine.errors import StoreError
+    from alita_tui.web.dns import system_resolver
 
     heard = asyncio.Event()
 
@@ -320,7 +321,9 @@ async def test_what_cannot_be_recorded_ends_the_run(settings: SandboxSettings, s
         await heard.wait()
         raise StoreError("The disk is full.")
 
-    sandbox = PodmanSandbox(settings, "broker", broker=Broker(Guard((f"127.0.0.1:{site.port}",)), full))
+    sandbox = PodmanSandbox(
+        settings, "broker", broker=Broker(AddressPolicy(system_resolver, (f"127.0.0.1:{site.port}",)), full)
+    )
     code = (
         HEAD
         + "import time\ndef run(url):\n    urllib.request.urlopen(url).read()\n    print('read', flush=True)\n    time.sleep(600)\n"

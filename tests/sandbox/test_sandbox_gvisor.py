@@ -154,7 +154,7 @@ async def test_without_runsc_nothing_runs_and_nothing_weaker_takes_its_place(
         assert "apt-get install runsc" in status.hint and "sandbox.profile draft" in status.hint
         with pytest.raises(SandboxUnavailable, match="runsc"):
             await run(sandbox, "def run(): return 1\n")
-        assert sandbox._service._process is None, "Podman was not even started"
+        assert sandbox._service._supervisor is None, "Podman was not even started"
     finally:
         await sandbox.close()
 
@@ -263,7 +263,7 @@ async def test_a_service_that_was_started_otherwise_is_refused(
     )
     sandbox = PodmanSandbox(own_kernel, "other-flags")
     if missing == "runsc":
-        sandbox._boxes._harden = lambda asked: {
+        sandbox._containers._harden = lambda asked: {
             key: value for key, value in asked.items() if key != "oci_runtime"
         }
     try:

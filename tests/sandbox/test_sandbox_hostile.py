@@ -94,7 +94,7 @@ async def attack(settings: SandboxSettings, given: dict[str, str], attacks: Sequ
         before = await volumes(sandbox)
         socket_path = str(sandbox._service.socket)
         await sandbox._pool.close()
-        await sandbox._boxes.close()
+        await sandbox._containers.close()
         sandbox._pool._closed = False
         found.files_before = open_files()
         gate = asyncio.Semaphore(AT_ONCE)
@@ -121,7 +121,7 @@ async def attack(settings: SandboxSettings, given: dict[str, str], attacks: Sequ
         await asyncio.gather(*map(one, others))
         await asyncio.gather(holding, *(one(case) for case in attacks if case not in others))
         await sandbox._pool.close()
-        await sandbox._boxes.close()
+        await sandbox._containers.close()
         deadline = time.monotonic() + 5  # on a machine under load they go a moment later
         while True:
             found.containers = await left(sandbox)
@@ -132,7 +132,7 @@ async def attack(settings: SandboxSettings, given: dict[str, str], attacks: Sequ
             if time.monotonic() > deadline:
                 break
         found.volumes = sorted(await volumes(sandbox) - before)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         found.processes = below(guard.pid)
     finally:

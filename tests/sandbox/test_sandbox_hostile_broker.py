@@ -19,7 +19,7 @@ from loopback import Site, Told, broker, closed_door, serving
 from test_sandbox_hostile import below, left, nothing
 from test_sandbox_workspace import Models
 
-from alita_tui.sandbox.broker.desk import Caps
+from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.setup import repair
@@ -174,9 +174,9 @@ async def abuse(
     try:
         await asyncio.gather(*map(one, abuses))
         await sandbox._pool.close()
-        await sandbox._boxes.close()
+        await sandbox._containers.close()
         found.containers = await left(sandbox)
-        guard = sandbox._service._process
+        guard = sandbox._service._supervisor
         assert guard is not None
         found.processes = below(guard.pid)
     finally:
@@ -216,4 +216,4 @@ def test_every_request_is_told_and_a_flood_is_not(aftermath: Aftermath) -> None:
         "secret read where it is not",
         "door held open by a daemon",
     }
-    assert by_run["flood of refused requests"] <= Caps().told
+    assert by_run["flood of refused requests"] <= Caps().recorded_refusals

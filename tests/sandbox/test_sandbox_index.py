@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from servers.package_index import Offer, PackageIndex
 
-from alita_tui.sandbox.environment import Target, ensure, lock
-from alita_tui.sandbox.room import Room
+from alita_tui.sandbox.environment import Target, ensure, lock, provided
+from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
+from alita_tui.spine.values import Lock, LockedPackage, Provided
 
 WHERE = Target(
     python=f"{sys.version_info.major}.{sys.version_info.minor}",
@@ -126,7 +127,7 @@ async def test_a_small_wheel_cannot_fill_the_disk(
     wheel = next((tmp_path / "index" / "simple" / "bomb").glob("*.whl"))
     assert wheel.stat().st_size < 5_000_000
     locked = await lock(["bomb"], WHERE, nothing)
-    most = Room(bytes=32 << 20, files=2_000)
+    most = InstallLimits(bytes=32 << 20, files=2_000)
     with pytest.raises(RequirementsError, match=said) as refused:
         await ensure(locked, tmp_path / "environments", WHERE, nothing, most=most)
     assert "sandbox.environment_mb" in refused.value.hint
@@ -142,7 +143,7 @@ async def test_wheels_that_are_too_large_are_refused_before_they_are_downloaded(
     try:
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://{server.host}/simple")
         with pytest.raises(RequirementsError, match=r"large-one: 0 MB to download; 0 MB are allowed"):
-            await lock(["large-one"], WHERE, nothing, most=Room(bytes=10))
+            await lock(["large-one"], WHERE, nothing, most=InstallLimits(bytes=10))
         assert not any(path.endswith(".whl") for path in server.asked)
     finally:
         server.close()
@@ -151,5 +152,38 @@ async def test_wheels_that_are_too_large_are_refused_before_they_are_downloaded(
 async def test_ordinary_requirements_have_room(index: Index, tmp_path: Path) -> None:
     index.offer("usual", "1.0", megabytes=20, files=500)
     locked = await lock(["usual"], WHERE, nothing)
-    folder = await ensure(locked, tmp_path / "environments", WHERE, nothing, most=Room(bytes=32 << 20))
+    folder = await ensure(
+        locked, tmp_path / "environments", WHERE, nothing, most=InstallLimits(bytes=32 << 20)
+    )
     assert (folder / "usual.py").exists()
+    assert provided(folder, locked) == (Provided(distribution="usual", modules=("usual",)),)
+
+
+def test_what_wheels_provide_is_read_from_their_records(tmp_path: Path) -> None:
+    def installed(name: str, record: str) -> None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "RECORD").write_text(record)
+
+    listed = [
+        "bs4/__init__.py,sha256=x,1",
+        "bs4/a/b.py,,",
+        "../../bin/soup,,",
+        "_soup.abi3.so,,",
+        "numpy.libs/x.so,,",
+    ]
+    listed += [
+        "__pycache__/a.pyc,,",
+        "beautifulsoup4-4.13.dist-info/METADATA,,",
+        '"six.py",,',
+        "",
+        "a-b/c.py,,",
+    ]
+    installed("beautifulsoup4-4.13.dist-info", "\n".join(listed))
+    installed("soupsieve-2.dist-info", "soupsieve/__init__.py,,")
+    installed("not_locked-1.dist-info", "evil.py,,")
+    installed("hostile-1.dist-info", '"' + "x" * 200_000 + "\0")
+    names = {"BeautifulSoup4": True, "soupsieve": False, "hostile": True, "gone": True}
+    packages = tuple(LockedPackage(name=name, version="1", direct=direct) for name, direct in names.items())
+    assert provided(tmp_path, Lock(packages=packages)) == (
+        Provided(distribution="beautifulsoup4", modules=("_soup", "bs4", "six")),
+    )

@@ -16,11 +16,11 @@ import pytest
 from rounds import VICTIMS, read, rounds
 
 from alita_tui.sandbox import leftovers
-from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.guard import below, table
+from alita_tui.sandbox.owner import alive
+from alita_tui.sandbox.podman_supervisor import below, table
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.service import alive
 from alita_tui.spine.ports import Job
 
 pytestmark = pytest.mark.podman
@@ -52,7 +52,7 @@ async def test_a_start_whose_runtime_is_killed_is_given_up_and_made_again(
     sandbox: PodmanSandbox, later: float
 ) -> None:
     """What the runtime began holds conmon, and conmon holds Podman: for ever, if nobody ends it."""
-    guard = sandbox._service._process
+    guard = sandbox._service._supervisor
     assert guard is not None
     killed = 0
     over = threading.Event()
@@ -77,16 +77,16 @@ async def test_a_start_whose_runtime_is_killed_is_given_up_and_made_again(
     try:
         for _ in range(20):  # where the runtime was done before the moment, the next one is killed
             async with asyncio.timeout(20):
-                box = await sandbox._boxes.make(Kind())
+                container = await sandbox._containers.make(Kind())
             if killed:
                 break
-            await sandbox._boxes.end(box)
+            await sandbox._containers.end(container)
     finally:
         over.set()
         await killing
-    assert killed and box.alive
-    await sandbox._boxes.end(box)
-    assert await sandbox._boxes.close()
+    assert killed and container.alive
+    await sandbox._containers.end(container)
+    assert await sandbox._containers.close()
     assert below(guard.pid, table(), spared=("podman", "nice", "runuser", "setpriv")) == set()
 
 
@@ -102,8 +102,8 @@ async def test_a_lost_answer_to_a_create_leaves_no_container(
         answer = await request(method, path, body)
         if path == "/containers/create" and not ids:
             ids.append(answer["Id"])
-            assert service._process is not None
-            for pid in below(service._process.pid, table()):
+            assert service._supervisor is not None
+            for pid in below(service._supervisor.pid, table()):
                 with suppress(ProcessLookupError):  # it ended with its parent
                     os.kill(pid, signal.SIGKILL)
             return await request("GET", "/containers/none/json")  # what the one who waits comes upon
@@ -111,34 +111,34 @@ async def test_a_lost_answer_to_a_create_leaves_no_container(
 
     monkeypatch.setattr(service, "request", lossy)
     with pytest.raises(Exception, match="no such container"):
-        await sandbox._boxes.make(Kind())
-    assert await sandbox._boxes.close()
-    assert ids and ids[0] not in {one["Id"] for one in await sandbox._boxes.found()}
+        await sandbox._containers.make(Kind())
+    assert await sandbox._containers.close()
+    assert ids and ids[0] not in {one["Id"] for one in await sandbox._containers.found()}
 
 
 async def test_the_next_start_ends_what_podman_has_lost(settings: SandboxSettings) -> None:
     """A container that waits to be started, its conmon and guard killed, and noted nowhere any more."""
     first = PodmanSandbox(settings, "lost")
     await first.prepare(nothing)
-    box = await first._boxes.make(Kind())
-    guard = first._service._process
+    container = await first._containers.make(Kind())
+    guard = first._service._supervisor
     assert guard is not None
-    watcher = next(pid for pid in below(guard.pid, table()) if box.container.encode() in read(pid, "cmdline"))
+    watcher = next(pid for pid in below(guard.pid, table()) if container.id.encode() in read(pid, "cmdline"))
     os.kill(watcher, signal.SIGSTOP)  # it can neither note an end nor have the container removed
     os.kill(guard.pid, signal.SIGKILL)
     try:
         look = PodmanSandbox(settings, "look")
         await look._service.ensure()
-        assert box.container in {one["Id"] for one in await look._boxes.found()}
-        assert box.container not in await asyncio.to_thread(leftovers.lost, alive), "its alita lives"
-        assert box.container in await asyncio.to_thread(leftovers.lost, lambda _: False)
-        await asyncio.to_thread(leftovers.end, (box.container,))
+        assert container.id in {one["Id"] for one in await look._containers.found()}
+        assert container.id not in await asyncio.to_thread(leftovers.lost, alive), "its alita lives"
+        assert container.id in await asyncio.to_thread(leftovers.lost, lambda _: False)
+        await asyncio.to_thread(leftovers.end, (container.id,))
         assert not Path(f"/proc/{watcher}").exists() or b"Z" in read(watcher, "stat")
-        await look._boxes._remove(box.container, range(0), ())
-        assert box.container not in {one["Id"] for one in await look._boxes.found()}
+        await look._containers._remove(container.id, range(0), ())
+        assert container.id not in {one["Id"] for one in await look._containers.found()}
         await look.close()
     finally:
-        await first._boxes.end(box)
+        await first._containers.end(container)
         await first.close()
 
 
@@ -162,7 +162,7 @@ async def test_a_run_that_is_lost_with_the_guard_is_told_and_the_next_one_runs(
         sandbox.run(Job(run_id="t", module="t_t", code=code), lambda *_: started.set(), nothing)
     )
     await asyncio.wait_for(started.wait(), 20)
-    guard = sandbox._service._process
+    guard = sandbox._service._supervisor
     assert guard is not None
     os.kill(guard.pid, signal.SIGKILL)
     async with asyncio.timeout(10):

@@ -15,8 +15,8 @@ from test_sandbox_workspace import FILES
 from alita_tui.sandbox.channel import Channel
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet, _Member
+from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.service import EngineLost
 from alita_tui.spine.grants import repeatable
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Capabilities
@@ -70,7 +70,7 @@ async def two(
 async def test_a_tool_that_may_have_begun_to_change_something_is_not_run_again(two: Two) -> None:
     with pytest.raises(EngineLost, match="nobody knows whether the tool began"):
         await two.run(WRITES, Capabilities(workspace="write"))
-    assert two.fleet._members[1].sandbox._service._process is None, "the other engine was not even asked"
+    assert two.fleet._members[1].sandbox._service._supervisor is None, "the other engine was not even asked"
 
 
 @pytest.mark.podman

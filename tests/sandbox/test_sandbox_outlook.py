@@ -8,11 +8,11 @@ import signal
 
 import pytest
 
-from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.outlook import family, held, most
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.report import converse
 from alita_tui.spine.ports import Job, Limits
 
 pytestmark = pytest.mark.podman
@@ -33,17 +33,17 @@ async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: 
     sandbox = PodmanSandbox(settings, "outlook")
     try:
         await sandbox.prepare(lambda *_: None)
-        box = await sandbox._boxes.make(Kind(limits=LIMITS))
+        container = await sandbox._containers.make(Kind(limits=LIMITS))
         on = asyncio.Event()
         job = Job(run_id="t", module="greedy", code=GREEDY, limits=LIMITS)
-        running = asyncio.create_task(converse(box, job, lambda *_: on.set()))
+        running = asyncio.create_task(converse(container, job, lambda *_: on.set()))
         await asyncio.wait_for(on.wait(), 20)
-        inside = family(box.pid)
-        os.kill(box.pid, signal.SIGSTOP)
+        inside = family(container.pid)
+        os.kill(container.pid, signal.SIGSTOP)
         report = await running
         assert (report.status, report.reason) == ("limit", "memory"), report
         assert most(LIMITS) < report.peak_memory_bytes < 2 * most(LIMITS)
-        assert not box.alive and not any(held(pid, "status", "Rss") for pid in inside)
-        await sandbox._boxes.end(box)
+        assert not container.alive and not any(held(pid, "status", "Rss") for pid in inside)
+        await sandbox._containers.end(container)
     finally:
         await sandbox.close()

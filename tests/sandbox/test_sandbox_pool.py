@@ -14,11 +14,11 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.imports import imports_of
+from alita_tui.sandbox.owner import alive
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.service import alive
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
 
@@ -44,7 +44,7 @@ async def run(sandbox: PodmanSandbox, code: str) -> RunReport:
 
 async def filled(sandbox: PodmanSandbox) -> list[str]:
     await sandbox.warm_up(LIMITS, nothing)
-    return [box.container for box in sandbox._pool._stocks[Kind(limits=LIMITS)].boxes]
+    return [container.id for container in sandbox._pool._stocks[Kind(limits=LIMITS)].containers]
 
 
 async def containers(sandbox: PodmanSandbox) -> list[str]:
@@ -63,7 +63,7 @@ async def test_each_container_is_used_once_and_replaced(sandbox: PodmanSandbox) 
         seen.add(report.result[0])
         await filled(sandbox)
     assert len(seen) == 3
-    await sandbox._boxes.close()
+    await sandbox._containers.close()
     now = await filled(sandbox)
     assert len(now) == 2 and set(await containers(sandbox)) == set(now)
     assert not set(now) & set(first[:1])
@@ -99,9 +99,9 @@ async def test_imports_that_do_more_than_define_are_not_done_ahead(
         sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=1), "pool")
         try:
             await sandbox.prepare(nothing)
-            box = await sandbox._boxes.make(Kind(environment=str(folder), limits=LIMITS))
-            assert await box.preload(frozenset({"busy_module"})) != ""
-            await sandbox._boxes.end(box)
+            container = await sandbox._containers.make(Kind(environment=str(folder), limits=LIMITS))
+            assert await container.preload(frozenset({"busy_module"})) != ""
+            await sandbox._containers.end(container)
         finally:
             await sandbox.close()
     finally:
@@ -118,9 +118,9 @@ def test_only_top_level_imports_are_done_ahead() -> None:
 
 async def test_a_container_that_died_while_it_waited_is_not_used(sandbox: PodmanSandbox) -> None:
     await filled(sandbox)
-    for box in sandbox._pool._stocks[Kind(limits=LIMITS)].boxes:
-        signal.pidfd_send_signal(box._pidfd, signal.SIGKILL)
-        await asyncio.to_thread(wait_for_end, box._pidfd)
+    for container in sandbox._pool._stocks[Kind(limits=LIMITS)].containers:
+        signal.pidfd_send_signal(container._pidfd, signal.SIGKILL)
+        await asyncio.to_thread(wait_for_end, container._pidfd)
     assert sandbox.waiting()[0].warm == 0
     assert (await run(sandbox, "def run(): return 1\n")).status == "ok"
 
@@ -134,10 +134,10 @@ def wait_for_end(pidfd: int) -> None:
 async def test_closing_leaves_nothing(settings: SandboxSettings) -> None:
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=2, pool_warm=1), "pool")
     await filled(sandbox)
-    guard = sandbox._service._process
+    guard = sandbox._service._supervisor
     assert guard is not None
-    boxes = await containers(sandbox)
-    assert len(boxes) == 3
+    waiting = await containers(sandbox)
+    assert len(waiting) == 3
     await sandbox.close()
     assert guard.returncode is not None
     assert not sandbox._service.socket.exists()

@@ -183,3 +183,7 @@ def test_only_brackets_outside_of_texts_are_counted(end: str) -> None:
         parse(f"[{quoted}, " + "[" * 200 + end)
     with pytest.raises(ValueError, match="Unterminated|Expecting|Invalid"):
         parse('["' + "[" * 400 + "\\")
+
+
+def test_a_requirement_is_one_line_whatever_its_marker_quotes() -> None:
+    assert "\n" not in plain("attrs; python_version < '3\n-r /etc/hosts'")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.podman_service import PodmanService
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.sandbox.service import Service
 from alita_tui.spine.errors import SandboxUnavailable
 
 
@@ -80,7 +80,7 @@ async def test_a_command_recovers(host: Apart) -> None:
 
 async def test_the_service_recovers(host: Apart) -> None:
     await asyncio.to_thread(kill_all, host)
-    service = Service(host)
+    service = PodmanService(host)
     try:
         await service.ensure()
         assert await service.answers()

@@ -18,13 +18,13 @@ import msgspec
 import pytest
 from loopback import Told, broker, serving
 
-from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.remote import Remote
-from alita_tui.sandbox.service import EngineLost
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports import Job, Limits
@@ -205,10 +205,10 @@ async def test_volumes_that_could_be_written_are_refused(there: Machine, tmp_pat
         await sandbox.prepare(nothing)
         for place in ("/warden", "/env"):
             with pytest.raises(SandboxUnavailable, match=f"{place[1:]} is"):
-                await sandbox._boxes.make(kind)
+                await sandbox._containers.make(kind)
         place = ""
-        await sandbox._boxes.end(await sandbox._boxes.make(kind))
-        await sandbox._boxes.close()
+        await sandbox._containers.end(await sandbox._containers.make(kind))
+        await sandbox._containers.close()
         assert await containers(sandbox) == []
         await sandbox._service.request("DELETE", f"/volumes/alita-env-{tmp_path.name}")
     finally:
@@ -230,7 +230,7 @@ async def test_a_failing_or_endless_tool_leaves_nothing_there(engine: PodmanSand
     endless.cancel()
     with pytest.raises(asyncio.CancelledError):
         await endless
-    await engine._boxes.close()
+    await engine._containers.close()
     assert await containers(engine) == []
 
 
@@ -322,7 +322,7 @@ def test_nothing_a_person_set_for_ssh_weakens_the_line(settings: SandboxSettings
 KILLED = """
 import asyncio, sys
 import msgspec
-from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.ports import Job

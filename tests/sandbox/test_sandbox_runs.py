@@ -12,14 +12,14 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
-from alita_tui.sandbox.box import Kind
-from alita_tui.sandbox.boxes import Harden
+from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.containers import Harden
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, spec
 from alita_tui.sandbox.setup import diagnose
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.values import Provided, RunReport
 
 pytestmark = pytest.mark.podman
 
@@ -222,6 +222,10 @@ async def test_requirements_come_as_locked_wheels(sandbox: PodmanSandbox) -> Non
     job = Job(run_id="t", module="tool_under_test", code=code, arguments={"a": "a@EXAMPLE.org"}, lock=lock)
     report = await sandbox.run(job, nothing, nothing)
     assert report.result == "a@example.org"
+    tests = "import tool_under_test\ndef test_it():\n    assert tool_under_test.run('a@b.org') == 'a@b.org'\n"
+    tried = await sandbox.run(msgspec.structs.replace(job, what="test", tests=tests), nothing, nothing)
+    told = Provided(distribution="email-validator", modules=("email_validator",))
+    assert (tried.status, tried.provided, report.provided) == ("ok", (told,), ())
     (folder,) = sandbox._held
     compiled = [path.read_bytes()[4:8] for path in folder.rglob("*.pyc")]
     assert compiled and set(compiled) == {b"\x01\0\0\0"}, "hashed and not checked, as PEP 552 says it"
@@ -392,13 +396,13 @@ async def let_through(settings: SandboxSettings, wanted: Mapping[str, Harden]) -
     try:
         assert (await run(sandbox, body)).result == 1, "as it should be, it runs"
         for name, weaker in wanted.items():
-            sandbox._boxes._harden = weaker
+            sandbox._containers._harden = weaker
             try:
                 found.append(f"{name} ran: {await run(sandbox, body)}")
             except SandboxUnavailable as error:
                 if "not confined as the profile says" not in error.message:
                     found.append(f"{name}: {error.message}")
-        await sandbox._boxes.close()
+        await sandbox._containers.close()
         return found + [one["Id"] for one in await containers(sandbox, "alita.session=weaker")]
     finally:
         for path in sandbox._host.area.glob("weaker-*.json"):
@@ -415,7 +419,7 @@ async def test_requirements_that_could_be_changed_are_refused(settings: SandboxS
     try:
         await sandbox.prepare(nothing)
         with pytest.raises(SandboxUnavailable, match="env is"):
-            await sandbox._boxes.make(Kind(environment=str(sandbox._host.area)))
+            await sandbox._containers.make(Kind(environment=str(sandbox._host.area)))
     finally:
         await sandbox.close()
 
@@ -426,13 +430,13 @@ async def test_leftovers_of_a_dead_process_are_reaped(settings: SandboxSettings)
 
     old = PodmanSandbox(settings, "dead", harden=orphan)
     await old.prepare(nothing)
-    box = await old._boxes.make(Kind())
+    container = await old._containers.make(Kind())
     assert len(await containers(old, "alita.session=dead")) == 1
     new = PodmanSandbox(settings, "tests")
     await new.prepare(nothing)
     assert await containers(new, "alita.session=dead") == []
     await new.close()
-    await old._boxes.end(box)
+    await old._containers.end(container)
     await old.close()
 
 

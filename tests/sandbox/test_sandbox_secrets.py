@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Told
 
-from alita_tui.sandbox.broker.desk import Caps, Desk, Refused
-from alita_tui.sandbox.broker.secrets import Blot, Keyring
-from alita_tui.spine.address import Guard
+from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
+from alita_tui.sandbox.broker.secrets import RequestSecrets, SecretMask
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Capabilities
+from alita_tui.web.dns import system_resolver
 
 VALUE = "p/4 ss+ü"
 GRANTED = Capabilities(
@@ -24,14 +25,18 @@ GRANTED = Capabilities(
 )
 
 
-def desk() -> Desk:
-    return Desk(
-        Job(run_id="r", module="m", code="", capabilities=GRANTED), Caps(), Guard(), {"KEY": VALUE}, Told()
+def desk() -> RunGrants:
+    return RunGrants(
+        Job(run_id="r", module="m", code="", capabilities=GRANTED),
+        Caps(),
+        AddressPolicy(system_resolver),
+        {"KEY": VALUE},
+        Told(),
     )
 
 
-def keyring(at: Desk, host: int = 0) -> Keyring:
-    return Keyring(at, at.hosts[host], at.answered("GET /"))
+def keyring(at: RunGrants, host: int = 0) -> RequestSecrets:
+    return RequestSecrets(at, at.hosts[host], at.answered("GET /"))
 
 
 def test_values_stand_where_stand_ins_stood() -> None:
@@ -68,8 +73,8 @@ def test_stand_ins_are_new_for_each_run() -> None:
     st.lists(st.sampled_from([b"s3cret", b"s3", b"cret", b"cre", b"t", b"x", b"s3cretive", b""]), max_size=40)
 )
 def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
-    blot = Blot(Disguises(["s3cret", "s3cretive"]))
-    found = b"".join([blot.over(piece) for piece in pieces] + [blot.over(b"", last=True)])
+    mask = SecretMask(Disguises(["s3cret", "s3cretive"]))
+    found = b"".join([mask.over(piece) for piece in pieces] + [mask.over(b"", last=True)])
     whole = b"".join(pieces)
     assert len(found) == len(whole) and b"s3cret" not in found
     if b"s3cret" not in whole:
@@ -80,38 +85,38 @@ def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
 def test_what_is_packed_is_looked_into_and_refused_where_a_value_is_in_it(form: str) -> None:
     write, read = PACKED[form]
     for value, holds in (("s3cret-value-9", True), ("nothing to hide", False)):
-        blot, data = Blot(Disguises(["s3cret-value-9"])), write(value)
+        mask, data = SecretMask(Disguises(["s3cret-value-9"])), write(value)
         assert value.encode() in read(data)
-        assert all(blot.over(data[at : at + 7]) == b"" for at in range(0, len(data), 7)), "held as a whole"
+        assert all(mask.over(data[at : at + 7]) == b"" for at in range(0, len(data), 7)), "held as a whole"
         if holds:
             with pytest.raises(Refused, match="packed"):
-                blot.over(b"", last=True)
+                mask.over(b"", last=True)
         else:
-            assert blot.over(b"", last=True) == data
+            assert mask.over(b"", last=True) == data
 
 
 def test_a_bomb_is_not_unpacked_and_what_cannot_be_looked_into_is_not_passed_on() -> None:
     bomb = gzip.compress(gzip.compress(b"0" * (80 << 20)))
     for data in (bomb, b"\x28\xb5\x2f\xfd" + b"zstandard", b"PK\x03\x04 broken"):
-        blot = Blot(Disguises(["s3cret-value-9"]))
-        blot.over(data)
+        mask = SecretMask(Disguises(["s3cret-value-9"]))
+        mask.over(data)
         with pytest.raises(ValueError, match="unpacked|packed"):
-            blot.over(b"", last=True)
+            mask.over(b"", last=True)
 
 
 def test_words_of_an_error_and_names_of_headers_say_no_value() -> None:
-    blot = Blot(Disguises(["s3cret-Value-9"]))
-    assert "s3cret" not in blot.text("Illegal header value b'Bearer s3cret-Value-9 '")
-    kept = blot.headers([(b"x-s3cret-value-9", b"1"), (b"x-b", b"a s3cret-Value-9"), (b"x-c", b"3")])
+    mask = SecretMask(Disguises(["s3cret-Value-9"]))
+    assert "s3cret" not in mask.text("Illegal header value b'Bearer s3cret-Value-9 '")
+    kept = mask.headers([(b"x-s3cret-value-9", b"1"), (b"x-b", b"a s3cret-Value-9"), (b"x-c", b"3")])
     assert kept == [(b"x-b", b"a **************"), (b"x-c", b"3")]
 
 
 def test_blanks_around_a_value_are_no_part_of_it_and_line_breaks_are_refused() -> None:
     for value, put in ((" padded-value \n", b"padded-value"), ("-----BEGIN KEY-----\nabc\n", None)):
-        at = Desk(
+        at = RunGrants(
             Job(run_id="r", module="m", code="", capabilities=GRANTED),
             Caps(),
-            Guard(),
+            AddressPolicy(system_resolver),
             {"KEY": value},
             Told(),
         )

@@ -12,12 +12,13 @@ import msgspec
 import pytest
 
 from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.podman_http import RestError, ServiceLost
+from alita_tui.sandbox.podman_service import PodmanService
 from alita_tui.sandbox.policy import default_settings
-from alita_tui.sandbox.service import RestError, Service, ServiceLost
 
 BUSY = b"HTTP/1.1 500 Internal\r\nContent-Length: 17\r\n\r\n" + b'{"message":"bad"}'
 CUT = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"
-REQUESTS: dict[str, Callable[[Service], Awaitable[object]]] = {
+REQUESTS: dict[str, Callable[[PodmanService], Awaitable[object]]] = {
     "request": lambda service: service.request("GET", "/info"),
     "upload": lambda service: service.upload("/load", io.BytesIO(bytes(4 << 20)), 4 << 20),
     "attach": lambda service: service.attach("abc"),
@@ -51,9 +52,9 @@ async def played(tmp_path: Path) -> AsyncIterator[Played]:
         yield one
 
 
-def service(played: Played, tmp_path: Path) -> Service:
+def service(played: Played, tmp_path: Path) -> PodmanService:
     settings = default_settings(tmp_path / "data", tmp_path / "cache")
-    return Service(Host(msgspec.structs.replace(settings, socket=str(played.path))))
+    return PodmanService(Host(msgspec.structs.replace(settings, socket=str(played.path))))
 
 
 def sockets() -> set[str]:

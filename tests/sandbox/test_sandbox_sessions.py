@@ -12,10 +12,10 @@ import pytest
 from test_sandbox_limits import seen
 
 from alita_tui.sandbox import sessions
-from alita_tui.sandbox.box import Kind
+from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
-from alita_tui.sandbox.report import converse
 from alita_tui.spine.ports import Job, Limits
 from alita_tui.spine.values import RunReport
 
@@ -55,18 +55,18 @@ def current(sandbox: PodmanSandbox) -> Any:
 @pytest.mark.podman
 async def test_calls_share_a_container_and_nothing_else(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
-    box = current(sandbox).box
+    container = current(sandbox).container
     reports = [await call(sandbox, WHO) for _ in range(5)]
-    assert current(sandbox).box is box
+    assert current(sandbox).container is container
     uids = [report.result[0] for report in reports]
-    assert uids == list(box.uids[1:6])
+    assert uids == list(container.uids[1:6])
     assert all(report.result[3] == ["tool"] for report in reports)
 
 
 @pytest.mark.podman
 async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
-    box = current(sandbox).box
+    container = current(sandbox).container
     litter = (
         "import os, signal, socket, time\ndef run():\n    os.makedirs('/tmp/a/b/c/' + '/'.join('d' * 60))\n    open('/tmp/a/b/f', 'w').close()\n"
         "    os.chmod('/tmp/a/b/f', 0)\n    os.chmod('/tmp/a/b', 0)\n    os.chmod('/tmp/a', 0)\n    os.symlink('/etc', '/tmp/link')\n"
@@ -79,7 +79,7 @@ async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> Non
         "    return [os.listdir('/tmp'), met, len([p for p in os.listdir('/proc') if p.isdigit()])]\n"
     )
     assert (await call(sandbox, look)).result == [["tool"], False, 2]
-    assert current(sandbox).box is box
+    assert current(sandbox).container is container
 
 
 @pytest.mark.podman
@@ -110,29 +110,29 @@ async def test_a_limit_costs_the_container(
     sandbox: PodmanSandbox, body: str, status: str, reason: str
 ) -> None:
     await shared(sandbox)
-    box = current(sandbox).box
+    container = current(sandbox).container
     report = await call(sandbox, f"import os, time\ndef run():\n    {body}\n")
     assert (report.status, report.reason) == (status, reason)
     while sandbox._sessions._tasks:
         await asyncio.wait(sandbox._sessions._tasks)
-    assert not sandbox._sessions._open and not box.alive
+    assert not sandbox._sessions._open and not container.alive
     assert (await call(sandbox, WHO)).status == "ok"
 
 
 @pytest.mark.podman
 async def test_ordinary_failures_are_reported_as_ever(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
-    box = current(sandbox).box
+    container = current(sandbox).container
     assert (await call(sandbox, "def run(): raise ValueError('x')\n")).reason == "ValueError"
     assert (await call(sandbox, "import os\ndef run(): os._exit(4)\n")).reason == "exit 4"
     assert (await call(sandbox, "def run(a): return a\n", a="\ud800")).status == "ok"
-    assert current(sandbox).box is box
+    assert current(sandbox).container is container
 
 
 @pytest.mark.podman
 async def test_only_the_same_approved_build_shares(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
-    uids = current(sandbox).box.uids
+    uids = current(sandbox).container.uids
     for digest in ("", "another"):
         assert (await call(sandbox, WHO, digest)).result[0] not in uids
     both = await asyncio.gather(call(sandbox, WHO), call(sandbox, WHO))
@@ -142,7 +142,7 @@ async def test_only_the_same_approved_build_shares(sandbox: PodmanSandbox) -> No
 @pytest.mark.podman
 async def test_an_interrupt_ends_the_session_container(sandbox: PodmanSandbox) -> None:
     await shared(sandbox)
-    box = current(sandbox).box
+    container = current(sandbox).container
     started = asyncio.Event()
     job = Job(
         run_id="t", module="tool_t", digest="approved", limits=LIMITS,
@@ -153,7 +153,7 @@ async def test_an_interrupt_ends_the_session_container(sandbox: PodmanSandbox) -
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not box.alive and not sandbox._sessions._open
+    assert not container.alive and not sandbox._sessions._open
 
 
 @pytest.mark.podman
@@ -173,35 +173,35 @@ async def test_a_container_without_a_user_id_left_has_its_successor_waiting(
 ) -> None:
     monkeypatch.setattr(sessions, "_CALLS", 4)
     await shared(sandbox)
-    boxes: list[Any] = []
+    containers: list[Any] = []
     for number in range(10):
         if number % 4 == 0:
-            boxes.append(current(sandbox).box)
+            containers.append(current(sandbox).container)
         used = (await call(sandbox, WHO)).result[0]
-        assert used == boxes[-1].uids[1 + number % 4]
+        assert used == containers[-1].uids[1 + number % 4]
         if number % 4 == 3:
             continue  # the next call comes before anything else is done
         while sandbox._sessions._tasks:  # the successor is made after half of the calls
             await asyncio.wait(sandbox._sessions._tasks)
         assert (current(sandbox).successor is not None) == (number % 4 != 0)
-    assert [box.alive for box in boxes] == [False, False, True]
+    assert [container.alive for container in containers] == [False, False, True]
     await sandbox._sessions.empty()
-    assert not sandbox._sessions._open and not boxes[-1].alive
+    assert not sandbox._sessions._open and not containers[-1].alive
 
 
 @pytest.mark.podman
 async def test_a_session_container_says_when_it_takes_no_more_calls(sandbox: PodmanSandbox) -> None:
     await sandbox.prepare(nothing)
-    box = await sandbox._boxes.make(Kind(limits=LIMITS, calls=2))
+    container = await sandbox._containers.make(Kind(limits=LIMITS, calls=2))
     try:
-        assert await box.preload(frozenset()) == ""
+        assert await container.preload(frozenset()) == ""
         job = Job(run_id="t", module="tool_t", code=WHO, digest="approved", limits=LIMITS)
-        assert (await converse(box, job, nothing)).status == "ok"
-        assert await box.ready() == ""
-        assert (await converse(box, job, nothing)).status == "ok"
-        assert await box.ready() == "it has no user id left"
+        assert (await converse(container, job, nothing)).status == "ok"
+        assert await container.ready() == ""
+        assert (await converse(container, job, nothing)).status == "ok"
+        assert await container.ready() == "it has no user id left"
     finally:
-        await sandbox._boxes.end(box)
+        await sandbox._containers.end(container)
 
 
 @pytest.mark.podman
@@ -211,13 +211,13 @@ async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: P
         "    return 1\n"
     )
     await shared(sandbox)
-    box = current(sandbox).box
+    container = current(sandbox).container
     assert (await call(sandbox, deep)).result == 1
     async with asyncio.timeout(10):
         assert (await call(sandbox, WHO)).status == "ok"
         while sandbox._sessions._tasks:
             await asyncio.wait(sandbox._sessions._tasks)
-    if box.alive:  # it could be removed after all
+    if container.alive:  # it could be removed after all
         assert (await call(sandbox, WHO)).result[3] == ["tool"]
 
 
@@ -241,12 +241,12 @@ async def test_a_deep_tree_does_not_hold_up_the_next_call(sandbox: PodmanSandbox
         "    for _ in range(depth):\n        os.mkdir('d' * 200); os.chdir('d' * 200)\n    return found\n"
     )
     await shared(sandbox, code)
-    box = current(sandbox).box
+    container = current(sandbox).container
     assert (await call(sandbox, code, depth=3000)).result == 1
     started = asyncio.get_running_loop().time()
     assert (await call(sandbox, code)).result == 1
     assert asyncio.get_running_loop().time() - started < 5, "31 s is what it took"
-    assert current(sandbox).box is box
+    assert current(sandbox).container is container
 
 
 @pytest.mark.podman
@@ -260,9 +260,9 @@ async def test_the_connections_of_a_call_are_not_seen_by_the_next(sandbox: Podma
         "    return [before, s.getsockname()[1]]\n"
     )
     await shared(sandbox, code)
-    box = current(sandbox).box
+    container = current(sandbox).container
     first = (await call(sandbox, code)).result
     assert first[0] == 0
     report = await call(sandbox, code, port=first[1])
     assert report.result == [0, first[1]], "the same port, which no connection holds any more"
-    assert current(sandbox).box is box
+    assert current(sandbox).container is container

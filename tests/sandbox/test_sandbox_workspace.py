@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from test_sandbox_broker import LIMITS, Bench
 
-from alita_tui.sandbox.broker.desk import Caps, Refused
 from alita_tui.sandbox.broker.files import Workspace
+from alita_tui.sandbox.broker.grants import Caps, Refused
 from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import BudgetExceeded, ModelError

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_tui.spine.address import Guard, is_public, literal, system_resolver
+from alita_tui.spine.address import AddressPolicy, is_public, literal
 from alita_tui.spine.errors import AddressRefused, ConfigError, WebError
+from alita_tui.web.dns import system_resolver
 
 
 def answering(*addresses):
@@ -61,16 +62,16 @@ SPECIAL = [
 @pytest.mark.parametrize("address", SPECIAL)
 async def test_special_addresses_are_refused_as_literals_and_behind_names(address):
     with pytest.raises(AddressRefused, match="not a public address") as caught:
-        await Guard().check(address, 80)
+        await AddressPolicy(system_resolver).check(address, 80)
     assert "web.allowed_private" in caught.value.hint
     with pytest.raises(AddressRefused, match="innocent.example"):
-        await Guard(resolver=answering("93.184.216.34", address)).check("innocent.example", 443)
+        await AddressPolicy(resolver=answering("93.184.216.34", address)).check("innocent.example", 443)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1::1", "2a00:1450:4001::8a"])
 async def test_public_addresses_pass(address):
-    assert await Guard().check(address, 443) == (address,)
-    assert await Guard(resolver=answering(address)).check("a.example", 443) == (address,)
+    assert await AddressPolicy(system_resolver).check(address, 443) == (address,)
+    assert await AddressPolicy(resolver=answering(address)).check("a.example", 443) == (address,)
 
 
 @pytest.mark.parametrize(
@@ -89,34 +90,34 @@ async def test_public_addresses_pass(address):
 )
 async def test_unusual_spellings_never_reach_the_resolver(host):
     with pytest.raises(AddressRefused):
-        await Guard(resolver=answering("8.8.8.8")).check(host, 80)
+        await AddressPolicy(resolver=answering("8.8.8.8")).check(host, 80)
 
 
 async def test_the_system_s_localhost_is_refused():
     assert "127.0.0.1" in await system_resolver("localhost", 80)
     with pytest.raises(AddressRefused, match="localhost"):
-        await Guard().check("localhost", 80)
+        await AddressPolicy(system_resolver).check("localhost", 80)
 
 
 async def test_a_scoped_address_is_refused():
     with pytest.raises(AddressRefused):
-        await Guard(resolver=answering("fe80::1%eth0")).check("printer", 80)
+        await AddressPolicy(resolver=answering("fe80::1%eth0")).check("printer", 80)
 
 
 async def test_names_without_an_address():
     for resolver in (failing, answering()):
         with pytest.raises(WebError, match="has no address"):
-            await Guard(resolver=resolver).check("nowhere.example", 80)
+            await AddressPolicy(resolver=resolver).check("nowhere.example", 80)
 
 
 async def test_a_name_that_cannot_be_encoded_has_no_address():
     with pytest.raises(WebError, match="has no address"):
-        await Guard().check("a" * 300 + ".example", 80)
+        await AddressPolicy(system_resolver).check("a" * 300 + ".example", 80)
 
 
 async def test_listed_hosts_ports_and_networks():
-    guard = Guard(
-        ("127.0.0.1:8080", "Intranet.Example.", "10.0.0.0/8", "[::1]", " fd00::/8 "), answering("10.9.9.9")
+    guard = AddressPolicy(
+        answering("10.9.9.9"), ("127.0.0.1:8080", "Intranet.Example.", "10.0.0.0/8", "[::1]", " fd00::/8 ")
     )
     assert await guard.check("127.0.0.1", 8080)
     assert await guard.check("::1", 1)
@@ -128,7 +129,7 @@ async def test_listed_hosts_ports_and_networks():
 
 
 async def test_a_listed_name_may_be_private_and_a_listed_address_opens_no_other_name():
-    guard = Guard(("intranet.example", "127.0.0.1"), answering("127.0.0.1"))
+    guard = AddressPolicy(answering("127.0.0.1"), ("intranet.example", "127.0.0.1"))
     assert await guard.check("INTRANET.example.", 80) == ("127.0.0.1",)
     with pytest.raises(AddressRefused):
         await guard.check("evil.example", 80)
@@ -139,20 +140,20 @@ async def test_a_listed_name_may_be_private_and_a_listed_address_opens_no_other_
 )
 def test_wrong_entries_are_config_errors(entry):
     with pytest.raises(ConfigError, match="allowed_private"):
-        Guard((entry,))
+        AddressPolicy(system_resolver, (entry,))
 
 
 async def test_behind_a_proxy_literals_and_known_private_names_are_still_refused():
     with pytest.raises(AddressRefused):
-        await Guard(resolver=failing).check("10.0.0.1", 80, proxied=True)
+        await AddressPolicy(resolver=failing).check("10.0.0.1", 80, proxied=True)
     with pytest.raises(AddressRefused):
-        await Guard(resolver=answering("10.0.0.1")).check("inside.example", 80, proxied=True)
-    assert await Guard(resolver=failing).check("outside.example", 80, proxied=True) == ()
+        await AddressPolicy(resolver=answering("10.0.0.1")).check("inside.example", 80, proxied=True)
+    assert await AddressPolicy(resolver=failing).check("outside.example", 80, proxied=True) == ()
 
 
 async def test_trusted_hosts_of_the_settings_are_exact():
     trusted = frozenset({("search.lan", 8888)})
-    guard = Guard(resolver=answering("192.168.0.9"))
+    guard = AddressPolicy(resolver=answering("192.168.0.9"))
     assert await guard.check("search.lan", 8888, trusted=trusted) == ("192.168.0.9",)
     with pytest.raises(AddressRefused):
         await guard.check("search.lan", 80, trusted=trusted)

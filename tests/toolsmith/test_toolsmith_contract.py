@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from alita_tui.spine.requirements import distribution
 from alita_tui.spine.values import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import (
     SUBMIT_TOOL,
@@ -17,7 +18,6 @@ from alita_tui.toolsmith.contract import (
     draft_from,
     header_requirements,
     normalise,
-    requirement_name,
 )
 
 CODE = '"""Double."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
@@ -137,7 +137,7 @@ def test_the_longest_name_is_taken():
     ],
 )
 def test_only_plain_requirements_are_taken(requirement):
-    assert requirement_name(requirement) is None
+    assert distribution(requirement) is None
     (problem,) = problems(requirements=[requirement])
     assert "no plain PEP 508 requirement" in problem
 
@@ -154,7 +154,7 @@ def test_only_plain_requirements_are_taken(requirement):
     ],
 )
 def test_plain_requirements_are_named(requirement, name):
-    assert requirement_name(requirement) == name
+    assert distribution(requirement) == name
     assert draft_from({**GOOD, "requirements": [requirement]})
 
 

@@ -18,7 +18,7 @@ from alita_tui.toolsmith.gates.check import look, look_all
 from alita_tui.toolsmith.gates.declared import uses
 from alita_tui.toolsmith.gates.literals import Literals, leaks, task_values
 from alita_tui.toolsmith.gates.mutants import mutants
-from alita_tui.toolsmith.gates.packages import Requirements, distance, look_alike
+from alita_tui.toolsmith.gates.packages import Requirements, look_alike
 from alita_tui.toolsmith.gates.probes import agree, calls_in, equal, fits, made, misfit, same
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -336,11 +336,11 @@ def test_look_alikes(name: str, like: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "apart"), [("kitten", "sitting", 3), ("abc", "acb", 1), ("", "ab", 2), ("same", "same", 0)]
-)
-def test_distance_counts_a_swap_once(a: str, b: str, apart: int) -> None:
-    assert distance(a, b, 5) == apart
-    assert (distance(a, b, 0) > 0) == (a != b)
+    ("name", "like"),
+    [("flaks", "flask"), ("flaksy", ""), ("matplotlbi", "matplotlib"), ("matplotlbii", "matplotlib"), ("matplolbii", "")],
+)  # fmt: skip
+def test_a_swap_of_neighbours_is_one_edit(name: str, like: str) -> None:
+    assert look_alike(name) == like
 
 
 @pytest.mark.parametrize(

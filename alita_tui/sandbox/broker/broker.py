@@ -1,4 +1,4 @@
-"""The broker of one sandbox: opens a desk for each run that is granted something."""
+"""The broker of one sandbox: serves every run that is granted something."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_tui.sandbox.broker.desk import Caps, Desk, Tell
 from alita_tui.sandbox.broker.files import Workspace
+from alita_tui.sandbox.broker.grants import Caps, RunGrants, Tell
 from alita_tui.sandbox.broker.quota import Quota
-from alita_tui.sandbox.broker.streams import Send, Switch
-from alita_tui.spine.address import Guard
+from alita_tui.sandbox.broker.streams import Connections, Send
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.grants import secret_names
 from alita_tui.spine.ports import Asker, Job
 from alita_tui.spine.proxies import Proxies
@@ -28,11 +28,11 @@ _CERTIFICATE = "broker.pem"
 
 
 class Broker:
-    """What runs may be granted here, and whom every request is told."""
+    """What runs may be granted here, and where every request is recorded."""
 
     def __init__(
         self,
-        guard: Guard,
+        policy: AddressPolicy,
         tell: Tell,
         *,
         workspace: Path | None = None,
@@ -42,10 +42,10 @@ class Broker:
         trust: ssl.SSLContext | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """`secret` gives a secret's value by name and may block; `trust` is what hosts are certified by;
+        """`secret` returns a secret's value by name and may block; `trust` verifies hosts' certificates;
         `environ` names the proxies of this machine.
         """
-        self._guard = guard
+        self._policy = policy
         self._tell = tell
         self._workspace = workspace
         self._secret = secret
@@ -55,27 +55,27 @@ class Broker:
         self._given_trust = trust
         self._proxies = Proxies(environ or {})
 
-    async def open(self, job: Job, send: Send, longer: Callable[[float], None]) -> Counter:
-        """What serves one run. `longer` is told of seconds that the run may take beyond its limit."""
+    async def open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
+        """Return what serves one run. `longer` is called with seconds that the run may take beyond its limit."""
         return await asyncio.to_thread(self._open, job, send, longer)
 
-    def _open(self, job: Job, send: Send, longer: Callable[[float], None]) -> Counter:
-        from alita_tui.sandbox.broker.local import Local
-        from alita_tui.sandbox.broker.service import Service
+    def _open(self, job: Job, send: Send, longer: Callable[[float], None]) -> RunBroker:
+        from alita_tui.sandbox.broker.local import LocalEndpoints
+        from alita_tui.sandbox.broker.requests import RequestServer
 
         names = secret_names(job.capabilities)
         secrets = {name: value for name in names if (value := self._secret(name))}
-        desk = Desk(job, self._caps, self._guard, secrets, self._tell, self._proxies)
+        grants = RunGrants(job, self._caps, self._policy, secrets, self._tell, self._proxies)
 
         async def extend(seconds: float) -> None:
             longer(seconds)
             await send(b"W", struct.pack(">d", seconds))
 
         folder = Workspace(self._workspace, self._caps, self._quota) if self._workspace else None
-        local = Local(desk, folder, self._models, extend)
-        certificate = self._authority.certificate if desk.ends_tls else ""
-        service = Service(desk, local, self._authority, self._trust)
-        return Counter(Switch(send, service.serve), door(desk, certificate))
+        local = LocalEndpoints(grants, folder, self._models, extend)
+        certificate = self._authority.certificate if grants.ends_tls else ""
+        service = RequestServer(grants, local, self._authority, self._trust)
+        return RunBroker(Connections(send, service.serve), door(grants, certificate))
 
     @cached_property
     def _authority(self) -> Authority:
@@ -90,23 +90,23 @@ class Broker:
         return self._given_trust or ssl.create_default_context()
 
 
-class Counter:
+class RunBroker:
     """One run's side of the broker."""
 
-    def __init__(self, switch: Switch, told: bytes) -> None:
-        self.switch = switch
-        self.told = told
-        """What the tool's process is told of its door."""
+    def __init__(self, connections: Connections, settings: bytes) -> None:
+        self.connections = connections
+        self.settings = settings
+        """What the tool's process is sent to find the broker."""
 
 
-def door(desk: Desk, certificate: str) -> bytes:
-    """The variables by which the tool finds the broker, and files that it needs for it."""
-    environment: dict[str, str] = dict(desk.stand_ins)
+def door(grants: RunGrants, certificate: str) -> bytes:
+    """Return, as JSON, the variables by which the tool finds the broker and the files it needs for that."""
+    environment: dict[str, str] = dict(grants.stand_ins)
     files: dict[str, str] = {}
-    if desk.hosts:
+    if grants.hosts:
         for name in ("http_proxy", "https_proxy"):
             environment[name] = environment[name.upper()] = "http://127.0.0.1:{port}"
-    if desk.asked.workspace != "none" or desk.asked.model_calls:
+    if grants.asked.workspace != "none" or grants.asked.model_calls:
         environment["ALITA_BROKER"] = "http://127.0.0.1:{port}"
     if certificate:
         files[_CERTIFICATE] = certificate

@@ -1,7 +1,7 @@
-"""Files of the workspace by name: opened below one folder, step by step, and nothing but regular files.
+"""Files of the workspace by name: regular files below one folder, and nothing else.
 
-No link is followed, whoever made it and whenever: each step is opened relative to the one before with
-O_NOFOLLOW, and what was opened is what is looked at. All calls block.
+No link is followed, whoever made it and whenever: each folder is opened relative to its parent with O_NOFOLLOW,
+and all checks are made on what was opened. All calls block.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from alita_tui.sandbox.broker.desk import Caps, Refused
+from alita_tui.sandbox.broker.grants import Caps, Refused
 from alita_tui.sandbox.broker.quota import Quota
 
 _DEEPEST = 8
@@ -21,23 +21,23 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Workspace:
-    """The folder that tools with such a grant may read from, or write to."""
+    """The folder that tools may read or write as far as they are granted."""
 
     def __init__(self, folder: Path, caps: Caps, quota: Quota | None = None) -> None:
-        """`quota` is shared by all that write there at the same time."""
+        """`quota` is shared by all runs that write there at the same time."""
         self._folder = folder
         self._caps = caps
         self._quota = quota or Quota(folder, caps)
 
     def names(self) -> list[str]:
-        """Every file's name, sorted. Raises Refused."""
+        """Return every file's name, sorted. Raise Refused."""
         found: list[str] = []
         with self._root() as root:
             self._walk(root, "", found, _DEEPEST)
         return sorted(found)
 
     def read(self, name: str) -> bytes:
-        """One file. Raises Refused."""
+        """Return the content of a file. Raise Refused."""
         *folders, last = steps(name)
         with self._below(folders, name) as folder, _explained(name):
             fd = os.open(last, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
@@ -51,7 +51,7 @@ class Workspace:
         return data
 
     def write(self, name: str, data: bytes) -> bool:
-        """Make or replace one file, whole or not at all; true when it is new. Raises Refused."""
+        """Create or replace a file, whole or not at all; return whether it is new. Raise Refused."""
         *folders, last = steps(name)
         self._small(len(data))
         size = self._size(folders, last, name)
@@ -76,7 +76,7 @@ class Workspace:
         return new
 
     def _size(self, folders: list[str], last: str, name: str) -> int | None:
-        """Bytes of the file that is there by now. Raises Refused where it is none."""
+        """Return the size of the file that is there now. Raise Refused where it is no file."""
         try:
             with self._below(folders, name) as folder, _explained(name):
                 found = os.stat(last, dir_fd=folder, follow_symlinks=False)
@@ -101,7 +101,7 @@ class Workspace:
 
     @contextmanager
     def _below(self, folders: list[str], name: str, *, make: bool = False) -> Iterator[int]:
-        """A folder in the workspace, opened step by step. Raises Refused."""
+        """Open a folder in the workspace step by step. Raise Refused."""
         with self._root() as root:
             held = os.dup(root)
             try:
@@ -117,7 +117,7 @@ class Workspace:
                 os.close(held)
 
     def _make(self, step: str, folder: int) -> None:
-        """A folder, if there is none. Raises Refused."""
+        """Create a folder unless it exists. Raise Refused."""
         try:
             os.stat(step, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -153,7 +153,7 @@ class Workspace:
 
 
 def steps(name: str) -> list[str]:
-    """A name's parts. Raises Refused for one that leads elsewhere, or that is hidden."""
+    """Return the parts of a name. Raise Refused for one that leads elsewhere or is hidden."""
     parts = name.split("/")
     if len(parts) > _DEEPEST or not all(map(_plain, parts)):
         raise Refused(403, f"{name!r} is no name of a workspace file")
@@ -161,7 +161,7 @@ def steps(name: str) -> list[str]:
 
 
 def _plain(part: str) -> bool:
-    """Neither hidden nor `..`, printable, and not too long for a file system."""
+    """Return whether a part is not hidden, not `..`, printable, and short enough for a file system."""
     return (
         part.isprintable()
         and "\\" not in part

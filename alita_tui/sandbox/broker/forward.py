@@ -1,4 +1,4 @@
-"""One request of the tool to a granted host, or one tunnel: connected to a checked address, counted, told."""
+"""One request of the tool to a granted host, or one tunnel: to a checked address, counted and recorded."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from collections.abc import Iterable
 
 import h11
 
-from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
-from alita_tui.sandbox.broker.http import Headers, Talk, passed_on
-from alita_tui.sandbox.broker.outward import reached
-from alita_tui.sandbox.broker.secrets import Keyring
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
+from alita_tui.sandbox.broker.http import Headers, HttpConnection, passed_on
+from alita_tui.sandbox.broker.outward import connected_to
+from alita_tui.sandbox.broker.secrets import RequestSecrets
 from alita_tui.sandbox.broker.streams import Pipe
 from alita_tui.spine.grants import METHODS, HostGrant
 
 
-async def tunnel(talk: Talk, desk: Desk, grant: HostGrant, entry: Entry) -> None:
-    """Bytes both ways, unread: TLS from the tool to the host. Raises Refused."""
-    async with reached(desk, grant, entry, None, through=True) as host:
+async def tunnel(connection: HttpConnection, grants: RunGrants, grant: HostGrant, entry: Entry) -> None:
+    """Copy bytes both ways without reading them: TLS between the tool and the host. Raise Refused."""
+    async with connected_to(grants, grant, entry, None, through=True) as host:
         wire = host.pipe
         entry.status, entry.tunnel = 200, True
-        await talk.send(h11.Response(status_code=200, headers=[]))
-        early, _ = talk.http.trailing_data
+        await connection.send(h11.Response(status_code=200, headers=[]))
+        early, _ = connection.http.trailing_data
         if early:
             await wire.write(early)
-        ways = [asyncio.ensure_future(_pour(talk.pipe, wire)), asyncio.ensure_future(_pour(wire, talk.pipe))]
+        tool = connection.pipe
+        ways = [asyncio.ensure_future(_copy(tool, wire)), asyncio.ensure_future(_copy(wire, tool))]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            if not ways[1].done():  # the tool has said all; the host may still answer
+            if not ways[1].done():  # the tool sends no more; the host may still answer
                 await asyncio.wait(ways)
         finally:
             for way in ways:
@@ -39,47 +40,47 @@ async def tunnel(talk: Talk, desk: Desk, grant: HostGrant, entry: Entry) -> None
                 raise error
 
 
-async def _pour(source: Pipe, sink: Pipe) -> None:
+async def _copy(source: Pipe, sink: Pipe) -> None:
     while data := await source.read():
         await sink.write(data)
 
 
 async def forward(
-    talk: Talk,
+    connection: HttpConnection,
     request: h11.Request,
-    desk: Desk,
+    grants: RunGrants,
     grant: HostGrant,
     entry: Entry,
     tls: ssl.SSLContext | None,
 ) -> None:
-    """Pass a request on and its answer back. Redirects are the tool's to follow, and asked for again.
+    """Pass a request on and its response back. The tool follows redirects itself, each a new request.
 
-    Raises Refused as long as no answer has begun.
+    Raise Refused as long as no response has begun.
     """
     method = request.method.decode("ascii", "replace")
     if method not in (grant.methods or METHODS):
         raise Refused(403, f"{method} is not granted for {grant.where}")
-    keyring = Keyring(desk, grant, entry)
+    keyring = RequestSecrets(grants, grant, entry)
     target = keyring.into_target(_path(request.target))
     headers = keyring.into_headers(
-        _to_host(passed_on(request.headers), grant, tls, request.headers, secret=bool(desk.secrets))
+        _to_host(passed_on(request.headers), grant, tls, request.headers, secret=bool(grants.secrets))
     )
-    async with reached(desk, grant, entry, tls) as there:
+    async with connected_to(grants, grant, entry, tls) as there:
         if entry.secrets and not there.private:
             raise Refused(403, f"{grant.where} would get a secret without TLS")
-        host = Talk(there.pipe, desk.caps.head_bytes, server=False)
+        host = HttpConnection(there.pipe, grants.caps.head_bytes, server=False)
         target, headers = there.prefix + target, there.headers + headers
         try:
             await host.send(h11.Request(method=request.method, target=target, headers=headers), hold=True)
-            async for piece in talk.body():
+            async for piece in connection.body():
                 await host.send(h11.Data(data=piece))
             await host.send(h11.EndOfMessage())
-            await _answer(talk, host, keyring, entry)
+            await _answer(connection, host, keyring, entry)
         except h11.LocalProtocolError as error:
-            said = keyring.blot().text(str(error))
+            said = keyring.mask().text(str(error))
             raise Refused(400, f"the request is no valid HTTP: {said}") from None
         except (h11.RemoteProtocolError, OSError, EOFError) as error:
-            problem = keyring.blot().text(str(error)) if entry.received else "it hung up without an answer"
+            problem = keyring.mask().text(str(error)) if entry.received else "it hung up without an answer"
             raise Refused(502, f"{grant.where} broke off: {problem}", failed=True) from None
         except ValueError as error:
             raise Refused(
@@ -87,37 +88,39 @@ async def forward(
             ) from None
 
 
-async def _answer(talk: Talk, host: Talk, keyring: Keyring, entry: Entry) -> None:
+async def _answer(
+    connection: HttpConnection, host: HttpConnection, keyring: RequestSecrets, entry: Entry
+) -> None:
     answer = await host.next()
     while isinstance(answer, h11.InformationalResponse):
         answer = await host.next()
     if not isinstance(answer, h11.Response):
         raise EOFError("it did not answer")
-    blot = keyring.blot()
+    mask = keyring.mask()
     headers = passed_on(answer.headers)
-    if blot.needed:
+    if mask.needed:
         packed = [value for name, value in headers if name.lower() == b"content-encoding"]
         if any(value.lower() != b"identity" for value in packed):
             raise Refused(502, "the answer is packed, so that a secret could hide in it", failed=True)
-        headers = blot.headers(headers)
+        headers = mask.headers(headers)
     entry.status = answer.status_code
-    reason = blot.text(answer.reason.decode("latin-1")).encode("latin-1", "replace")
+    reason = mask.text(answer.reason.decode("latin-1")).encode("latin-1", "replace")
     head = h11.Response(status_code=answer.status_code, headers=headers, reason=reason)
-    await talk.send(head, hold=bool(host.http.trailing_data[0]) or _brief(headers))
+    await connection.send(head, hold=bool(host.http.trailing_data[0]) or _brief(headers))
     async for piece in host.body():
-        await talk.send(h11.Data(data=blot.over(piece)))
-    await talk.send(h11.Data(data=blot.over(b"", last=True)), hold=True)
-    await talk.send(h11.EndOfMessage())
+        await connection.send(h11.Data(data=mask.over(piece)))
+    await connection.send(h11.Data(data=mask.over(b"", last=True)), hold=True)
+    await connection.send(h11.EndOfMessage())
 
 
 def _brief(headers: Headers) -> bool:
-    """True where the body is sure to follow at once: it is counted, and short."""
+    """Return whether the body is sure to follow at once: its length is given, and short."""
     counted = [value for name, value in headers if name.lower() == b"content-length"]
     return bool(counted) and len(counted[0]) <= 5
 
 
 def _path(target: bytes) -> bytes:
-    """Path and query of a target, which a proxy is given whole."""
+    """Return path and query of a target, which a client of a proxy sends as a whole URL."""
     if target.startswith(b"/"):
         return target
     rest = target.partition(b"://")[2]
@@ -135,9 +138,9 @@ def _to_host(
     *,
     secret: bool,
 ) -> Headers:
-    """Headers as the host gets them: its own name, one request a connection, and nothing packed for secrets.
+    """Return the headers that the host gets: its own name, one request a connection.
 
-    `secret`: the run has one, which any host may have been told.
+    With `secret` the run has one, which any host may have received: then no compressed response is asked for.
     """
     usual = grant.port == (443 if tls else 80)
     name = f"[{grant.host}]" if ":" in grant.host else grant.host

@@ -1,4 +1,4 @@
-"""HTTP/1.1 with the tool, read by h11: heads of a limited size, bodies piece by piece."""
+"""HTTP/1.1 over a pipe, by h11: heads of a limited size, bodies piece by piece."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import h11
 
-from alita_tui.sandbox.broker.desk import Refused
+from alita_tui.sandbox.broker.grants import Refused
 from alita_tui.sandbox.broker.streams import Pipe
 from alita_tui.spine.text import one_line
 
 _DRAINED = 1 << 20
 Headers = list[tuple[bytes, bytes]]
 _OWN = frozenset({b"connection", b"keep-alive", b"te", b"trailer", b"upgrade", b"transfer-encoding"})
-"""Of one connection, never passed on (RFC 9110, 7.6.1); so is everything of a proxy's."""
+"""Headers of one connection, never passed on (RFC 9110, 7.6.1), and neither is any of a proxy's."""
 
 
-class Talk:
-    """One side of an HTTP connection over a pipe: the tool's as server, a host's as client."""
+class HttpConnection:
+    """Our side of an HTTP connection: the server's towards the tool, the client's towards a host."""
 
     def __init__(self, pipe: Pipe, head_bytes: int, *, server: bool = True) -> None:
         self.pipe = pipe
@@ -27,7 +27,7 @@ class Talk:
         self.http = h11.Connection(h11.SERVER if server else h11.CLIENT, max_incomplete_event_size=head_bytes)
 
     async def next(self) -> Any:
-        """The next event of h11, waited for. Raises h11.RemoteProtocolError."""
+        """Wait for the next event of h11. Raise h11.RemoteProtocolError."""
         while True:
             event = self.http.next_event()
             if event is not h11.NEED_DATA:
@@ -37,14 +37,14 @@ class Talk:
             self.http.receive_data(await self.pipe.read())
 
     async def send(self, event: h11.Event, *, hold: bool = False) -> None:
-        """Write one event; `hold` keeps it for what follows at once, as each write takes a way of its own."""
+        """Write an event; `hold` keeps it back to be written together with the next one."""
         self._held += self.http.send(event) or b""
         if self._held and not hold:
             data, self._held = self._held, b""
             await self.pipe.write(data)
 
     async def body(self) -> AsyncIterator[bytes]:
-        """The body's pieces up to its end. Raises h11.RemoteProtocolError where it breaks off."""
+        """Yield the body in pieces. Raise h11.RemoteProtocolError where it breaks off."""
         while True:
             event = await self.next()
             if isinstance(event, h11.Data):
@@ -53,7 +53,7 @@ class Talk:
                 return
 
     async def whole(self, most: int) -> bytes:
-        """The whole body. Raises Refused for one that is longer."""
+        """Return the whole body. Raise Refused for one longer than `most`."""
         found = bytearray()
         async for piece in self.body():
             found += piece
@@ -62,9 +62,9 @@ class Talk:
         return bytes(found)
 
     async def respond(self, status: int, content: bytes, kind: str, *, reason: str = "") -> None:
-        """A whole answer of the broker's own."""
+        """Send a whole response of the broker's own."""
         headers = [("Content-Type", kind), ("Content-Length", str(len(content)))]
-        if self.http.their_state is not h11.DONE:  # the rest of its request is not waited for
+        if self.http.their_state is not h11.DONE:  # the rest of the request is not waited for
             headers.append(("Connection", "close"))
         phrase = (reason or HTTPStatus(status).phrase).encode("ascii", "replace")
         await self.send(h11.Response(status_code=status, headers=headers, reason=phrase), hold=True)
@@ -72,14 +72,14 @@ class Talk:
         await self.send(h11.EndOfMessage())
 
     async def refuse(self, why: Refused) -> None:
-        """Say why not, where an answer has not begun yet."""
+        """Send the reason for a refusal, unless a response has begun."""
         if self.http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             text = f"alita: {why.reason}\n".encode()
             await self.respond(why.status, text, "text/plain", reason=str(one_line(why.reason, 200)))
             await self._drain()
 
     async def _drain(self) -> None:
-        """Read on for a while: a connection that is closed on unread bytes takes the answer with it."""
+        """Read on for a while: closing a connection with unread bytes would lose the response."""
         rest = _DRAINED
         while rest > 0 and self.http.their_state is h11.SEND_BODY:
             if self.http.they_are_waiting_for_100_continue:
@@ -91,10 +91,10 @@ class Talk:
 
 
 def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Headers without those that belong to one connection only.
+    """Return the headers without those of a single connection.
 
-    Of two lengths the one by pieces counts, and the other is dropped (RFC 9112, 6.1): told both, two
-    programs could see two different messages.
+    Where the body is chunked, Content-Length is dropped (RFC 9112, 6.1): with both, two programs could see
+    two different messages.
     """
     kept = list(headers)
     by_pieces = any(name.lower() == b"transfer-encoding" for name, _ in kept)

@@ -7,42 +7,44 @@ import json
 from collections.abc import Awaitable, Callable
 from urllib.parse import unquote
 
-from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
 from alita_tui.sandbox.broker.files import Workspace
-from alita_tui.sandbox.broker.http import Talk
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
+from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports import Asker, Message, ModelRequest, Reply
 
 _SYSTEM = "You work for a small program. Do exactly what it asks and write nothing else."
 Longer = Callable[[float], Awaitable[None]]
-"""Gives the run so many more seconds, or takes them back where negative."""
+"""Extends the run's wall limit by so many seconds, or shortens it where negative."""
 
 
-class Local:
-    """What a run is granted besides hosts."""
+class LocalEndpoints:
+    """Serves what a run is granted besides hosts."""
 
-    def __init__(self, desk: Desk, workspace: Workspace | None, models: Asker | None, longer: Longer) -> None:
-        self._desk = desk
+    def __init__(
+        self, grants: RunGrants, workspace: Workspace | None, models: Asker | None, longer: Longer
+    ) -> None:
+        self._grants = grants
         self._workspace = workspace
         self._models = models
         self._longer = longer
         self._waiting = 0
-        """Model calls that the run waits for at this moment; its clock stands still while there are any."""
+        """Model calls under way; the run's clock is stopped while there are any."""
         self._until = 0.0
-        """Until when it was let stand still."""
+        """Until when the clock is stopped."""
 
-    async def answer(self, talk: Talk, method: str, path: str, entry: Entry) -> None:
-        """Answer one request. Raises Refused."""
+    async def answer(self, connection: HttpConnection, method: str, path: str, entry: Entry) -> None:
+        """Answer one request. Raise Refused."""
         if path != "/model":
-            await self._file(talk, method, unquote(path[7:], errors="surrogateescape"), entry)
+            await self._file(connection, method, unquote(path[7:], errors="surrogateescape"), entry)
         elif method == "POST":
-            await self._model(talk, entry)
+            await self._model(connection, entry)
         else:
             raise Refused(405, "a model is asked with POST")
 
-    async def _file(self, talk: Talk, method: str, name: str, entry: Entry) -> None:
-        granted, caps = self._desk.asked.workspace, self._desk.caps
+    async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
+        granted, caps = self._grants.asked.workspace, self._grants.caps
         needed = {"GET": ("read", "write"), "HEAD": ("read", "write"), "PUT": ("write",)}.get(method)
         if needed is None:
             raise Refused(405, "files are read with GET and written with PUT")
@@ -51,11 +53,11 @@ class Local:
         if self._workspace is None:
             raise Refused(503, "there is no workspace here", failed=True)
         if method == "PUT":
-            data = await talk.whole(caps.file_bytes)
-            self._desk.moved(len(data))
+            data = await connection.whole(caps.file_bytes)
+            self._grants.moved(len(data))
             entry.received = len(data)
             entry.status = 201 if await asyncio.to_thread(self._workspace.write, name, data) else 200
-            return await talk.respond(entry.status, b"", "text/plain")
+            return await connection.respond(entry.status, b"", "text/plain")
         kind = "application/octet-stream"
         if name:
             data = await asyncio.to_thread(self._workspace.read, name)
@@ -64,29 +66,29 @@ class Local:
                 json.dumps(await asyncio.to_thread(self._workspace.names)).encode(),
                 "application/json",
             )
-        await _read_over(talk)
-        self._desk.moved(len(data))
+        await _read_over(connection)
+        self._grants.moved(len(data))
         entry.status, entry.sent = 200, len(data)
-        await talk.respond(200, data if method == "GET" else b"", kind)
+        await connection.respond(200, data if method == "GET" else b"", kind)
 
-    async def _model(self, talk: Talk, entry: Entry) -> None:
-        desk, caps = self._desk, self._desk.caps
-        if not desk.asked.model_calls:
+    async def _model(self, connection: HttpConnection, entry: Entry) -> None:
+        grants, caps = self._grants, self._grants.caps
+        if not grants.asked.model_calls:
             raise Refused(403, "no model call is granted")
-        asked = _asked(await talk.whole(caps.prompt_bytes), caps.model_tokens)
+        asked = _asked(await connection.whole(caps.prompt_bytes), caps.model_tokens)
         if self._models is None:
             raise Refused(503, "no model can be asked here", failed=True)
-        if desk.model_calls >= desk.asked.model_calls:
-            raise Refused(429, f"{desk.asked.model_calls} model calls are granted for a run")
-        desk.model_calls += 1
+        if grants.model_calls >= grants.asked.model_calls:
+            raise Refused(429, f"{grants.asked.model_calls} model calls are granted for a run")
+        grants.model_calls += 1
         reply = await self._within(asked, caps.model_seconds, self._models)
         tokens = reply.usage.input_tokens + reply.usage.output_tokens
         said = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
         entry.status, entry.sent = 200, len(said)
-        await talk.respond(200, said, "application/json")
+        await connection.respond(200, said, "application/json")
 
     async def _within(self, asked: ModelRequest, seconds: float, models: Asker) -> Reply:
-        """The reply, the run's clock standing still meanwhile. Raises Refused."""
+        """Return the reply; the run's clock is stopped meanwhile. Raise Refused."""
         await self._stop_clock(seconds)
         why: Refused | None = None
         try:
@@ -107,7 +109,7 @@ class Local:
         return reply
 
     async def _stop_clock(self, seconds: float) -> None:
-        """Let the clock stand still for so long from now, where it does not already."""
+        """Stop the clock for so long from now, as far as it is not stopped already."""
         now = asyncio.get_running_loop().time()
         more = now + seconds - (max(self._until, now) if self._waiting else now)
         self._waiting += 1
@@ -116,7 +118,7 @@ class Local:
             await self._longer(more)
 
     def _start_clock(self) -> float:
-        """One call has ended; the seconds that no call needs any more."""
+        """Record the end of a call; return the seconds that no other call needs any more."""
         self._waiting -= 1
         if self._waiting:
             return 0.0
@@ -125,7 +127,7 @@ class Local:
 
 
 def _asked(body: bytes, most: int) -> ModelRequest:
-    """The call behind a body. Raises Refused."""
+    """Return the model request that a body asks for. Raise Refused."""
     try:
         found = parse(body)
     except ValueError as error:
@@ -144,6 +146,6 @@ def _asked(body: bytes, most: int) -> ModelRequest:
     )
 
 
-async def _read_over(talk: Talk) -> None:
-    """A body that a reading request has no use for."""
-    await talk.whole(1 << 16)
+async def _read_over(connection: HttpConnection) -> None:
+    """Read and drop the body of a request that has no use for one."""
+    await connection.whole(1 << 16)

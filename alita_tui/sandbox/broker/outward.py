@@ -1,7 +1,7 @@
-"""Connections to granted hosts: to addresses that were checked, or by way of the proxy that this machine uses.
+"""Connections to granted hosts: to checked addresses, or through the proxy that this machine uses.
 
-Where the environment names a proxy, it resolves the name and decides where that leads; private literals,
-and names that are private from here, are refused all the same.
+A proxy named by the environment resolves names itself; private literals, and names that are private when
+resolved here, are refused all the same.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
-from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import Headers
 from alita_tui.sandbox.broker.streams import Pipe
 from alita_tui.sandbox.broker.tls import TlsPipe
@@ -25,86 +25,94 @@ _TRIES = 3
 _PIECE = 1 << 16
 
 
-class Wire:
-    """A connection. Meets `Pipe`; what goes through it is counted."""
+class CountedConnection:
+    """A pipe whose bytes are counted."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, desk: Desk, entry: Entry
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, grants: RunGrants, entry: Entry
     ) -> None:
         self._reader = reader
         self._writer = writer
-        self._desk = desk
+        self._grants = grants
         self._entry = entry
 
     async def read(self) -> bytes:
-        """See `Pipe.read`."""
+        """Return some bytes; none at the end."""
         data = await self._reader.read(_PIECE)
-        self._entry.received += self._desk.received(len(data))
+        self._entry.received += self._grants.received(len(data))
         return data
 
     async def write(self, data: bytes) -> None:
-        """See `Pipe.write`."""
-        self._entry.sent += self._desk.sent(len(data))
+        """Write, waiting until the bytes are taken."""
+        self._entry.sent += self._grants.sent(len(data))
         self._writer.write(data)
         await self._writer.drain()
 
     async def head(self) -> bytes:
-        """All up to an empty line. Raises EOFError, ValueError where it is too long."""
+        """Return everything up to an empty line. Raise EOFError; ValueError where that is too long."""
         try:
             return await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError as error:
             raise ValueError("its answer is too long") from error
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._writer.close()
         with suppress(OSError):
             await self._writer.wait_closed()
 
 
-class Reached:
-    """A host that was reached."""
+class HostConnection:
+    """A connection to a host."""
 
     def __init__(
-        self, wire: Wire, pipe: Pipe, *, private: bool, prefix: bytes = b"", headers: Headers | None = None
+        self,
+        wire: CountedConnection,
+        pipe: Pipe,
+        *,
+        private: bool,
+        prefix: bytes = b"",
+        headers: Headers | None = None,
     ) -> None:
         self.wire = wire
         self.pipe = pipe
-        """The wire, or TLS on it."""
+        """The counted connection, or TLS on top of it."""
         self.private = private
-        """True where nobody on the way can read along: TLS, or this machine itself."""
+        """True where nobody on the way can read it: TLS, or a host on this machine."""
         self.prefix = prefix
-        """What goes before a request's path: a proxy is given the whole address."""
+        """What goes before a request's path: a proxy gets the whole URL."""
         self.headers = headers or []
-        """What a request has to carry besides its own, for a proxy."""
+        """Headers to add to a request, for a proxy."""
 
 
 @asynccontextmanager
-async def reached(
-    desk: Desk, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, through: bool = False
-) -> AsyncIterator[Reached]:
-    """A connection to a granted host; `through` for bytes that nobody here reads. Raises Refused."""
-    proxy = desk.proxies.of("https" if tls or through else "http", grant.host)
-    addresses = (await desk.pinned(grant, proxied=bool(proxy)))[:_TRIES]
+async def connected_to(
+    grants: RunGrants, grant: HostGrant, entry: Entry, tls: ssl.SSLContext | None, *, through: bool = False
+) -> AsyncIterator[HostConnection]:
+    """Connect to a granted host; `through` for bytes that nobody here reads. Raise Refused."""
+    proxy = grants.proxies.of("https" if tls or through else "http", grant.host)
+    addresses = (await grants.pinned(grant, proxied=bool(proxy)))[:_TRIES]
     problem = "there is no address"
     for host, port in [_place(proxy)] if proxy else [(one, grant.port) for one in addresses]:
         try:
-            async with asyncio.timeout(desk.caps.connect_seconds):
+            async with asyncio.timeout(grants.caps.connect_seconds):
                 reader, writer = await asyncio.open_connection(
                     host,
                     port,
                     ssl=None if proxy else tls,
                     server_hostname=grant.host if tls and not proxy else None,
                 )
-                wire = Wire(reader, writer, desk, entry)
+                wire = CountedConnection(reader, writer, grants, entry)
                 if proxy:
                     found = await _by_proxy(wire, grant, proxy, tls, through=through)
                 else:
-                    found = Reached(wire, wire, private=tls is not None or ip_address(host).is_loopback)
+                    found = HostConnection(
+                        wire, wire, private=tls is not None or ip_address(host).is_loopback
+                    )
         except ssl.SSLError as error:
             problem = f"its certificate is not accepted: {getattr(error, 'verify_message', error.reason)}"
         except TimeoutError:
-            problem = f"it did not answer within {desk.caps.connect_seconds:g} s"
+            problem = f"it did not answer within {grants.caps.connect_seconds:g} s"
         except (OSError, EOFError, ValueError) as error:
             problem = getattr(error, "strerror", None) or str(error)
         else:
@@ -118,12 +126,12 @@ async def reached(
 
 
 async def _by_proxy(
-    wire: Wire, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, through: bool
-) -> Reached:
-    """Have the proxy lead to the host; hangs up where it does not. Raises OSError, EOFError, ValueError."""
+    wire: CountedConnection, grant: HostGrant, proxy: str, tls: ssl.SSLContext | None, *, through: bool
+) -> HostConnection:
+    """Connect through the proxy; close the connection where it refuses. Raise OSError, EOFError, ValueError."""
     own = _credentials(proxy)
     if not tls and not through:
-        return Reached(wire, wire, private=False, prefix=f"http://{grant.where}".encode(), headers=own)
+        return HostConnection(wire, wire, private=False, prefix=f"http://{grant.where}".encode(), headers=own)
     try:
         where = grant.where.encode()
         lines = [b"CONNECT " + where + b" HTTP/1.1", b"Host: " + where, *map(b": ".join, own), b"", b""]
@@ -132,17 +140,17 @@ async def _by_proxy(
         if status is None or not status[1].startswith(b"2"):
             raise ValueError(f"the proxy answers {status[1].decode() if status else 'no HTTP'}")
         if tls is None:
-            return Reached(wire, wire, private=False)
+            return HostConnection(wire, wire, private=False)
         pipe = TlsPipe(wire, tls, host=grant.host)
         await pipe.shake_hands()
-        return Reached(wire, pipe, private=True)
+        return HostConnection(wire, pipe, private=True)
     except BaseException:
         await wire.close()
         raise
 
 
 def _place(proxy: str) -> tuple[str, int]:
-    """Host and port of a proxy. Raises Refused."""
+    """Return host and port of a proxy. Raise Refused."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     try:
         host, port = parts.hostname or "", parts.port or 80
@@ -154,7 +162,7 @@ def _place(proxy: str) -> tuple[str, int]:
 
 
 def _credentials(proxy: str) -> Headers:
-    """The header by which a proxy knows us, where its address has a name (RFC 9110, 11.7.2)."""
+    """Return the header with our credentials for a proxy, if its URL holds any (RFC 9110, 11.7.2)."""
     parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
     if parts.username is None:
         return []

@@ -1,4 +1,4 @@
-"""What is packed, by its first bytes, and what is in it: a secret must not pass because nobody looked inside."""
+"""Looks into compressed data, so that no secret passes because nobody looked inside."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 _MOST = 64 << 20
-"""Bytes that are unpacked at most; what is more is not looked through, and not passed on."""
+"""Most bytes that are unpacked; anything larger is not passed on."""
 _PIECE = 1 << 16
 _DEEP = 3
-"""How often something may be packed inside of something packed."""
+"""How many layers of compression are looked through."""
 _GZIP, _BZIP, _XZ, _ZIP = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\x00", b"PK\x03\x04"
 _UNREAD = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"\x1f\x9d", b"\x1f\xa0")
-"""Zstandard, LZ4, 7-Zip, RAR, compress: nothing here can look inside."""
+"""Zstandard, LZ4, 7-Zip, RAR, compress: formats that nothing here can read."""
 
 
 class _Unpacker(Protocol):
@@ -25,12 +25,12 @@ class _Unpacker(Protocol):
 
 
 def packed(head: bytes) -> bool:
-    """Whether something begins as what is packed does."""
+    """Return whether data with this beginning is compressed."""
     return head.startswith((_GZIP, _BZIP, _XZ, _ZIP, *_UNREAD)) or _is_zlib(head)
 
 
 def unpacked(data: bytes, deep: int = 0) -> Iterator[bytes]:
-    """What is in it, and what is packed in that. Raises ValueError where nobody can tell."""
+    """Yield the content, and the content of what is compressed in it. Raise ValueError where it cannot be read."""
     if data.startswith(_UNREAD) or deep > _DEEP:
         raise ValueError("it is packed in a way that cannot be looked into")
     if data.startswith(_ZIP):

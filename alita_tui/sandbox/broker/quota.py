@@ -1,4 +1,4 @@
-"""How much a workspace holds, and whether a write still fits: over all runs, whoever wrote what is there."""
+"""How much a workspace holds and whether a write still fits, over all runs and whoever wrote there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from alita_tui.sandbox.broker.desk import Caps, Refused
+from alita_tui.sandbox.broker.grants import Caps, Refused
 
 _COUNTED_SECONDS = 1.0
-"""What was counted longer ago is counted anew: the person and other processes write there, too."""
+"""Age at which a count is repeated: the person and other processes write there, too."""
 
 
 class Quota:
-    """Counts what lies below one folder. Used by the threads of several runs at a time."""
+    """Counts what lies below one folder. Safe to use from several threads."""
 
     def __init__(self, folder: Path, caps: Caps) -> None:
         self._folder = folder
@@ -25,7 +25,7 @@ class Quota:
         self._counted_at = -_COUNTED_SECONDS
 
     def take(self, grown: int, entries: int) -> None:
-        """Set so many bytes and entries aside for a write. Raises Refused where they are no longer there."""
+        """Reserve bytes and entries for a write. Raise Refused where there are not enough left."""
         with self._lock:
             now = time.monotonic()
             if now - self._counted_at >= _COUNTED_SECONDS:
@@ -42,7 +42,7 @@ class Quota:
         return Refused(507, f"the workspace may hold {most}; remove what is not needed from {self._folder}")
 
     def _count(self) -> tuple[int, int]:
-        """Bytes and entries, links not followed; no further than either is too much."""
+        """Return bytes and entries, links not followed; stop counting once either is too much."""
         size = entries = 0
         rest = [str(self._folder)]
         while rest:

@@ -1,8 +1,7 @@
-"""Secrets on their way to the one host that they are granted for, and kept out of what comes back.
+"""Puts secrets into requests to the one host they are granted for, and keeps them out of the responses.
 
-The tool holds a stand-in. Where it writes that in a header or a query, the broker writes the value; a
-host that repeats what it was ever sent has the value blotted out again before the tool reads it, however the
-host writes it (`spine/disguises.py`).
+The tool holds a stand-in. Where it writes that in a header or a query, the broker writes the value. A value that
+any host sends back is masked before the tool reads it, however the host writes it (`spine/disguises.py`).
 """
 
 from __future__ import annotations
@@ -12,33 +11,33 @@ import binascii
 import re
 from urllib.parse import quote
 
-from alita_tui.sandbox.broker.desk import Desk, Entry, Refused
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import Headers
 from alita_tui.sandbox.broker.packing import packed, unpacked
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.grants import HostGrant
 
 _HEAD = 8
-"""Bytes by which what is packed can be told."""
+"""Bytes at the beginning by which compressed data is recognised."""
 _LOOKED_THROUGH = 16 << 20
 _PRINTABLE = re.compile(rb"[\t\x20-\x7e\x80-\xff]*")
 
 
-class Keyring:
+class RequestSecrets:
     """The secrets of one request."""
 
-    def __init__(self, desk: Desk, grant: HostGrant, entry: Entry) -> None:
-        self._desk = desk
+    def __init__(self, grants: RunGrants, grant: HostGrant, entry: Entry) -> None:
+        self._grants = grants
         self._grant = grant
         self._entry = entry
 
     def into_target(self, target: bytes) -> bytes:
-        """The request's path and query, with values for stand-ins. Raises Refused."""
+        """Return the request's path and query with values in place of stand-ins. Raise Refused."""
         path, mark, query = target.partition(b"?")
         return path + mark + self._fill(query, quoted=True)
 
     def into_headers(self, headers: Headers) -> Headers:
-        """The request's headers, with values for stand-ins, in basic credentials too. Raises Refused."""
+        """Return the headers with values in place of stand-ins, in basic credentials too. Raise Refused."""
         filled = [(name, self._credentials(self._fill(value))) for name, value in headers]
         for (_, before), (_, value) in zip(headers, filled, strict=True):
             if value != before and not _PRINTABLE.fullmatch(value):
@@ -48,27 +47,27 @@ class Keyring:
                 )
         return filled
 
-    def blot(self) -> Blot:
-        """What hides the values in an answer, also those that another request of the run has sent."""
-        return Blot(self._desk.disguises)
+    def mask(self) -> SecretMask:
+        """Return a mask for all values of the run, also those that another request has sent."""
+        return SecretMask(self._grants.disguises)
 
     def _fill(self, text: bytes, *, quoted: bool = False) -> bytes:
-        for name, stand_in in self._desk.stand_ins.items():
+        for name, stand_in in self._grants.stand_ins.items():
             mark = stand_in.encode()
             if mark not in text:
                 continue
             if name not in self._grant.secrets:
                 raise Refused(403, f"the secret {name} is not granted for {self._grant.where}")
-            value = self._desk.secrets.get(name)
+            value = self._grants.secrets.get(name)
             if value is None:
                 raise Refused(403, f"the secret {name} is not set on this machine")
             self._entry.secrets.add(name)
-            value = value.strip()  # what a file or a person put around it is no part of it
+            value = value.strip()  # white space around it is not part of it
             text = text.replace(mark, (quote(value, safe="") if quoted else value).encode())
         return text
 
     def _credentials(self, value: bytes) -> bytes:
-        """`Basic` credentials (RFC 7617) hold the stand-in in base64."""
+        """Return `Basic` credentials (RFC 7617), which hold the stand-in in base64, with the value."""
         scheme, _, rest = value.partition(b" ")
         if scheme.lower() != b"basic":
             return value
@@ -82,8 +81,8 @@ class Keyring:
         return scheme + b" " + base64.b64encode(filled)
 
 
-class Blot:
-    """Writes asterisks over values in bytes that come piece by piece; lengths stay as they are."""
+class SecretMask:
+    """Writes asterisks over values in a stream of bytes; its length stays the same."""
 
     def __init__(self, disguises: Disguises) -> None:
         self._disguises = disguises
@@ -92,13 +91,13 @@ class Blot:
 
     @property
     def needed(self) -> bool:
-        """False where the run has no secret."""
+        """Return whether the run has a secret."""
         return self._disguises.any
 
     def over(self, data: bytes, *, last: bool = False) -> bytes:
-        """What may be passed on by now: the end is held back where a value may have begun there.
+        """Return what may be passed on by now: the end is held back where a value may begin there.
 
-        What is packed is passed on as a whole or not at all. Raises Refused.
+        Compressed data is passed on as a whole or not at all. Raise Refused.
         """
         text = self._held + data
         if not self.needed:
@@ -123,16 +122,18 @@ class Blot:
         return bytes(clean[:cut])
 
     def text(self, text: str) -> str:
-        """Words for the tool or the record, such as those of an error that quotes what it was given."""
+        """Return a text for the tool or the record, such as an error that quotes its input, with values masked."""
         whole = text.encode("utf-8", "surrogateescape")
         return (
-            Blot(self._disguises).over(whole, last=True).decode("utf-8", "replace") if self.needed else text
+            SecretMask(self._disguises).over(whole, last=True).decode("utf-8", "replace")
+            if self.needed
+            else text
         )
 
     def headers(self, headers: Headers) -> Headers:
-        """Headers as the tool may read them; one whose very name holds a value is left out."""
+        """Return the headers with values masked; one whose very name holds a value is left out."""
         return [
-            (name, Blot(self._disguises).over(value, last=True))
+            (name, SecretMask(self._disguises).over(value, last=True))
             for name, value in headers
             if not self._disguises.within_name(name)
         ]

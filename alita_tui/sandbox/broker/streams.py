@@ -1,7 +1,7 @@
-"""The host's end of the doors: the tool's connections, taken apart and put together again.
+"""The host's end of the tool's connections, which the warden carries over its channel.
 
-Frames and window are those of `warden/doors.py`. What comes from the channel is never waited with:
-whoever reads it hands it over here, and a window bounds what can pile up.
+Frames and window are those of `warden/doors.py`. Whoever reads the channel hands frames over without waiting;
+the window bounds what can pile up.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Pipe(Protocol):
     """Bytes both ways: a connection of the tool, or TLS on top of one."""
 
     async def read(self) -> bytes:
-        """Some bytes; none at the end."""
+        """Return some bytes; none at the end."""
 
     async def write(self, data: bytes) -> None:
-        """Hand bytes over, waiting until they are taken."""
+        """Write, waiting until the bytes are taken."""
 
 
 class Stream:
@@ -49,7 +49,7 @@ class Stream:
         self._said_all = False
 
     async def read(self) -> bytes:
-        """See `Pipe.read`."""
+        """Return some bytes; none at the end."""
         while not self._came and not self._over:
             self._news.clear()
             await self._news.wait()
@@ -62,7 +62,7 @@ class Stream:
         return data
 
     async def write(self, data: bytes) -> None:
-        """See `Pipe.write`."""
+        """Write, waiting until the bytes are taken."""
         rest = memoryview(data)
         while rest:
             while not self._credit:
@@ -74,13 +74,13 @@ class Stream:
             await self._say(b"N", bytes(piece))
 
     async def end(self) -> None:
-        """Say that no more will come."""
+        """Tell the tool that no more will come."""
         if not self._said_all:
             self._said_all = True
             await self._say(b"X", b"")
 
     def take(self, kind: bytes, data: bytes) -> None:
-        """A frame of the warden. Raises Violation."""
+        """Handle a frame of the warden. Raise Violation."""
         if kind == b"N":
             self._came += data
             if len(self._came) > WINDOW or self._over:
@@ -96,7 +96,7 @@ class Stream:
         await self._send(kind, struct.pack(">I", self._number) + data)
 
 
-class Switch:
+class Connections:
     """All connections of one run, each served by a task of its own."""
 
     def __init__(self, send: Send, serve: Callable[[Stream], Awaitable[None]]) -> None:
@@ -105,13 +105,13 @@ class Switch:
         self._streams: dict[int, Stream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.failure: AlitaError | None = None
-        """What ended a connection that is no fault of the tool, such as a disk that is full."""
+        """A failure that is not the tool's fault, such as a full disk."""
         self.broken: Callable[[], object] = lambda: None
-        """Called when there is such a failure: the run ends at once, even where the tool says nothing more."""
+        """Called on such a failure, so that the run ends at once even if the tool does nothing more."""
         self._closed = False
 
     def take(self, kind: bytes, payload: bytes) -> None:
-        """A frame of the warden; never waits. Raises Violation."""
+        """Handle a frame of the warden without waiting. Raise Violation."""
         if len(payload) < 4:
             raise Violation("The warden sent a frame without a connection.")
         number = struct.unpack(">I", payload[:4])[0]
@@ -127,7 +127,7 @@ class Switch:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End what is still served; the warden is told nothing any more."""
+        """End what is still served, without a further frame to the warden."""
         self._closed = True
         for task in self._tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""TLS that ends at the broker: a certificate authority that only containers know, and TLS over a pipe."""
+"""TLS that ends at the broker: a certificate authority that only containers trust, and TLS over a pipe."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Authority:
 
     @cached_property
     def certificate(self) -> str:
-        """Its own certificate as PEM, for the tool to trust. Takes some milliseconds the first time."""
+        """Return its own certificate as PEM, for the tool to trust. Takes some milliseconds the first time."""
         return _pem(self._root[0])
 
     def context(self, host: str) -> ssl.SSLContext:
-        """What a server has to have to be this host. Takes some milliseconds the first time."""
+        """Return the TLS context of a server with this name. Takes some milliseconds the first time."""
         if host not in self._contexts:
             from cryptography.hazmat.primitives import serialization as form
             from cryptography.hazmat.primitives.asymmetric import ec
@@ -70,7 +70,7 @@ def _certificate(
     key: EllipticCurvePrivateKey,
     signer: tuple[x509.Certificate, EllipticCurvePrivateKey] | None,
 ) -> x509.Certificate:
-    """A certificate for a name, of the signer or, without one, of its own (RFC 5280)."""
+    """Return a certificate for a name, signed by the signer or, without one, by itself (RFC 5280)."""
     from ipaddress import ip_address
 
     from cryptography import x509
@@ -117,7 +117,7 @@ def _usage(signs: bool) -> Any:
 
 
 class TlsPipe:
-    """TLS over a pipe: with a `host` to talk to, the client's side of it, else the server's. Meets `Pipe`."""
+    """TLS over a pipe: the client's side with a `host` to talk to, else the server's."""
 
     def __init__(self, pipe: Pipe, context: ssl.SSLContext, *, host: str = "") -> None:
         self._pipe = pipe
@@ -129,7 +129,7 @@ class TlsPipe:
         self._one_by_one = asyncio.Lock()
 
     async def shake_hands(self) -> None:
-        """Raises ssl.SSLError, also where one side does not trust the other's certificate."""
+        """Shake hands. Raise ssl.SSLError, also where one side does not trust the other's certificate."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -138,7 +138,7 @@ class TlsPipe:
                 await self._more()
 
     async def read(self) -> bytes:
-        """See `Pipe.read`."""
+        """Return some bytes; none at the end."""
         while True:
             try:
                 return self._tls.read(_PIECE)
@@ -148,7 +148,7 @@ class TlsPipe:
                 return b""
 
     async def write(self, data: bytes) -> None:
-        """See `Pipe.write`."""
+        """Write, waiting until the bytes are taken."""
         self._tls.write(data)
         await self._flush()
 

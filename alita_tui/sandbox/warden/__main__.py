@@ -1,24 +1,24 @@
 """PID 1 of every container. Standard library only.
 
-It reports what it sees of its own confinement, forks the child that will run the tool, takes one
-job over its channel and reports what happened. It alone holds the channel, so a print can never
-look like a result. When the channel closes, it kills everything and ends.
+The warden reports what it sees of its confinement, forks the child that will run the tool, takes one job over
+its channel and reports what happened. It alone holds the channel, so nothing that is printed can look like a
+result. When the channel closes, it kills everything and ends.
 
-The child is forked before there is a job: a container that waits answers without the fork. It has a user
-id of its own: the warden may change ids and kill, the child gives that up before anything foreign is
-imported. Modules are imported ahead in the child, never here, so that what a package does when it is
-imported happens under the limits and away from the channel.
+The child is forked before there is a job, so that a waiting container answers without the cost of a fork. It has
+a user id of its own: the warden may change ids and kill, the child gives that up before it imports anything
+foreign. Modules are imported ahead in the child, never here, so that what a package does at import happens under
+the limits and away from the channel.
 
-In a session container there is a child after a child, each with another user id (the first, and how many
-there are, are the arguments). Between two children every process is killed and /tmp emptied. When that fails, or
-no user id is left, it says so and ends.
+A session container has one child after another, each with the next user id (the arguments are the first and how
+many). Between two children every process is killed and /tmp emptied. When anything stays, the container ends;
+when no user id is left, the warden says so first.
 
-From the host: `L` limits and imports, once, then, where anything is granted, `G` what the child is
-told of its door to the broker, then `J` a job, which goes to the child as it is. Where a draft is judged, `T`
-comes first, and the job goes to the judge (`judge.py`) in place of the child; the host sends nothing more until
-it hears that the judge is there, as what the warden knows by then lies in the judge's memory.
-To the host: `A` attestation, `R` ready (a problem, or nothing), `T` the judge is there, `O` stdout, `E` stderr,
-`D` done.
+From the host:
+`L` limits and imports, once; `G` (where anything is granted) the child's way to the broker; `J` a job, passed on
+as it is. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`) in place of the
+child; the host sends nothing more until the judge is there, as all that the warden knows lies in its memory too.
+To the host:
+`A` attestation; `R` ready (a problem, or empty); `T` the judge is there; `O` stdout; `E` stderr; `D` the report.
 """
 
 from __future__ import annotations
@@ -35,25 +35,27 @@ from alita_tui.sandbox.warden.attest import attest
 from alita_tui.sandbox.warden.child import child
 from alita_tui.sandbox.warden.doors import Doors
 from alita_tui.sandbox.warden.line import Line
-from alita_tui.sandbox.warden.tool import Tool, end_all, leave, oversee, prepare, sweep
+from alita_tui.sandbox.warden.oversight import Oversight
+from alita_tui.sandbox.warden.processes import end_all, leave, sweep
+from alita_tui.sandbox.warden.tool import Tool, prepare
 
 IDLE = 2.0
 USED_UP = 5.0
-"""Seconds for the host to let go of a session container that takes no more jobs, before it ends by itself."""
+"""Seconds after which a session container that takes no more jobs ends by itself."""
 JUDGE_BYTES = 32 << 20
 JUDGE_PROCESSES = 4
-"""Beside the party that is at work: judge, nursery, the other party, and one that is about to end."""
+"""Besides the working party: the judge, the nursery, the other party, and one that is about to end."""
 LATE = (b"N", b"K", b"X", b"W")
-"""What the host may have said to the run before this one when that had just ended."""
+"""Frames that the host may have sent to the previous run when that had just ended."""
 
 
-def serve(line: Line, tool: Tool, asked: dict[str, Any], uid: int, *, single: bool) -> Tool:
-    """Make the child ready, give it one job, report; the child that had the job."""
-    problem = prepare(tool, asked, line, wait=not single)
+def serve(line: Line, tool: Tool, settings: dict[str, Any], uid: int, *, single: bool) -> Tool:
+    """Prepare the child, give it one job, report; return the child that had the job, which may be the judge."""
+    problem = prepare(tool, settings, line, wait=not single)
     line.send(b"R", problem.encode())
     if problem:
         leave()
-    while asked["imports"] and not line.waits(IDLE):
+    while settings["imports"] and not line.waits(IDLE):
         if not tool.alone():
             leave()
     kind, payload = line.receive()
@@ -61,19 +63,20 @@ def serve(line: Line, tool: Tool, asked: dict[str, Any], uid: int, *, single: bo
         kind, payload = line.receive()
     if kind == b"T" and single:
         tool = judged(tool, uid)
-        tool.tell(json.dumps(asked).encode())
-        asked = {**asked, "limits": roomier(asked["limits"])}
+        tool.tell(json.dumps(settings).encode())
+        settings = {**settings, "limits": roomier(settings["limits"])}
         line.send(b"T", b"")
         kind, payload = line.receive()
     doors = Doors(line)
     tool.tell(doors.open(payload if kind == b"G" else b""))
     tool.tell(expect(line, b"J") if kind == b"G" else payload)
-    line.send(b"D", json.dumps(oversee(tool, asked["limits"], line, doors)).encode())
+    report = Oversight(tool, settings["limits"], line, doors).run()
+    line.send(b"D", json.dumps(report).encode())
     return tool
 
 
 def judged(tool: Tool, uid: int) -> Tool:
-    """The judge, in place of the child."""
+    """End the child and return the judge in its place."""
     from alita_tui.sandbox.warden.judge import judge
 
     end_all()
@@ -83,13 +86,13 @@ def judged(tool: Tool, uid: int) -> Tool:
 
 
 def roomier(limits: dict[str, Any]) -> dict[str, Any]:
-    """Limits of all processes together, with room for the judge, which each party's own do not have."""
+    """Return the limits of all processes together: a party's own, and room for the judge."""
     memory, processes = limits["memory_bytes"] + JUDGE_BYTES, limits["processes"] + JUDGE_PROCESSES
     return {**limits, "memory_bytes": memory, "processes": processes}
 
 
 def expect(line: Line, wanted: bytes) -> bytes:
-    """The next frame, which has to be of this type."""
+    """Return the payload of the next frame, which has to be of this type."""
     kind, payload = line.receive()
     if kind != wanted:
         leave()
@@ -97,24 +100,21 @@ def expect(line: Line, wanted: bytes) -> bytes:
 
 
 def main() -> None:
-    """One job, then the end of the container; in a session job after job."""
+    """Serve one job, then end the container; in a session job after job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python gives PID 1 a handler for
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody inside reads this process
     line = Line()
     line.send(b"A", json.dumps(attest()).encode())
     first, count = int(sys.argv[1]), int(sys.argv[2])
-    asked: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for uid in range(first, first + count):
         tool = Tool(partial(child, uid=uid))
-        asked = asked or json.loads(expect(line, b"L"))
-        serve(line, tool, asked, uid, single=count == 1).close()
+        settings = settings or json.loads(expect(line, b"L"))
+        serve(line, tool, settings, uid, single=count == 1).close()
         if count == 1:
             line.stay()
-        if not sweep(uid):
-            line.send(b"R", b"the call before left what cannot be removed")
-            break
-    else:
-        line.send(b"R", b"it has no user id left")
+        sweep(uid)
+    line.send(b"R", b"it has no user id left")
     line.stay(USED_UP)
 
 

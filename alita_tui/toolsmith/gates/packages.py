@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 from alita_tui.spine.ports import FaultBook, Faults, PackageFacts, PackageIndex
+from alita_tui.spine.requirements import distribution
 from alita_tui.spine.values import GateName, GateResult, GateRow, LockedPackage
-from alita_tui.toolsmith.contract import requirement_name
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, failed, passed
 
 _YOUNG_DAYS = 30
@@ -34,7 +34,7 @@ class Requirements:
     async def check(self, case: Case) -> GateResult:
         """See `Gate.check`."""
         packages = case.lock.packages
-        named = {name for one in case.draft.requirements if (name := requirement_name(one))}
+        named = {name for one in case.draft.requirements if (name := distribution(one))}
         if not packages and not named:
             return passed(self.name, "none: the standard library alone")
         limit = asyncio.Semaphore(_AT_ONCE)
@@ -109,6 +109,8 @@ class Requirements:
 
 def look_alike(name: str) -> str:
     """The much used package that a name could be taken for; empty for one of them, or for none."""
+    from rapidfuzz.distance import OSA
+
     known = popular()
     if name in known:
         return ""
@@ -118,7 +120,8 @@ def look_alike(name: str) -> str:
         if plain == other:
             return one
         most = 1 if len(other) < 9 else 2
-        if len(other) >= 4 and abs(len(plain) - len(other)) <= most and distance(plain, other, most) <= most:
+        # Optimal string alignment: two neighbours that changed places are one edit.
+        if len(other) >= 4 and OSA.distance(plain, other, score_cutoff=most) <= most:
             return one
     return ""
 
@@ -131,22 +134,3 @@ def popular() -> tuple[str, ...]:
 
 def _plain(name: str) -> str:
     return name.replace("-", "").removeprefix("python").translate(_SWAPS)
-
-
-def distance(a: str, b: str, most: int) -> int:
-    """Edits between two words, a swap of neighbours counting as one; more than `most` is just that.
-
-    Optimal string alignment (Damerau 1964).
-    """
-    before: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        older, before, row = before, row, [i]
-        for j, y in enumerate(b, 1):
-            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                least = min(least, older[j - 2] + 1)
-            row.append(least)
-        if min(row) > most and (not before or min(before) > most):
-            return most + 1
-    return row[-1]

@@ -1,4 +1,4 @@
-"""Makes containers and sees to it that none stays behind, whoever is killed meanwhile."""
+"""Creates containers, and makes sure that none stays behind, whoever is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -11,41 +11,43 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor, leftovers
-from alita_tui.sandbox.box import Box, Kind
 from alita_tui.sandbox.channel import Channel, parse
+from alita_tui.sandbox.container import Container, Kind
+from alita_tui.sandbox.owner import alive, machine
+from alita_tui.sandbox.podman_http import RestError, ServiceLost
+from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
 from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
-from alita_tui.sandbox.service import AGAIN_AFTER, RestError, Service, ServiceLost, alive, machine
 from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 
 _START_SECONDS = 30.0
 _OWN_REMOVAL = (0.1, 0.1, 0.2, 0.3, 0.5, 1.0)
-"""Waits for a container to remove itself; then it is removed."""
+"""Pauses for a container to remove itself; after that it is removed."""
 _REMOVAL_LOOKS = 100
 _REMOVAL_SECONDS = 10.0
-"""Of one request: Podman waits five seconds for word of a container whose conmon was killed."""
+"""Limit of one request: Podman waits five seconds for news of a container whose conmon was killed."""
 _SILENT_LOOKS = 5
 _STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
-"""A container that waits to be started, with nobody there to do it, is given up after so many looks that far apart."""
+"""A container that nobody is left to start is given up after so many looks, that far apart."""
 _CLOSE_SECONDS = 4.0
-"""Containers that are not removed by then are left to the guard."""
+"""Containers that are not removed by then are left to the supervisor."""
 FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 
 
 class _WentAway(SandboxUnavailable):
-    """A container ended before it had anything to do: another may not."""
+    """A container ended before it had anything to do; another one may not."""
 
 
 T = TypeVar("T")
 Harden = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class Boxes:
-    """Makes containers and sees to it that none stays behind."""
+class Containers:
+    """Creates, ends and removes containers."""
 
     def __init__(
         self,
-        service: Service,
+        service: PodmanService,
         supplies: Supplies,
         labels: dict[str, str],
         harden: Harden,
@@ -53,7 +55,7 @@ class Boxes:
         elsewhere: bool = False,
         profile: str = "draft",
     ) -> None:
-        """`elsewhere` when the engine is on another machine, where nothing of this one can be mounted."""
+        """`elsewhere`: the engine is on another machine, where nothing of this one can be mounted."""
         self._service = service
         self._supplies = supplies
         self._labels = labels
@@ -65,10 +67,10 @@ class Boxes:
         self._numbers = count(1)
         self.image = ""
         self.controllers: frozenset[str] = frozenset()
-        """Controllers of cgroup v2 that are delegated to us."""
+        """Controllers of cgroup v2 that are delegated to this account."""
 
-    async def make(self, kind: Kind) -> Box:
-        """A container that is confined as the profile says. Raises SandboxUnavailable."""
+    async def make(self, kind: Kind) -> Container:
+        """Return a container that is confined as the profile says. Raise SandboxUnavailable."""
         try:
             warden, seccomp = await self._supplies.warden()
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
@@ -77,10 +79,10 @@ class Boxes:
         try:
             return await self._make(kind, warden, seccomp, environment)
         except (_WentAway, ServiceLost):  # it had nothing to do yet
-            await asyncio.sleep(AGAIN_AFTER[-1])
+            await asyncio.sleep(RETRY_SECONDS[-1])
         return await self._make(kind, warden, seccomp, environment)
 
-    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Box:
+    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Container:
         uid = fresh_uid(self._uids, len(Place(image="", warden="", seccomp="", calls=kind.calls).uids))
         place = Place(
             image=self.image,
@@ -95,34 +97,34 @@ class Boxes:
             controllers=self.controllers,
         )
         self._uids.update(place.uids)
-        # Named by us, so that what a lost request made all the same can be found and undone.
+        # Named by us, so that a container that a lost request made all the same can be found and removed.
         name = f"{leftovers.PREFIX}{self._service.owner}-{next(self._numbers)}"
         body = {**self._harden(spec(place, kind.limits)), "name": name}
         creating = asyncio.ensure_future(self._create(body))
         try:
-            container = await asyncio.shield(creating)
+            container_id = await asyncio.shield(creating)
         except BaseException:
             self._let_go(self._undo(creating, name, place.uids))
             raise
         try:
-            return await self._start(container, kind, place)
+            return await self._start(container_id, kind, place)
         except BaseException as error:
-            self._let_go(self._remove(container, place.uids, ()))
+            self._let_go(self._remove(container_id, place.uids, ()))
             if isinstance(error, RestError | TimeoutError | OSError | ValueError):
                 raise _WentAway(f"A container could not be started: {error}", hint=FIX) from error
             raise
 
-    async def end(self, box: Box) -> None:
-        """Kill everything in it and return when that is done; it is removed in the background."""
-        if self._elsewhere:  # its processes cannot be watched from here: it is gone when it is removed
-            await box.end()
-            await self._remove(box.container, box.uids, ())
+    async def end(self, container: Container) -> None:
+        """Kill everything in it; return when that is done. It is removed in the background."""
+        if self._elsewhere:  # its processes cannot be watched from here, so wait for its removal
+            await container.end()
+            await self._remove(container.id, container.uids, ())
             return
-        self._let_go(self._remove(box.container, box.uids, _OWN_REMOVAL if box.watched else ()))
-        await box.end()
+        self._let_go(self._remove(container.id, container.uids, _OWN_REMOVAL if container.watched else ()))
+        await container.end()
 
     async def close(self) -> bool:
-        """Wait until every container that ended is removed; false where that takes too long."""
+        """Wait until every ended container is removed; return False where that takes too long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 while self._going:
@@ -135,23 +137,22 @@ class Boxes:
         return clean
 
     async def reap(self) -> int:
-        """Remove containers whose maker is gone; how many there were."""
-        dead = [
-            one
-            for one in await self.found()
-            if one["Labels"].get("alita.machine", machine()) == machine()
-            and not alive(one["Labels"]["alita.owner"])
-        ]
-        ids = {one["Id"] for one in dead}
+        """Remove containers whose owner is gone; return how many."""
+        ids = {
+            listed["Id"]
+            for listed in await self.found()
+            if listed["Labels"].get("alita.machine", machine()) == machine()
+            and not alive(listed["Labels"]["alita.owner"])
+        }
         if not self._elsewhere:
             ids |= await asyncio.to_thread(leftovers.lost, alive)
             await asyncio.to_thread(leftovers.end, ids)
-        for one in ids:
-            await self._remove(one, range(0), ())
+        for container_id in ids:
+            await self._remove(container_id, range(0), ())
         return len(ids)
 
     async def found(self) -> list[dict[str, Any]]:
-        """Every container that any alita of this account made, as Podman lists them."""
+        """Return every container that any alita of this account made, as Podman lists them."""
         filters = quote(json.dumps({"label": ["alita.owner"]}))
         return await self._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
 
@@ -161,27 +162,29 @@ class Boxes:
         task.add_done_callback(self._going.discard)
 
     async def _undo(self, creating: asyncio.Future[str], name: str, uids: range) -> None:
-        """Remove what Podman makes all the same after the maker was cancelled or the answer was lost."""
+        """Remove what Podman creates after the request was cancelled or its answer lost."""
         with suppress(SandboxUnavailable, OSError):
             await creating
         await self._remove(name, uids, ())
 
-    async def _start(self, container: str, kind: Kind, place: Place) -> Box:
+    async def _start(self, container_id: str, kind: Kind, place: Place) -> Container:
         # Podman begins a container when it is attached to.
-        channel = Channel(*await self._unstuck(container, self._service.attach(container)))
+        channel = Channel(*await self._unstuck(container_id, self._service.attach(container_id)))
         try:
-            await self._unstuck(container, self._service.request("POST", f"/containers/{container}/start"))
+            await self._unstuck(
+                container_id, self._service.request("POST", f"/containers/{container_id}/start")
+            )
             async with asyncio.timeout(_START_SECONDS):
-                said = await channel.receive()
-            made = await self._service.request("GET", f"/containers/{container}/json")
-            if said is None or said[0] != b"A":
-                words = channel.stray.decode("utf-8", "replace").strip()[-300:]
-                raise _WentAway(f"The container ended before it reported: {words or 'no reason given'}")
-            seen = parse(said[1])
+                frame = await channel.receive()
+            created = await self._service.request("GET", f"/containers/{container_id}/json")
+            if frame is None or frame[0] != b"A":
+                complaint = channel.stray.decode("utf-8", "replace").strip()[-300:]
+                raise _WentAway(f"The container ended before it reported: {complaint or 'no reason given'}")
+            seen = parse(frame[1])
             wrong = deviations(seen, place, kind.limits)
             if place.profile == "gvisor":
-                wrong += gvisor.outside(made, OOM_SCORE)
-            driver = made["HostConfig"]["LogConfig"]["Type"]
+                wrong += gvisor.outside(created, OOM_SCORE)
+            driver = created["HostConfig"]["LogConfig"]["Type"]
             if driver != "none":  # cannot be seen from inside: a log would fill the host's disk
                 wrong.append(f"the log driver is {driver}")
             if wrong:
@@ -190,28 +193,28 @@ class Boxes:
                     + "; ".join(wrong),
                     hint=FIX,
                 )
-            state = made["State"]
+            state = created["State"]
             pid, conmon = (0, 0) if self._elsewhere else (int(state["Pid"]), int(state.get("ConmonPid", 0)))
-            return Box(container, channel, kind, place.uids, seen, pid, conmon)
+            return Container(container_id, channel, kind, place.uids, seen, pid, conmon)
         except BaseException:
             channel.close()
             raise
 
-    async def _unstuck(self, container: str, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for Podman to begin a container, for as long as there is somebody at work on it. Raises what it raises.
+    async def _unstuck(self, container_id: str, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for Podman to start a container, as long as something is at work on it. Raise what `work` raises.
 
-        Where the runtime is killed at the wrong moment, conmon waits for ever for what that began, and
-        Podman for conmon: what was begun is ended, and the work fails.
+        Where the runtime is killed at the wrong moment, conmon waits for ever for what the runtime began, and Podman
+        for conmon: then the beginnings are killed, and the work fails.
         """
         task = asyncio.ensure_future(work)
         looks = 0
         try:
             async with asyncio.timeout(_START_SECONDS):
                 while not (await asyncio.wait((task,), timeout=_STUCK_SECONDS))[0]:
-                    hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container)
+                    hangs = not self._elsewhere and await asyncio.to_thread(leftovers.stuck, container_id)
                     looks = looks + 1 if hangs else 0
                     if looks == _STUCK_LOOKS:
-                        await asyncio.to_thread(leftovers.end, (container,))
+                        await asyncio.to_thread(leftovers.end, (container_id,))
             return await task
         finally:
             task.cancel()
@@ -229,8 +232,8 @@ class Boxes:
                     await self._service.request("DELETE", where)
         raise AssertionError
 
-    async def _remove(self, container: str, uids: range, patience: tuple[float, ...]) -> None:
-        """Wait for it to remove itself as long as there is patience, then remove it until it is gone."""
+    async def _remove(self, container_id: str, uids: range, patience: tuple[float, ...]) -> None:
+        """Give it time to remove itself, then remove it until it is gone."""
         silent = 0
         forced = False
         for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
@@ -238,9 +241,9 @@ class Boxes:
                 if wait == 0.05:
                     forced = True
                     with suppress(RestError):
-                        where = f"/containers/{container}?force=true&timeout=0&ignore=true"
+                        where = f"/containers/{container_id}?force=true&timeout=0&ignore=true"
                         await self._soon("DELETE", where)
-                await self._soon("GET", f"/containers/{container}/exists")
+                await self._soon("GET", f"/containers/{container_id}/exists")
                 silent = 0
             except RestError as error:
                 if error.status == 404:
@@ -248,15 +251,15 @@ class Boxes:
             except (SandboxUnavailable, OSError):
                 silent += 1
                 if silent == _SILENT_LOOKS:
-                    break  # the service is gone: its guard, or the next start, removes what is left
+                    break  # the service is gone: its supervisor, or the next start, removes what is left
                 if not self._elsewhere:
-                    await asyncio.to_thread(leftovers.end, (container,))
+                    await asyncio.to_thread(leftovers.end, (container_id,))
             await asyncio.sleep(wait)
-        if forced and not self._elsewhere:  # Podman lists it no more, which does not end what it had begun
-            await asyncio.to_thread(leftovers.end, (container,))
+        if forced and not self._elsewhere:  # Podman lists it no longer, but what it began may still run
+            await asyncio.to_thread(leftovers.end, (container_id,))
         self._uids.difference_update(uids)
 
     async def _soon(self, method: str, path: str) -> None:
-        """A request that Podman may not take longer over than it ever has to. Raises TimeoutError."""
+        """Send a request with a time limit. Raise TimeoutError."""
         async with asyncio.timeout(_REMOVAL_SECONDS):
             await self._service.request(method, path)

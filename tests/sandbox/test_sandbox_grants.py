@@ -8,17 +8,18 @@ import time
 import pytest
 from loopback import Told
 
-from alita_tui.sandbox.broker.desk import Caps, Desk, Refused
-from alita_tui.spine.address import Guard
+from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Capabilities
+from alita_tui.web.dns import system_resolver
 
 GRANTED = Capabilities(network=("GET a.example:443", "b.example:80"))
 
 
-def desk(caps: Caps, told: Told | None = None, guard: Guard | None = None) -> Desk:
+def desk(caps: Caps, told: Told | None = None, guard: AddressPolicy | None = None) -> RunGrants:
     job = Job(run_id="r", module="m", code="", capabilities=GRANTED)
-    return Desk(job, caps, guard or Guard(), {}, Told() if told is None else told)
+    return RunGrants(job, caps, guard or AddressPolicy(system_resolver), {}, Told() if told is None else told)
 
 
 async def test_requests_past_the_burst_wait_for_the_rate() -> None:
@@ -77,7 +78,7 @@ async def test_a_name_is_resolved_once_and_refused_names_are_asked_again() -> No
             ("127.0.0.1",) if host == "b.example" else ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946")
         )
 
-    at = desk(Caps(), guard=Guard(resolver=resolve))
+    at = desk(Caps(), guard=AddressPolicy(resolver=resolve))
     first = await asyncio.gather(*(at.pinned(at.hosts[0]) for _ in range(5)))
     assert set(first) == {("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946")} and asked == ["a.example"]
     for _ in range(2):
@@ -87,7 +88,7 @@ async def test_a_name_is_resolved_once_and_refused_names_are_asked_again() -> No
 
 async def test_refusals_are_told_up_to_a_count_and_the_rest_always() -> None:
     told = Told()
-    at = desk(Caps(told=3), told)
+    at = desk(Caps(recorded_refusals=3), told)
     for _ in range(10):
         await at.record(at.answered("GET x").done(Refused(403, "no")))
     await at.record(at.answered("GET y").done())

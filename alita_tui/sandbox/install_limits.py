@@ -14,7 +14,7 @@ _UNPACKED_TWICE = 2
 """uv unpacks a wheel into its cache and copies it from there."""
 
 
-class Room(Value, frozen=True):
+class InstallLimits(Value, frozen=True):
     """What one environment may take."""
 
     bytes: int = 1 << 30
@@ -36,34 +36,30 @@ class Room(Value, frozen=True):
         return ""
 
 
-class Watch:
+class InstallWatch:
     """Looks at one run of uv while it installs."""
 
-    def __init__(self, room: Room, cache: Path, target: Path) -> None:
+    def __init__(self, limits: InstallLimits, cache: Path, target: Path) -> None:
         """`cache` is where uv unpacks to, in folders that begin with `.tmp`; `target` where it copies to."""
-        self._room = room
+        self._limits = limits
         self._cache = cache
         self._target = target
         self._before = set(cache.glob(".tmp*"))
 
     def look(self, process: int) -> str:
         """What uv, by its process id, has written too much of by now; empty while it has not."""
-        if _written(process) > self._room.bytes * _UNPACKED_TWICE:
-            return f"it wrote more than {self._room.bytes >> 20:,} MB"
-        return self._room.exceeded(self._target, *self._unpacked())
+        if _written(process) > self._limits.bytes * _UNPACKED_TWICE:
+            return f"it wrote more than {self._limits.bytes >> 20:,} MB"
+        return self._limits.exceeded(self._target, *self._unpacked())
 
     def clear(self) -> None:
         """Remove what was unpacked and is too large; what another uv unpacks just now is not."""
         for folder in self._unpacked():
-            if self._room.exceeded(folder):
+            if self._limits.exceeded(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _unpacked(self) -> set[Path]:
         return set(self._cache.glob(".tmp*")) - self._before
-
-
-ROOM = Room()
-"""Where nobody said otherwise."""
 
 
 def _below(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -1,4 +1,4 @@
-"""What one run is granted, what it has used of it, and the record of every request."""
+"""What one run is granted, how much of it is used, and the record of every request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from os import urandom
 from typing import Literal
 
-from alita_tui.spine.address import Guard
+from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.events import BrokerAnswered
@@ -24,7 +24,7 @@ Tell = Callable[[BrokerAnswered], Coroutine[None, None, None]]
 
 
 class Caps(Value, frozen=True):
-    """What one run may use of its grants, whatever they are."""
+    """How much one run may use of its grants, whatever they are."""
 
     requests: int = 500
     per_second: float = 50.0
@@ -35,29 +35,29 @@ class Caps(Value, frozen=True):
     received_bytes: int = 64 << 20
     """From hosts, over all requests."""
     head_bytes: int = 32 << 10
-    """Of a request's or an answer's line and headers."""
+    """Of a request's or a response's first line and headers."""
     connect_seconds: float = 10.0
     file_bytes: int = 16 << 20
     """Of one workspace file."""
     files_bytes: int = 64 << 20
     """Of workspace files read and written, over all requests."""
     workspace_bytes: int = 4 << 30
-    """Of all files in the workspace together, whoever wrote them: a write that would make more of it is refused."""
+    """Of all files in the workspace, whoever wrote them: a write that would exceed it is refused."""
     workspace_entries: int = 50_000
-    """Files and folders in the workspace, in the same way."""
+    """Files and folders in the workspace, likewise."""
     listed: int = 2000
-    """Names of workspace files at most."""
+    """Most names of workspace files in one listing."""
     prompt_bytes: int = 400_000
     model_tokens: int = 4096
     """Of one reply."""
     model_seconds: float = 120.0
-    """A run is given as long as this for each model call, beyond its own limit."""
-    told: int = 50
-    """Refused requests that are recorded one by one; more of them change nothing."""
+    """Added to a run's wall limit for each model call."""
+    recorded_refusals: int = 50
+    """Refused requests that are recorded one by one; further ones are not."""
 
     @property
     def row(self) -> Enforcement:
-        """What holds the grants of a run, for the table of limits."""
+        """Return what enforces the grants of a run, for the table of limits."""
         return Enforcement(
             resource="grants",
             mechanism=f"the host's broker: {self.requests} requests a run, {self.per_second:g} a second; "
@@ -68,24 +68,24 @@ class Caps(Value, frozen=True):
 
 
 class Refused(Exception):
-    """A request that is not granted, or that cannot be carried out; the tool is told why."""
+    """A request that is not granted or cannot be carried out; the tool gets the reason."""
 
     def __init__(self, status: int, reason: str, *, failed: bool = False) -> None:
         super().__init__(reason)
         self.status = status
         self.reason = reason
         self.failed = failed
-        """True where it was granted and went wrong all the same."""
+        """True where it was granted and failed all the same."""
 
 
-class Desk:
-    """One run's grants and what is left of them."""
+class RunGrants:
+    """One run's grants and how much of them is left."""
 
     def __init__(
         self,
         job: Job,
         caps: Caps,
-        guard: Guard,
+        policy: AddressPolicy,
         secrets: dict[str, str],
         tell: Tell,
         proxies: Proxies | None = None,
@@ -95,50 +95,50 @@ class Desk:
         self.hosts = host_grants(job.capabilities)
         self.proxies = proxies or Proxies({})
         self.secrets = secrets
-        """Values by name; those that are not there are not set on this machine."""
+        """Values by name, without those that are not set on this machine."""
         self.disguises = Disguises(secrets.values())
         self.stand_ins = {name: f"{name}-{urandom(12).hex()}" for name in secret_names(job.capabilities)}
-        """What the tool has in place of a secret's value."""
+        """What the tool holds in place of a secret's value, by the secret's name."""
         self.model_calls = 0
         self._call_id = job.run_id
-        self._guard = guard
+        self._policy = policy
         self._tell = tell
         self._pinned: dict[str, tuple[str, ...]] = {}
         self._resolving = asyncio.Lock()
         self._requests = 0
-        self._untold = 0
+        self._refused = 0
         self._sent = self._received = self._files = 0
         self._free = float(caps.burst)
         self._counted_at = time.monotonic()
 
     @property
     def ends_tls(self) -> bool:
-        """True when TLS ends at the broker, because it has methods to hold to or secrets to put in."""
+        """Return whether TLS ends at the broker, because it enforces methods or puts secrets in."""
         return any(one.methods or one.secrets for one in self.hosts)
 
     def grant(self, host: str, port: int) -> HostGrant:
-        """The grant for a host. Raises Refused."""
+        """Return the grant for a host. Raise Refused."""
         for one in self.hosts:
             if (one.host, one.port) == (host, port):
                 return one
         raise Refused(403, f"{one_line(host, 120)}:{port} is not granted")
 
     async def pinned(self, grant: HostGrant, *, proxied: bool = False) -> tuple[str, ...]:
-        """The host's addresses, resolved once for the whole run and all of them allowed.
+        """Return the host's addresses, resolved once per run and all of them allowed.
 
-        `proxied`: a name that only the proxy knows has none. Raises Refused.
+        With `proxied`, a name that only the proxy knows has none. Raise Refused.
         """
         try:
             async with self._resolving:
                 if grant.where not in self._pinned:
-                    found = await self._guard.check(grant.host, grant.port, proxied=proxied)
+                    found = await self._policy.check(grant.host, grant.port, proxied=proxied)
                     self._pinned[grant.where] = found
         except WebError as error:
             raise Refused(403, str(error)) from error
         return self._pinned[grant.where]
 
     async def turn(self) -> None:
-        """Wait until the rate allows another request, and count it. Raises Refused past the cap."""
+        """Count a request and wait until the rate allows it. Raise Refused past the cap."""
         self._requests += 1
         now = time.monotonic()
         self._free += (now - self._counted_at) * self.caps.per_second
@@ -150,45 +150,45 @@ class Desk:
             raise Refused(429, f"a run may make {self.caps.requests} requests")
 
     def sent(self, count: int) -> int:
-        """Count bytes on their way to a host; returns them. Raises Refused past the cap."""
+        """Count bytes on their way to a host; return their number. Raise Refused past the cap."""
         if self._sent + count > self.caps.sent_bytes:
             raise Refused(413, f"a run may send {self.caps.sent_bytes >> 20} MB")
         self._sent += count
         return count
 
     def received(self, count: int) -> int:
-        """Count bytes that came from a host; returns them. Raises Refused past the cap."""
+        """Count bytes that came from a host; return their number. Raise Refused past the cap."""
         self._received += count
         if self._received > self.caps.received_bytes:
             raise Refused(502, f"a run may receive {self.caps.received_bytes >> 20} MB")
         return count
 
     def moved(self, count: int) -> None:
-        """Count bytes of workspace files. Raises Refused past the cap."""
+        """Count bytes of workspace files. Raise Refused past the cap."""
         self._files += count
         if self._files > self.caps.files_bytes:
             raise Refused(413, f"a run may move {self.caps.files_bytes >> 20} MB of workspace files")
 
     async def record(self, answered: BrokerAnswered) -> None:
-        """Tell of a request; of refusals only so many, which a flood cannot turn into one of events."""
+        """Record a request; refusals only up to a cap, so that a flood of them is no flood of events."""
         if answered.outcome == "refused":
-            self._untold += 1
-            if self._untold > self.caps.told:
+            self._refused += 1
+            if self._refused > self.caps.recorded_refusals:
                 return
         telling = asyncio.ensure_future(self._tell(answered))
         try:
             await asyncio.shield(telling)
         except asyncio.CancelledError:
-            await asyncio.wait((telling,))  # the run is over, and what it did is told all the same
+            await asyncio.wait((telling,))  # the run is over, and what it did is recorded all the same
             raise
 
     def answered(self, request: str) -> Entry:
-        """The record of a request that has begun."""
+        """Return the entry for a request that has begun."""
         return Entry(self._call_id, request)
 
 
 class Entry:
-    """The record of one request while it is under way."""
+    """What is to be recorded of a request, while it is under way."""
 
     def __init__(self, call_id: str, request: str) -> None:
         self._call_id = call_id
@@ -199,10 +199,10 @@ class Entry:
         self.sent = self.received = 0
         self.status = 0
         self.tunnel = False
-        """True for a connection that ends whenever one side likes."""
+        """True for a connection that either side may end at any time."""
 
     def done(self, why: Refused | None = None) -> BrokerAnswered:
-        """The event that it becomes."""
+        """Return the event of its end."""
         outcome: Outcome = "served" if why is None else "failed" if why.failed else "refused"
         return BrokerAnswered(
             call_id=self._call_id,

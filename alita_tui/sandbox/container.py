@@ -1,4 +1,4 @@
-"""One container that was made and attested: it is given its job, and ended."""
+"""One attested container: it is handed its job, and ended."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _END_SECONDS = 5.0
 
 
 class Kind(Value, frozen=True):
-    """What containers have to have in common to stand in for each other."""
+    """What makes containers interchangeable."""
 
     environment: str = ""
     """Folder with installed requirements; empty for none."""
     limits: Limits = Limits()
     calls: int = 1
-    """How many jobs it takes, one after the other, then it ends; more than one in a session container."""
+    """How many jobs it takes, one after the other, before it ends; more than one in a session container."""
 
     @property
     def name(self) -> str:
-        """Beginning of the environment's digest; `base` for the bare image."""
+        """Return the beginning of the environment's digest; `base` for the bare image."""
         return self.environment.rpartition("/")[2][:12] or "base"
 
 
-class Box:
-    """A started container whose confinement was compared with the profile, waiting for its one job."""
+class Container:
+    """A started container whose confinement matches the profile, waiting for its job."""
 
     def __init__(
         self,
-        container: str,
+        container_id: str,
         channel: Channel,
         kind: Kind,
         uids: range,
@@ -48,20 +48,20 @@ class Box:
         pid: int,
         conmon: int = 0,
     ) -> None:
-        """`pid` is its first process here, or 0 for one on another machine; `conmon` what watches that."""
-        self.container = container
+        """`pid` is its first process, or 0 where that is on another machine; `conmon` the process that watches it."""
+        self.id = container_id
         self._conmon = conmon
         self.channel = channel
         self.kind = kind
         self.seen = seen
         """What the warden reported of itself."""
         self.imports: frozenset[str] = frozenset()
-        """Modules that are imported already."""
+        """Modules that are imported ahead."""
         self.uids = uids
         self.pid = pid
-        self._told = False
+        self._configured = False
         self.given = False
-        """True once it may have its job: the tool has begun, or will."""
+        """True once it may have received its job: the tool has begun, or will."""
         self._pidfd = -1
         self._elsewhere = not pid
         with suppress(OSError):  # it ended already
@@ -69,7 +69,7 @@ class Box:
 
     @property
     def alive(self) -> bool:
-        """False once its first process has ended."""
+        """Return whether its first process still runs."""
         if self._elsewhere:
             return not self.channel.ended
         if self._pidfd < 0:
@@ -80,39 +80,39 @@ class Box:
 
     @property
     def watched(self) -> bool:
-        """False where its conmon was killed, so that it will not be removed by itself."""
+        """Return whether its conmon lives, so that it removes itself when it ends."""
         with suppress(OSError):
-            return f"\0{self.container}\0".encode() in Path(f"/proc/{self._conmon}/cmdline").read_bytes()
+            return f"\0{self.id}\0".encode() in Path(f"/proc/{self._conmon}/cmdline").read_bytes()
         return False
 
     async def preload(self, imports: frozenset[str]) -> str:
-        """Have modules imported; why that is not safe here, or nothing. Raises TimeoutError."""
-        await self._tell(imports)
+        """Have modules imported; return why that is not safe, or an empty string. Raise TimeoutError."""
+        await self._configure(imports)
         self.imports = imports
         return await self.ready()
 
     async def ready(self) -> str:
-        """Wait until it can take a job; what is wrong, or nothing. Raises TimeoutError."""
+        """Wait until it can take a job; return what is wrong, or an empty string. Raise TimeoutError."""
         async with asyncio.timeout(_PRELOAD_SECONDS):
-            said = await self.channel.receive()
-        if said is None or said[0] != b"R":
+            frame = await self.channel.receive()
+        if frame is None or frame[0] != b"R":
             return "the container ended"
-        return said[1].decode("utf-8", "replace")
+        return frame[1].decode("utf-8", "replace")
 
-    async def give(self, job: Job, door: bytes = b"") -> None:
-        """Hand the job over, after what the tool is told of its door to the broker, if it has one."""
+    async def give(self, job: Job, broker: bytes = b"") -> None:
+        """Hand the job over, after the settings by which the tool finds the broker, if it is granted anything."""
         self.given = False
-        if not self._told:
-            await self._tell(frozenset())
+        if not self._configured:
+            await self._configure(frozenset())
         if job.what in ("test", "judge"):  # the judge is forked before anything of the draft is in here
             await self._judge()
-        if door:
-            await self.channel.send(b"G", door)
+        if broker:
+            await self.channel.send(b"G", broker)
         self.given = True
         await self.channel.send(b"J", json.dumps(task(job)).encode())  # escapes lone surrogates
 
     async def end(self) -> None:
-        """Kill it; returns when no process of it is left."""
+        """Kill it; return when no process of it is left."""
         self.channel.close()
         pidfd, self._pidfd = self._pidfd, -1
         if pidfd < 0:
@@ -131,20 +131,20 @@ class Box:
             os.close(pidfd)
 
     async def _judge(self) -> None:
-        """Wait until the judge is there. Raises ConnectionError where the container ends instead."""
+        """Have the judge forked. Raise ConnectionError where the container ends instead."""
         await self.channel.send(b"T", b"")
         async with asyncio.timeout(_PRELOAD_SECONDS):
-            while (said := await self.channel.receive()) is not None:
-                if said[0] == b"T":
+            while (frame := await self.channel.receive()) is not None:
+                if frame[0] == b"T":
                     return
         raise ConnectionError("the container ended before its judge was there")
 
-    async def _tell(self, imports: frozenset[str]) -> None:
-        self._told = True
+    async def _configure(self, imports: frozenset[str]) -> None:
+        self._configured = True
         limits = self.kind.limits
-        asked = {
+        settings = {
             "limits": {name: getattr(limits, name) for name in limits.__struct_fields__},
             "imports": sorted(imports),
             "environment": bool(self.kind.environment),
         }
-        await self.channel.send(b"L", json.dumps(asked).encode())
+        await self.channel.send(b"L", json.dumps(settings).encode())

@@ -1,16 +1,16 @@
-"""Holds Podman's service for alita, and clears up when alita is gone. Standard library only.
+"""Supervises Podman's service for alita, and cleans up when alita is gone. Standard library only.
 
-    guard.py SOCKET OWNER [COMMAND...]
+    podman_supervisor.py SOCKET OWNER [COMMAND...]
 
-Its standard input is a pipe that only alita holds: it ends when alita ends, however that happens.
-The guard then removes every container of that owner through the service, and ends the service and
-itself; a byte on the pipe says that there is nothing to remove. It keeps one connection open, so
-that a service that ends by itself when it is idle does so only when the guard is gone. What the
-service says it reads itself: a service that writes to a pipe nobody reads would die too early.
+Its standard input is a pipe that only alita holds: it closes when alita ends, however that happens. The supervisor
+then removes every container of that owner through the service, and ends the service and itself; a byte on the pipe
+says that there is nothing to remove. It keeps one connection open, so that a service that ends when it is idle
+does so only once the supervisor is gone. It reads the service's output itself, as a service that writes to a pipe
+without a reader would die too early.
 
-What Podman begins becomes a child of the guard when the one that began it ends (conmon, and below it the
-runtime and the container), so whatever is still below the guard at the end was left by a service that was
-killed, and is ended. `alita_tui.sandbox.leftovers` has the same in hand where the guard itself was killed.
+What Podman starts becomes a child of the supervisor when its own parent ends (conmon, and below it the runtime and
+the container), so whatever is below the supervisor at the end was left by a service that was killed, and is ended.
+`alita_tui.sandbox.leftovers` does the same where the supervisor itself was killed.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from urllib.parse import quote
 _API = "/v4.0.0/libpod"
 _CLEAR_SECONDS = 10.0
 _NOTE_SECONDS = 3.0
-"""How long conmon may take to note that what it watches has ended."""
+"""How long conmon may take to record that what it watches has ended."""
 
 
 def connect(path: str) -> socket.socket | None:
-    """A connection to the service, or None while it does not answer."""
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    line.settimeout(5)
+    """Return a connection to the service, or None while it does not answer."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(5)
     try:
-        line.connect(path)
+        connection.connect(path)
     except OSError:
-        line.close()
+        connection.close()
         return None
-    return line
+    return connection
 
 
 def ask(path: str, method: str, where: str) -> Any:
-    """One request; None when there is no answer that can be read."""
-    line = connect(path)
-    if line is None:
+    """Send a request; return the parsed answer, or None when there is none that can be read."""
+    connection = connect(path)
+    if connection is None:
         return None
-    with line:
-        line.sendall(f"{method} {_API}{where} HTTP/1.0\r\nHost: podman\r\n\r\n".encode())
+    with connection:
+        connection.sendall(f"{method} {_API}{where} HTTP/1.0\r\nHost: podman\r\n\r\n".encode())
         data = b""
         with suppress(OSError):
-            while piece := line.recv(65536):
+            while piece := connection.recv(65536):
                 data += piece
     with suppress(ValueError):
         return json.loads(data.partition(b"\r\n\r\n")[2])
@@ -65,17 +65,17 @@ def ask(path: str, method: str, where: str) -> Any:
 
 
 def clear(path: str, owner: str) -> None:
-    """Remove the owner's containers until there are none, looking twice: one may just be being made."""
+    """Remove the owner's containers until none is left, looking twice, as one may just be created."""
     filters = quote(json.dumps({"label": ["alita.service=" + owner]}))
     deadline = time.monotonic() + _CLEAR_SECONDS
     empty = 0
     while empty < 2 and time.monotonic() < deadline:
-        found = ask(path, "GET", f"/containers/json?all=true&filters={filters}")
-        if found is None and connect(path) is None:
+        containers = ask(path, "GET", f"/containers/json?all=true&filters={filters}")
+        if containers is None and connect(path) is None:
             return
-        empty = 0 if found else empty + 1
-        wheres = [f"/containers/{one['Id']}?force=true&timeout=0&ignore=true" for one in found or ()]
-        threads = [threading.Thread(target=ask, args=(path, "DELETE", where)) for where in wheres]
+        empty = 0 if containers else empty + 1
+        targets = [f"/containers/{each['Id']}?force=true&timeout=0&ignore=true" for each in containers or ()]
+        threads = [threading.Thread(target=ask, args=(path, "DELETE", target)) for target in targets]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -84,14 +84,14 @@ def clear(path: str, owner: str) -> None:
 
 
 def collect(*_: object) -> None:
-    """Take note of every child that ended: Podman's helpers become ours when their parent ends."""
+    """Reap every child that ended: Podman's helpers become ours when their parent ends."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def table() -> dict[int, tuple[int, str]]:
-    """Every process that runs: its parent and its name."""
+    """Return the parent and the name of every running process, by pid."""
     found: dict[int, tuple[int, str]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -104,7 +104,7 @@ def table() -> dict[int, tuple[int, str]]:
 
 
 def below(top: int, living: dict[int, tuple[int, str]], *, spared: tuple[str, ...] = ()) -> set[int]:
-    """All below a process; those of these names are left out, and what is below them too."""
+    """Return all descendants of a process; those with a spared name are left out, and what is below them too."""
     found: set[int] = set()
     todo = [top]
     while todo:
@@ -116,7 +116,7 @@ def below(top: int, living: dict[int, tuple[int, str]], *, spared: tuple[str, ..
 
 
 def sweep() -> None:
-    """End what the service left below us: what runs in containers first, so that Podman takes note of its end."""
+    """Kill what the service left below us: what runs in containers first, so that conmon can record its end."""
     mine, deadline = os.getpid(), time.monotonic() + _NOTE_SECONDS
     while rest := below(mine, living := table()):
         tools = below(mine, living, spared=("podman", "conmon"))
@@ -132,8 +132,8 @@ def sweep() -> None:
 
 
 def forget(command: list[str], owner: str) -> None:
-    """Remove what the ended service had just noted, by a Podman of its own."""
-    if "podman" not in command:  # another machine's, whose next service does it
+    """Remove the containers that the ended service had just recorded, through a Podman process of our own."""
+    if "podman" not in command:  # on another machine, where the next service does it
         return
     podman = command[: command.index("system")]  # with its flags
     listing = [*podman, "ps", "--all", "--quiet", "--filter", "label=alita.service=" + owner]
@@ -144,7 +144,7 @@ def forget(command: list[str], owner: str) -> None:
 
 
 def main() -> None:
-    """Start the service, wait for the end of either side, leave nothing."""
+    """Start the service, wait until either side ends, leave nothing behind."""
     path, owner, command = sys.argv[1], sys.argv[2], sys.argv[3:]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -158,27 +158,29 @@ def main() -> None:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
     )
     assert service.stdout is not None
-    said = service.stdout.fileno()
+    output = service.stdout.fileno()
     held: socket.socket | None = None
-    alone = False
+    abandoned = False
     try:
         while True:
             held = held or connect(path)
-            watched: list[Any] = [0, said, held] if held else [0, said]
+            watched: list[Any] = [0, output, held] if held else [0, output]
             ready, _, _ = select.select(watched, [], [], None if held else 0.02)
-            if held and held in ready:  # it says nothing unasked: a tunnel whose other end is not there yet
+            if (
+                held and held in ready
+            ):  # closed, as it never speaks first: a tunnel whose far end is not up yet
                 held.close()
                 held = None
                 time.sleep(0.02)
-            if said in ready:
-                piece = os.read(said, 65536)
+            if output in ready:
+                piece = os.read(output, 65536)
                 with suppress(OSError):
                     os.write(1, piece)
                 if not piece:
                     break
             if 0 in ready:
-                alone = not os.read(0, 1)
-                if alone:
+                abandoned = not os.read(0, 1)
+                if abandoned:
                     clear(path, owner)
                 break
     finally:
@@ -186,7 +188,7 @@ def main() -> None:
             os.killpg(service.pid, signal.SIGKILL)
         service.wait()
         sweep()
-        if alone:
+        if abandoned:
             forget(command, owner)
         with suppress(OSError):
             Path(path).unlink()

@@ -1,0 +1,141 @@
+"""Serves the tool's connections: as a proxy to granted hosts, and the broker's own files and models."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+
+import h11
+
+from alita_tui.sandbox.broker.forward import forward, tunnel
+from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
+from alita_tui.sandbox.broker.http import HttpConnection
+from alita_tui.sandbox.broker.local import LocalEndpoints
+from alita_tui.sandbox.broker.streams import Pipe, Stream
+from alita_tui.sandbox.broker.tls import Authority, TlsPipe
+from alita_tui.spine.address import host_key
+from alita_tui.spine.grants import HostGrant
+
+_PLACE = re.compile(rb"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):(\d{1,5})")
+_URL = re.compile(rb"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?(?:[/?]\S*)?")
+
+_OWN = re.compile(rb"(?:http://127\.0\.0\.1:\d{1,5})?(/files/[^?]*|/model)(?:\?.*)?")
+"""The broker's own paths; a client that uses the proxy even for the loopback sends the whole URL."""
+
+
+class RequestServer:
+    """Serves all connections of one run."""
+
+    def __init__(
+        self, grants: RunGrants, local: LocalEndpoints, authority: Authority, trust: ssl.SSLContext
+    ) -> None:
+        self._grants = grants
+        self._local = local
+        self._authority = authority
+        self._trust = trust
+        """What verifies hosts' certificates."""
+
+    async def serve(self, stream: Stream) -> None:
+        """Serve one connection, request after request. Raise AlitaError for a failure that is not the tool's fault."""
+        await self._requests(stream, None)
+
+    async def _requests(self, pipe: Pipe, inside: HostGrant | None) -> None:
+        """`inside` is the host that the tool believes to talk to, where TLS ends here."""
+        connection = HttpConnection(pipe, self._grants.caps.head_bytes)
+        while True:
+            entry = self._grants.answered("a request that is no HTTP")
+            try:
+                request = await connection.next()
+            except h11.RemoteProtocolError as error:
+                await self._end(
+                    connection, entry, Refused(error.error_status_hint, f"no valid HTTP: {error}")
+                )
+                return
+            if not isinstance(request, h11.Request):
+                return
+            why: Refused | None = None
+            upgraded: HostGrant | None = None
+            try:
+                entry.request = _line(request, inside)
+                await self._grants.turn()
+                upgraded = await self._handle(connection, request, entry, inside)
+            except Refused as error:
+                why = error
+            except h11.RemoteProtocolError as error:
+                why = Refused(400, f"no valid HTTP: {error}")
+            except (asyncio.CancelledError, OSError) as error:
+                whole = entry.tunnel or connection.http.our_state in (h11.DONE, h11.MUST_CLOSE, h11.CLOSED)
+                broke = Refused(0, f"the run ended before it was served {error}".strip(), failed=True)
+                await self._grants.record(entry.done(None if whole else broke))
+                raise
+            if upgraded is not None:
+                return await self._inside(connection, upgraded, entry)
+            if not await self._end(connection, entry, why):
+                return
+
+    async def _handle(
+        self, connection: HttpConnection, request: h11.Request, entry: Entry, inside: HostGrant | None
+    ) -> HostGrant | None:
+        """Carry a request out; return the host with which the tool now begins TLS, if any. Raise Refused."""
+        if inside is not None:
+            if not request.target.startswith(b"/"):
+                raise Refused(400, "no path")
+            await forward(connection, request, self._grants, inside, entry, self._trust)
+        elif request.method == b"CONNECT":
+            grant = self._grant(_PLACE.fullmatch(request.target), 0)
+            if self._grants.ends_tls:
+                return grant
+            await tunnel(connection, self._grants, grant, entry)
+        elif own := _OWN.fullmatch(request.target):
+            await self._local.answer(
+                connection, request.method.decode("ascii"), own[1].decode("ascii"), entry
+            )
+        else:
+            grant = self._grant(_URL.fullmatch(request.target), 80)
+            await forward(connection, request, self._grants, grant, entry, None)
+        return None
+
+    def _grant(self, found: re.Match[bytes] | None, usual: int) -> HostGrant:
+        if found is None:
+            raise Refused(400, "the broker takes http:// addresses, CONNECT host:port, and paths of its own")
+        port = int(found[2]) if found[2] else usual
+        return self._grants.grant(host_key(found[1].decode("ascii")), port)
+
+    async def _inside(self, connection: HttpConnection, grant: HostGrant, entry: Entry) -> None:
+        """End TLS here and serve the requests inside it; each becomes a request of its own to the host."""
+        context = await asyncio.to_thread(self._authority.context, grant.host)
+        await connection.send(h11.Response(status_code=200, headers=[]))
+        pipe = TlsPipe(connection.pipe, context)
+        try:
+            await pipe.shake_hands()
+        except ssl.SSLError as error:
+            entry.status = 200
+            why = Refused(0, f"the tool did not accept the broker's certificate: {error.reason}", failed=True)
+            await self._grants.record(entry.done(why))
+            return
+        await self._requests(pipe, grant)
+
+    async def _end(self, connection: HttpConnection, entry: Entry, why: Refused | None) -> bool:
+        """Record a request and send a refusal; return whether the connection may be used again.
+
+        Raise AlitaError where it cannot be recorded.
+        """
+        if why is not None and connection.http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            entry.status = why.status
+        await self._grants.record(entry.done(why))
+        try:
+            if why is not None:
+                await connection.refuse(why)
+            if connection.http.our_state is h11.DONE and connection.http.their_state is h11.DONE:
+                connection.http.start_next_cycle()
+                return True
+        except h11.LocalProtocolError:
+            pass  # a response had begun: the connection ends in the middle of it
+        return False
+
+
+def _line(request: h11.Request, inside: HostGrant | None) -> str:
+    """Return a request as it is recorded."""
+    method, target = (part.decode("ascii", "replace") for part in (request.method, request.target))
+    return f"{method} https://{inside.where}{target}" if inside else f"{method} {target}"

@@ -1,0 +1,159 @@
+"""A job's conversation with the warden: hand it over, pass on what comes, return the report."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from typing import TYPE_CHECKING, Any, Literal
+
+from alita_tui.sandbox.broker.streams import FRAMES, Violation
+from alita_tui.sandbox.container import Container
+from alita_tui.sandbox.outlook import beyond
+from alita_tui.sandbox.podman_http import EngineLost
+from alita_tui.sandbox.report import run_report
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.grants import repeatable
+from alita_tui.spine.ports import Job, OnOutput
+from alita_tui.spine.values import RunReport
+
+if TYPE_CHECKING:
+    from alita_tui.sandbox.broker.broker import Broker, RunBroker
+
+_FLUSH_SECONDS = 1 / 30
+"""Live output of a stream is passed on at most this often."""
+_GRACE_SECONDS = 5.0
+"""How long after its own wall limit a container may take to report before it is killed."""
+
+
+async def converse(
+    container: Container, job: Job, on_output: OnOutput, broker: Broker | None = None
+) -> RunReport:
+    """Hand the job over, pass on its output and its requests, return the report.
+
+    Nothing is granted to code without an approved digest, except to a draft's tests what a person granted by name.
+    Raise SandboxUnavailable where the job may run on another engine, EngineLost where it may not, and StoreError
+    where a request of the tool could not be recorded.
+    """
+    output = _Output(on_output)
+    may_be_granted = job.what == "test" or (job.what == "run" and job.digest)
+    granting = broker if may_be_granted and not job.capabilities.none else None
+    run: RunBroker | None = None
+    try:
+        async with asyncio.timeout(job.limits.wall_seconds + _GRACE_SECONDS) as limit:
+
+            def extend(seconds: float) -> None:
+                limit.reschedule((limit.when() or 0.0) + seconds)
+
+            try:
+                if granting is not None:
+                    run = await granting.open(job, container.channel.send, extend)
+                    run.connections.broken = lambda: None if limit.expired() else limit.reschedule(0)
+                await container.give(job, run.settings if run else b"")
+            except ConnectionError as error:
+                if container.given and granting is not None and not repeatable(job.capabilities):
+                    raise EngineLost(
+                        "The container was lost while it was given its job, so nobody knows whether the tool "
+                        "began. It is not run again by itself, as it may change something."
+                    ) from error
+                raise SandboxUnavailable("The container was gone before it had its job.") from error
+            report = await _within_memory(container, job, output, run)
+    except TimeoutError:
+        reason = "The container did not answer in time."
+        report = RunReport(status="timeout", error=reason, limits_hit=("wall",), **output.texts())
+    finally:
+        if run is not None:
+            await run.connections.close()
+        output.end()
+    if run is not None and run.connections.failure is not None:
+        raise run.connections.failure
+    return report
+
+
+async def _within_memory(container: Container, job: Job, output: _Output, run: RunBroker | None) -> RunReport:
+    """Return the report; end a container that holds far more memory than the warden should have let it."""
+    listening = asyncio.ensure_future(_listen(container, job, output, run))
+    if not container.pid:
+        return await listening
+    watching = asyncio.ensure_future(beyond(container.pid, job.limits))
+    try:
+        await asyncio.wait((listening, watching), return_when=asyncio.FIRST_COMPLETED)
+        if listening.done():
+            return await listening
+        held = watching.result()
+        await container.end()
+        error = f"Its container held {held >> 20} MB, and was ended from outside."
+        return RunReport(
+            status="limit", error=error, limits_hit=("memory",), peak_memory_bytes=held, **output.texts()
+        )
+    finally:
+        listening.cancel()
+        watching.cancel()
+        await asyncio.gather(listening, watching, return_exceptions=True)
+
+
+async def _listen(container: Container, job: Job, output: _Output, run: RunBroker | None) -> RunReport:
+    while (frame := await container.channel.receive()) is not None:
+        kind, payload = frame
+        if kind == b"D":
+            output.end()
+            return run_report(payload, job, output.texts())
+        if kind in (b"O", b"E"):
+            output.take(kind, payload)
+        elif kind in FRAMES and run is not None:
+            try:
+                run.connections.take(kind, payload)
+            except Violation as error:  # a report, as a run that began is never repeated
+                return RunReport(status="killed", error=str(error), **output.texts())
+    complaint = container.channel.stray.decode("utf-8", "replace").strip()[-300:]
+    reason = f"The container ended without a report. {complaint}".strip()
+    return RunReport(status="killed", error=reason, **output.texts())
+
+
+class _Output:
+    """Both output streams of a run."""
+
+    def __init__(self, on_output: OnOutput) -> None:
+        self._streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
+
+    def take(self, kind: bytes, piece: bytes) -> None:
+        self._streams[kind].take(piece)
+
+    def end(self) -> None:
+        for stream in self._streams.values():
+            stream.end()
+
+    def texts(self) -> dict[str, Any]:
+        """Return what was printed so far, by the names of a report's fields."""
+        return {stream.name: "".join(stream.pieces) for stream in self._streams.values()}
+
+
+class _Stream:
+    """One output stream: decoded piece by piece, passed on now and then, kept whole up to the warden's cap."""
+
+    def __init__(self, name: Literal["stdout", "stderr"], on_output: OnOutput) -> None:
+        self.name = name
+        self.pieces: list[str] = []
+        self._on_output = on_output
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._passed_on = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def take(self, piece: bytes, *, final: bool = False) -> None:
+        text = self._decode(piece, final)
+        if text:
+            self.pieces.append(text)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(_FLUSH_SECONDS, self._flush)
+
+    def end(self) -> None:
+        """Pass on what is left at once."""
+        self.take(b"", final=True)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        new, self._passed_on = "".join(self.pieces[self._passed_on :]), len(self.pieces)
+        if new:
+            self._on_output(self.name, new)

@@ -1,0 +1,34 @@
+"""Who made a container or a folder: this machine and this process, so that others can tell whether they live."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+
+def machine() -> str:
+    """Return a label of this machine, as an engine may be shared with others."""
+    try:
+        name = Path("/etc/machine-id").read_text().strip()
+    except OSError:
+        name = ""
+    return sha256((name or os.uname().nodename).encode()).hexdigest()[:12]
+
+
+def me() -> str:
+    """Return a label of this process: its pid and start time."""
+    return f"{os.getpid()}.{_start_time(os.getpid())}"
+
+
+def alive(owner: str) -> bool:
+    """Return whether the process with this label lives."""
+    pid, started, *_ = (*owner.split("."), "", "")
+    return pid.isdigit() and bool(started) and _start_time(int(pid)) == started
+
+
+def _start_time(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from alita_tui.registry.library import RUNNABLE, ToolLibrary
 from alita_tui.registry.moves import Moves
-from alita_tui.registry.shelf import RUNNABLE, Shelf
 from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports import Clock, Documents
@@ -21,7 +21,7 @@ class Lineages:
 
     def __init__(
         self,
-        shelf: Shelf,
+        shelf: ToolLibrary,
         documents: Documents,
         told: Callable[[Move, ToolRecord], None],
         clock: Clock = lambda: datetime.now(UTC),

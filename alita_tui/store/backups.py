@@ -23,7 +23,7 @@ from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
-from alita_tui.store import disk, reading
+from alita_tui.store import disk, journal_reader
 from alita_tui.store.storage import JournalStorage, whole
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables, upgrade
 
@@ -140,7 +140,9 @@ class Backups:
 
     def _now(self) -> Mapping[str, bytes]:
         # One that is not there yet is an empty one, so that restoring can take away, too.
-        files = {name: b"".join(whole(reading.read(path).tables)) for name, path in self._databases.items()}
+        files = {
+            name: b"".join(whole(journal_reader.read(path).tables)) for name, path in self._databases.items()
+        }
         files |= {name: disk.read_bytes(path) or b"" for name, path in self._logs.items()}
         for top, folder in self._folders.items():
             for path in sorted(folder.rglob("*")):
@@ -222,7 +224,7 @@ def _tables(chosen: Backup, raw: bytes) -> Tables:
             f"{chosen.path} was made by a newer alita (schema {chosen.schema_version}).", hint="Update alita."
         )
     try:
-        tables = msgspec.convert(reading.load(raw), Tables)
+        tables = msgspec.convert(journal_reader.load(raw), Tables)
     except ValueError as error:
         raise StoreError(f"{chosen.path} is damaged: {error}.") from error
     upgrade(tables, chosen.schema_version)

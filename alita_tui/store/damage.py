@@ -8,7 +8,7 @@ from pathlib import Path
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import counted
 from alita_tui.spine.values import Value
-from alita_tui.store import disk, reading
+from alita_tui.store import disk, journal_reader
 
 
 class Damage(Value, frozen=True):
@@ -42,7 +42,7 @@ def damages(paths: Iterable[Path]) -> tuple[Damage, ...]:
 
 def _now(path: Path) -> Iterator[Damage]:
     try:
-        found = reading.read(path)
+        found = journal_reader.read(path)
     except StoreError as error:
         yield Damage(path=str(path), problem=error.message)
         return
@@ -51,14 +51,14 @@ def _now(path: Path) -> Iterator[Damage]:
 
 
 def _before(path: Path) -> Iterator[Damage]:
-    journal = reading.journal_of(path)
+    journal = journal_reader.journal_of(path)
     asides = [*path.parent.glob(f"{path.name}.damaged-*"), *path.parent.glob(f"{journal.name}.damaged-*")]
     for aside in sorted(asides):
         try:
             lost = (
                 _lost_of_journal(aside)
                 if aside.name.startswith(journal.name)
-                else reading.read(aside).discarded
+                else journal_reader.read(aside).discarded
             )
         except StoreError:
             lost = 0
@@ -71,4 +71,4 @@ def _told(lost: int, what: str) -> str:
 
 def _lost_of_journal(path: Path) -> int:
     lines = (disk.read_bytes(path) or b"").split(b"\n")[:-1]
-    return sum(reading.operation(one) is None for one in lines)
+    return sum(journal_reader.operation(one) is None for one in lines)

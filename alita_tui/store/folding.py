@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 
 from alita_tui.store import checksums
-from alita_tui.store.reading import ABOUT, dump
+from alita_tui.store.journal_reader import ABOUT, dump
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 
 

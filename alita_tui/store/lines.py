@@ -1,6 +1,6 @@
 """Reads a whole file and its journal line by line, so that a long session is never in memory twice.
 
-Takes only what this package itself wrote and nothing damaged; all else is for `reading.read`.
+Takes only what this package itself wrote and nothing damaged; all else is for `journal_reader.read`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from alita_tui.spine.collecting import uncollected
 from alita_tui.store import checksums, disk
-from alita_tui.store.reading import ABOUT, apply, dump, journal_of, load, operation
+from alita_tui.store.journal_reader import ABOUT, apply, dump, journal_of, load, operation
 from alita_tui.store.upgrades import Tables, upgrade
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from alita_tui.spine.errors import StoreLocked
 from alita_tui.store import disk
-from alita_tui.store.reading import journal_of, operation
+from alita_tui.store.journal_reader import journal_of, operation
 
 
 def take(path: Path, patience: float) -> int:

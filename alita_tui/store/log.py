@@ -15,9 +15,9 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
 from alita_tui.store import checksums, disk
 from alita_tui.store.folding import documents, ending, whole
+from alita_tui.store.journal_reader import TORN, Operation, Restored, Snapshot, apply, dump, read
 from alita_tui.store.lines import Load, Look, Places, Scan, document_of, journal_lines, scan
 from alita_tui.store.lock import is_open
-from alita_tui.store.reading import TORN, Operation, Restored, Snapshot, apply, dump, read
 from alita_tui.store.storage import JournalStorage, Mode
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 

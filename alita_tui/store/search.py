@@ -13,8 +13,8 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
-from alita_tui.store import disk, reading
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store import disk, journal_reader
+from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.view.trace import rows_for
 
 _VERSION = 1
@@ -46,7 +46,7 @@ class Hit(Value, frozen=True):
 class SessionSearch:
     """Meets the search of the console and the command line. Blocks; any thread, any process."""
 
-    def __init__(self, path: Path, shelf: SessionShelf) -> None:
+    def __init__(self, path: Path, shelf: SessionStore) -> None:
         self._path = path
         self._shelf = shelf
 
@@ -114,7 +114,7 @@ class SessionSearch:
         for name in known.keys() - now.keys():
             self._forget(db, name)
         for name, path in now.items():
-            at = repr((disk.signature(path), disk.signature(reading.journal_of(path))))
+            at = repr((disk.signature(path), disk.signature(journal_reader.journal_of(path))))
             before, last = known.get(name, ("", 0))
             if at != before:
                 with suppress(StoreError):  # what cannot be read is not found

@@ -21,12 +21,12 @@ from alita_tui.spine.events import UnknownEvent
 from alita_tui.spine.history import History
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
-from alita_tui.store import disk, kinds, reading
+from alita_tui.store import disk, journal_reader, kinds
 from alita_tui.store.following import Followed, Summaries
 from alita_tui.store.forking import forked
+from alita_tui.store.journal_reader import TORN, Restored
 from alita_tui.store.lock import is_open
 from alita_tui.store.log import LogStorage
-from alita_tui.store.reading import TORN, Restored
 from alita_tui.store.storage import Mode
 from alita_tui.store.summaries import SessionSummary, Tally
 from alita_tui.store.trash import Trash
@@ -97,7 +97,7 @@ class SessionFile:
             raise disk.store_error("opened", path, error) from error
         if not ours:
             raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
-        alone = not reading.journal_of(path).exists()
+        alone = not journal_reader.journal_of(path).exists()
         mode: Mode = "readonly" if readonly else "exclusive"
         log = LogStorage(path, "events", _envelope, mode=mode, look=kinds.look)
         return cls(log, path, begun=alone)
@@ -167,7 +167,7 @@ class SessionFile:
 
     def fill(self, envelopes: Iterable[Envelope]) -> None:
         """Store many durable envelopes, on disk when it returns. Blocks. Raises StoreError."""
-        rows: list[reading.Operation] = []
+        rows: list[journal_reader.Operation] = []
         for due, envelope in enumerate(envelopes, self._log.last + 1):
             if envelope.seq != due:
                 raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {due - 1}.")
@@ -192,7 +192,7 @@ def _envelope(raw: bytes, seq: int) -> Envelope:
     """A record read back. Raises ValueError where it is no JSON at all."""
     made = decode(raw, seq=seq)
     if isinstance(made.event, UnknownEvent):
-        made = from_builtins(reading.load(raw), seq=seq)
+        made = from_builtins(journal_reader.load(raw), seq=seq)
     return made if made.seq == seq else msgspec.structs.replace(made, seq=seq)
 
 
@@ -207,7 +207,7 @@ def _whole(stored: Iterable[Envelope], session_id: str) -> Iterator[Envelope]:
         at, last = one.at, seq
 
 
-class SessionShelf:
+class SessionStore:
     """The folder of sessions. Summaries are kept in an index and made anew for files that changed."""
 
     def __init__(self, folder: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
@@ -343,21 +343,21 @@ class SessionShelf:
 
 
 def _drafts_of(path: Path) -> tuple[Path, ...]:
-    return (path, reading.journal_of(path), path.with_name(f"{path.name}.tmp"))
+    return (path, journal_reader.journal_of(path), path.with_name(f"{path.name}.tmp"))
 
 
 def _exists(path: Path) -> bool:
-    return path.exists() or reading.journal_of(path).exists()
+    return path.exists() or journal_reader.journal_of(path).exists()
 
 
 def _ours(path: Path) -> bool:
     """False for a file that a repair would destroy because it never was a session."""
-    if reading.journal_of(path).exists() or not path.stat().st_size:
+    if journal_reader.journal_of(path).exists() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
-        if f'{{\n"{reading.ABOUT}":'.encode() in file.read(100):
+        if f'{{\n"{journal_reader.ABOUT}":'.encode() in file.read(100):
             return True
-    return bool(reading.read(path).tables.keys() & {"events", "meta", reading.ABOUT})
+    return bool(journal_reader.read(path).tables.keys() & {"events", "meta", journal_reader.ABOUT})
 
 
 def _followed(path: Path) -> Followed | None:

@@ -18,7 +18,7 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
 from alita_tui.store import checksums, disk, lock
 from alita_tui.store.folding import whole as whole
-from alita_tui.store.reading import (
+from alita_tui.store.journal_reader import (
     ABOUT,
     Operation,
     Snapshot,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from alita_tui.spine.errors import UsageError
 from alita_tui.store import disk, lock
-from alita_tui.store.reading import journal_of
+from alita_tui.store.journal_reader import journal_of
 
 KEPT_DAYS = 30
 """Days after which a deleted session goes for good, the next time one is deleted."""

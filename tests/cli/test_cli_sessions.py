@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from goldens import FOLDER, golden
 
+from alita_tui.app.recordings import FROM_ELSEWHERE
 from alita_tui.replay.export import export
-from alita_tui.wiring.records import FROM_ELSEWHERE
 
 
 class Shell:

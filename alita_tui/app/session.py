@@ -1,4 +1,4 @@
-"""A session with its engine: where the rooms are joined for the loop."""
+"""A live session: its file, its engine, its stream, and everything the engine is joined from."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from alita_tui import __version__
+from alita_tui.app import damage
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.recordings import past_calls
+from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
@@ -22,11 +27,6 @@ from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import counted
 from alita_tui.spine.values import MemoryItem, SandboxStatus
-from alita_tui.wiring import damage
-from alita_tui.wiring.house import House
-from alita_tui.wiring.identity import me, new_id, now
-from alita_tui.wiring.records import past_calls
-from alita_tui.wiring.verdicts import ruling, unnamed
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from alita_tui.view.model import SessionView
 
 RETRY_SECONDS = 1.0
-"""After which saving is tried again where it failed."""
+"""Pause before a failed write is tried again."""
 
 
 class LiveSource:
-    """What the session holds already, then what happens. Meets `EventSource`."""
+    """Yields what the session holds already, then what happens. Implements `EventSource`."""
 
     def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
         self.history = history
@@ -60,65 +60,65 @@ class LiveSource:
             yield envelope
 
 
-class Live:
-    """One open session: its file, its engine, its stream. Meets `CommandSink`."""
+class LiveSession:
+    """One open session. Implements `CommandSink` and the console's `Upkeep`."""
 
     def __init__(
-        self, house: House, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
+        self, app: AppContext, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
     ) -> None:
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
-        from alita_tui.registry.lent import LendingShelf
+        from alita_tui.registry.task_library import TaskLibrary
         from alita_tui.toolsmith.gate import Gate
         from alita_tui.toolsmith.proving import Prover
         from alita_tui.toolsmith.smith import Smith
 
-        self._house = house
+        self._app = app
         self._file = file
         self._models = models
         self.session_id = file.session_id
         history = file.history()
-        retry = None if parks else RETRY_SECONDS  # where nobody looks on, waiting helps nobody
+        retry = None if parks else RETRY_SECONDS  # without a screen nobody could free disk space meanwhile
         self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
         self.source = LiveSource(self.bus.history, self.bus.subscribe())
         self._checked: SandboxStatus | None = None
         self._served = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
         self.seen: Callable[[], SessionView] | None = None
-        """Gives a view of this session from whoever folds it anyway; closing folds only what came after."""
-        self._web = house.web(self.bus.redacted)
+        """Returns a view that the console has folded already; closing folds only what came after it."""
+        self._web = app.web(self.bus.redacted)
         self._loop = asyncio.get_running_loop()
-        budget = house.loaded.settings.budget
+        budget = app.loaded.settings.budget
         questions = Questions(self.bus, parks=parks)
-        asker = _asker(house, self.bus, models, questions)
-        broker = house.broker(self._brokered, asker, redactor)
-        self._sandbox = house.sandbox(file.session_id, pool=True, broker=broker)
-        shelf = LendingShelf(house.shelf)
-        house.desk.told = self._warn
+        asker = model_calls(app, self.bus, models, questions)
+        broker = app.broker(self._record_request, asker, redactor)
+        self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
+        library = TaskLibrary(app.library)
+        app.inbox.told = self._warn
         gate = Gate(
             self.bus,
-            house.desk,
+            app.inbox,
             me=me(),
             parks=parks,
             settled=self._settled,
             rule=self._ruled,
             unnamed=lambda request, command: unnamed(self.bus.history, request, command),
         )
-        before, after = gates(house, self._sandbox, asker, self._web, shelf)
+        before, after = gates(app, self._sandbox, asker, self._web, library)
         prover = Prover(
             self.bus,
             self._sandbox,
             before=before,
             after=after,
-            limits=house.limits,
+            limits=app.limits,
             progress=self._progress,
         )
         smith = Smith(
             self.bus,
             asker,
             prover,
-            shelf,
+            library,
             gate,
             max_repairs=budget.max_repairs,
             model_name=models.name,
@@ -129,16 +129,16 @@ class Live:
             asker,
             smith,
             gate,
-            shelf,
+            library,
             self._sandbox,
-            house.memory,
+            app.memory,
             self._web,
             questions,
             WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
             policy=Policy(
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,
-                run_limits=house.limits,
+                run_limits=app.limits,
                 teaches=not _is_fork(history),
             ),
             learn=self._learn,
@@ -147,13 +147,13 @@ class Live:
         )
 
     def send(self, command: Command) -> None:
-        """See `CommandSink.send`."""
+        """Hand a command to the engine."""
         if isinstance(command, CloseSession):
             self.bus.leave()
         self.engine.send(command)
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Open or take up the session, serve it, let it go in good order."""
+        """Open or resume the session, run its engine, close everything in order."""
         await self._open()
         try:
             await self.engine.run(until_idle=until_idle)
@@ -163,9 +163,9 @@ class Live:
     async def _open(self) -> None:
         if self.bus.history:
             restored = self._file.restored
-            await self._settled_again()
-            strange = await asyncio.to_thread(_strange, self.bus.history)
-            unread = f"{strange} of them cannot be read by this version" if strange else ""
+            await self._catch_up()
+            unknown = await asyncio.to_thread(_count_unknown, self.bus.history)
+            unread = f"{unknown} of them cannot be read by this version" if unknown else ""
             note = "; ".join(filter(None, (unread, restored.note)))
             await self.bus.emit(e.SessionResumed(restored=restored.events, note=note))
         else:
@@ -175,38 +175,38 @@ class Live:
             await self.bus.emit(opened)
         for problem in self._models.problems:
             await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
-        await self._tell_records()
-        for one in await asyncio.to_thread(damage.found, self._house):
-            await self.bus.emit(e.NoticeRaised(level="warning", text=one.text, hint=one.hint))
-        await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._house.shelf.cards)))
+        await self._report_records()
+        for damaged in await asyncio.to_thread(damage.damaged_files, self._app):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=damaged.text, hint=damaged.hint))
+        await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._app.library.cards)))
         await self._check_sandbox(await self._sandbox.status())
         self._served.set()
 
-    # --- upkeep: what a person looks at and does around the session --------------------------
+    # --- the sandbox around the session -------------------------------------------------------
 
     async def look(self) -> Inventory:
-        """See the console's `Upkeep.look`. Raises SandboxUnavailable."""
+        """Return the sandbox's containers and environments. Raises SandboxUnavailable."""
         await self._served.wait()
         status = await self._sandbox.status()
         await self._check_sandbox(status)
         return await self._sandbox.inventory() if status.available else Inventory(at=now().timestamp())
 
     async def reap(self) -> tuple[int, int]:
-        """See the console's `Upkeep.reap`. Raises SandboxUnavailable."""
+        """Remove what dead sessions left; return how many containers and folders. Raises SandboxUnavailable."""
         await self._served.wait()
         return await self._sandbox.reap()
 
     async def rebuild(self) -> None:
-        """See the console's `Upkeep.rebuild`. Raises SandboxUnavailable."""
+        """Rebuild the base image. Raises SandboxUnavailable."""
         await self._served.wait()
         failed = await self._sandbox.rebuild(self._progress)
         await self._check_sandbox(await self._sandbox.status())
         if failed:
-            said = " | ".join(f"{name}: {error.message}" for name, error in failed.items())
-            raise SandboxUnavailable(f"Not rebuilt: {said}", hint=next(iter(failed.values())).hint)
+            reasons = " | ".join(f"{name}: {error.message}" for name, error in failed.items())
+            raise SandboxUnavailable(f"Not rebuilt: {reasons}", hint=next(iter(failed.values())).hint)
 
     async def _check_sandbox(self, status: SandboxStatus) -> None:
-        """Tell the stream when the sandbox is not what it was, and start containers ahead."""
+        """Record a status that changed, and start containers ahead."""
         if status == self._checked:
             return
         self._checked = status
@@ -221,12 +221,12 @@ class Live:
             await asyncio.wait((self._warming,))
 
     async def _warm_up(self) -> None:
-        """Start containers ahead; what stands in the way the first run will say."""
+        """Start containers ahead; if that fails, the first run reports why."""
         with suppress(SandboxUnavailable):
-            await self._sandbox.warm_up(self._house.limits, lambda *_: None)
+            await self._sandbox.warm_up(self._app.limits, lambda *_: None)
 
     async def _close(self) -> None:
-        """Let everything go, each part even where another fails."""
+        """Close every part, even where another one fails to close."""
         self.bus.leave()
         async with AsyncExitStack() as parts:
             parts.push_async_callback(asyncio.to_thread, self._file.close)
@@ -243,73 +243,79 @@ class Live:
         from alita_tui.view.fingerprint import fingerprint
         from alita_tui.view.fold import fold_all
 
-        news = bisect_right(self.bus.history, seen.seq, key=lambda one: one.seq or 0) if seen else 0
-        return fingerprint(fold_all(self.bus.history[news:], seen))
+        start = (
+            bisect_right(self.bus.history, seen.seq, key=lambda envelope: envelope.seq or 0) if seen else 0
+        )
+        return fingerprint(fold_all(self.bus.history[start:], seen))
 
     def _progress(self, work: str, done: float, total: float, detail: str) -> None:
         hint = e.Progressed(work=work, done=done, total=total, detail=detail)
         self._loop.call_soon_threadsafe(self.bus.hint, hint)
 
-    async def _brokered(self, answered: e.BrokerAnswered) -> None:
+    async def _record_request(self, answered: e.BrokerAnswered) -> None:
         await self.bus.emit(answered, span=answered.call_id)
 
     def _settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
-        """A verdict is on record in the session: enter it in the audit, clear the desk."""
+        """Enter a recorded verdict in the audit log and clear it from the inbox."""
         from alita_tui.view.queries import build_of, events_of
         from alita_tui.view.seen import evidence
 
-        ours = events_of(self.bus.history, request.build_id)
-        verdicts = (one.event for one in reversed(ours) if isinstance(one.event, e.ApprovalResolved))
-        verdict = next(one for one in verdicts if one.approval_id == request.approval_id)
-        made = build_of(ours, request.build_id)
-        self._house.audit.enter(self.session_id, request, verdict, evidence(made) if made else ())
-        with suppress(StoreError):  # what is left of it goes when the session is taken up
-            self._house.desk.taken(request.approval_id)
+        events = events_of(self.bus.history, request.build_id)
+        verdict = next(
+            envelope.event
+            for envelope in reversed(events)
+            if isinstance(envelope.event, e.ApprovalResolved)
+            and envelope.event.approval_id == request.approval_id
+        )
+        build = build_of(events, request.build_id)
+        self._app.audit.enter(self.session_id, request, verdict, evidence(build) if build else ())
+        with suppress(StoreError):  # a note that is left is cleared when the session is resumed
+            self._app.inbox.taken(request.approval_id)
 
     def _ruled(self, request: e.ApprovalRequested) -> Decision | None:
-        """The verdict of a rule of the person's; none, and a notice, where their policy cannot be read."""
+        """Return the verdict of a rule, if one covers the build; a policy that cannot be read is a notice."""
         try:
-            return ruling(self._house, self.bus.history, request)
+            return ruling(self._app, self.bus.history, request)
         except (ConfigError, StoreError) as error:
             self._warn(f"No rule is asked. {error.message}", error.hint)
             return None
 
     def _warn(self, text: str, hint: str = "") -> None:
-        """Put a warning on record; for threads beside the loop."""
+        """Record a warning from another thread."""
         notice = e.NoticeRaised(level="warning", text=text, hint=hint)
         asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
 
-    async def _settled_again(self) -> None:
-        """The same; an error that nobody foresaw is a notice, and the session opens."""
+    async def _catch_up(self) -> None:
+        """Finish what a crash interrupted; an unexpected error is a notice, and the session opens."""
         from alita_tui.agent.retrying import unexpected
 
         try:
-            await asyncio.to_thread(self._settle_again)
+            await asyncio.to_thread(self._catch_up_records)
         except AlitaError:
             raise
         except Exception as error:  # noqa: BLE001  # a session always opens
             await self.bus.emit(unexpected(error))
 
-    def _settle_again(self) -> None:
-        """What a crash kept from following a verdict, or a move."""
-        self._house.audit.catch_up(self.session_id, self.bus.history)
-        for envelope in of(self.bus.history, e.ApprovalResolved):  # its note is not needed any more
-            self._house.desk.taken(cast(e.ApprovalResolved, envelope.event).approval_id)
+    def _catch_up_records(self) -> None:
+        """Enter recorded verdicts that the audit log lacks, and clear their notes from the inbox."""
+        self._app.audit.catch_up(self.session_id, self.bus.history)
+        for envelope in of(self.bus.history, e.ApprovalResolved):
+            self._app.inbox.taken(cast(e.ApprovalResolved, envelope.event).approval_id)
 
-    async def _tell_records(self) -> None:
-        """Say what of the log or the library cannot be relied on, and mend what the log has and that has not."""
-        shelf = self._house.shelf
-        said = await asyncio.to_thread(shelf.standing)
-        if said.problem:
-            text = f"No tool runs: {said.problem}"
+    async def _report_records(self) -> None:
+        """Record where audit log and library cannot be relied on; make in the library what the log has."""
+        library = self._app.library
+        standing = await asyncio.to_thread(library.standing)
+        if standing.problem:
+            text = f"No tool runs: {standing.problem}"
             await self.bus.emit(
                 e.NoticeRaised(level="error", text=text, hint="Look into it: alita audit verify")
             )
             return
-        for one in await asyncio.to_thread(shelf.overridden):
-            await self.bus.emit(e.NoticeRaised(level="warning", text=one.text))
-        await asyncio.to_thread(self._house.lineages, "console")
-        if doubts := await asyncio.to_thread(shelf.doubts):
+        for difference in await asyncio.to_thread(library.overridden):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=difference.text))
+        await asyncio.to_thread(self._app.lineages, "console")
+        if doubts := await asyncio.to_thread(library.doubts):
             names = ", ".join(sorted({name for name, _ in doubts})[:5]) + (", …" if len(doubts) > 5 else "")
             text = f"{counted(len(doubts), 'version')} of tools cannot prove an approval and will not run: {names}"
             hint = "`alita tools list` says why; `alita tools approve` shows one and approves it anew."
@@ -321,13 +327,13 @@ class Live:
         return (*episode(self.bus.history, task_id), *recipe(self.bus.history, task_id))
 
 
-def _strange(history: Sequence[Envelope]) -> int:
-    """How many records cannot be read by this version; those that are missing are told apart."""
-    return sum(cast(e.UnknownEvent, one.event).raw != "" for one in of(history, e.UnknownEvent))
+def _count_unknown(history: Sequence[Envelope]) -> int:
+    """Count the records that this version cannot read; missing ones are reported elsewhere."""
+    return sum(cast(e.UnknownEvent, envelope.event).raw != "" for envelope in of(history, e.UnknownEvent))
 
 
 def _is_fork(history: Sequence[Envelope]) -> bool:
-    """True for a session that tries out what would have been: memory learns from what was."""
+    """Return True for a forked session: what it tries out teaches memory nothing."""
     first = history[0].event if history else None
     return isinstance(first, e.SessionOpened) and bool(first.parent)
 
@@ -343,59 +349,61 @@ def _caps(chosen: BudgetSettings) -> Budget:
     )
 
 
-def _asker(house: House, bus: Bus, models: Roster, questions: Questions) -> ModelCalls:
-    """Model calls that are told on this bus and paid from the budget of its session."""
+def model_calls(app: AppContext, bus: Bus, models: Roster, questions: Questions) -> ModelCalls:
+    """Return model calls that are recorded on this bus and paid from its session's budget."""
     from alita_tui.agent.calling import ModelCalls
     from alita_tui.agent.purse import Purse
 
-    book = None if models.recorded else house.spend_book(bus.session_id)
-    chosen = house.loaded.settings.budget
+    book = None if models.recorded else app.spend_book(bus.session_id)
+    chosen = app.loaded.settings.budget
     purse = Purse(bus, _caps(chosen), questions, new_id, book=book, unknown_usd=chosen.unknown_usd)
-    replies = None if models.recorded else house.replies(bus.redacted)
-    return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=house.cached_roles)
+    replies = None if models.recorded else app.replies(bus.redacted)
+    return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=app.cached_roles)
 
 
-def gates(house: House, sandbox: Sandbox, asker: Asker, index: PackageIndex, shelf: ToolShelf) -> Gates:
-    """What drafts are put through before anything of them runs, and after their own tests."""
+def gates(app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf) -> Gates:
+    """Return the checks of drafts: those before anything runs, and those after their own tests."""
     from alita_tui.sandbox.faults import FaultDatabase
     from alita_tui.toolsmith.gates.every import every
 
     return every(
         sandbox,
-        house.limits,
+        app.limits,
         asker=asker,
         index=index,
-        book=FaultDatabase(house.loaded.settings.web.osv_url),
-        shelf=shelf,
-        calls=partial(past_calls, house),
+        book=FaultDatabase(app.loaded.settings.web.osv_url),
+        shelf=library,
+        calls=partial(past_calls, app),
         now=now,
     )
 
 
-def open_file(house: House, which: str | None) -> SessionFile:
-    """A session's file, opened for going on, or a new one. Raises UsageError, StoreLocked, StoreError."""
+def open_file(app: AppContext, which: str | None) -> SessionFile:
+    """Open a session's file for writing, or make a new one. Raises UsageError, StoreLocked, StoreError."""
     from alita_tui.store.sessions import SessionFile
 
     if which is None:
-        session_id = house.sessions.new_id()
-        return SessionFile.create(house.sessions.path(session_id), session_id)
-    file = SessionFile.open(house.sessions.find(which))
-    house.sessions.know(file)
+        session_id = app.sessions.new_id()
+        return SessionFile.create(app.sessions.path(session_id), session_id)
+    file = SessionFile.open(app.sessions.find(which))
+    app.sessions.know(file)
     return file
 
 
-async def live(house: House, which: str | SessionFile | None = None, *, parks: bool) -> Live:
-    """A session with its engine, not yet running. Raises what `open_file` and `House.models` raise."""
-    models = await asyncio.to_thread(house.models)
-    redactor = await asyncio.to_thread(house.redactor)
+async def open_session(
+    app: AppContext, which: str | SessionFile | None = None, *, parks: bool
+) -> LiveSession:
+    """Return a session with its engine, not yet running. Raises as `open_file` and `AppContext.models` do."""
+    models = await asyncio.to_thread(app.models)
+    redactor = await asyncio.to_thread(app.redactor)
     if which is None or isinstance(which, str):
-        file = await asyncio.to_thread(open_file, house, which)
+        file = await asyncio.to_thread(open_file, app, which)
     else:
         file = which
-    return Live(house, file, models, redactor, parks=parks)
+    return LiveSession(app, file, models, redactor, parks=parks)
 
 
-async def close(session: Live, running: asyncio.Task[None]) -> None:
-    """Ask a running session to end and wait until it has."""
+async def close_session(session: LiveSession, running: asyncio.Task[None]) -> None:
+    """Ask a running session to end, and wait until it has."""
     session.send(CloseSession())
     await running

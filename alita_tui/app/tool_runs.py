@@ -1,4 +1,4 @@
-"""Tools outside of a session: one run, one proof, one approval of a starter."""
+"""Tools outside a session: one run, one proof of a draft, one approval."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from alita_tui import __version__
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.session import model_calls
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
@@ -23,54 +26,51 @@ from alita_tui.spine.values import (
     ToolRecord,
     build_digest,
 )
-from alita_tui.wiring.house import House
-from alita_tui.wiring.identity import me, new_id, now
-from alita_tui.wiring.live import _asker
 
 if TYPE_CHECKING:
     from alita_tui.toolsmith.proving import Proof
 
 
 class _Unwritten:
-    """Meets `Recorder` where there is no session to write."""
+    """A `Recorder` that writes nothing; the events only reach whoever listens to the bus."""
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
-        """Nothing: whoever listens to the bus is all there is."""
+        """Do nothing."""
 
 
 async def run_tool(
-    house: House,
+    app: AppContext,
     record: ToolRecord,
     arguments: Json,
     on_output: OnOutput,
     tell: Callable[[e.BrokerAnswered], Coroutine[None, None, None]],
 ) -> tuple[RunReport, Path | None]:
-    """One run of an approved tool outside of any session, with what it is granted, and where it is recorded.
+    """Run an approved tool with its grants; return the report, and where the run is recorded.
 
-    A run that is granted nothing reaches nothing but its arguments, and is recorded nowhere. Raises
+    A tool that is granted nothing can make no requests, and its run is not recorded. Raises
     SandboxUnavailable, RequirementsError, ConfigError, StoreError.
     """
     from alita_tui.agent.questions import Questions
 
     job = Job(
         run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=arguments, lock=record.lock,
-        limits=house.limits, capabilities=record.granted, digest=record.digest,
+        limits=app.limits, capabilities=record.granted, digest=record.digest,
     )  # fmt: skip
     async with AsyncExitStack() as parts:
         bus, path = Bus(f"run-{job.run_id}", _Unwritten(), now), None
         if not record.granted.none:
-            bus, path = await _recorded(house, record, job, parts)
+            bus, path = await _recorded(app, record, job, parts)
 
-        async def answered(event: e.BrokerAnswered) -> None:
+        async def record_request(event: e.BrokerAnswered) -> None:
             await bus.emit(event, span=event.call_id)
             await tell(event)
 
         asker = None
         if record.granted.model_calls:
-            models = await asyncio.to_thread(house.models)
+            models = await asyncio.to_thread(app.models)
             parts.push_async_callback(models.aclose)
-            asker = _asker(house, bus, models, Questions(bus, parks=True))
-        sandbox = house.sandbox(f"run-{job.run_id}", broker=house.broker(answered, asker))
+            asker = model_calls(app, bus, models, Questions(bus, parks=True))
+        sandbox = app.sandbox(f"run-{job.run_id}", broker=app.broker(record_request, asker))
         parts.push_async_callback(sandbox.close)
         try:
             report = await sandbox.run(job, on_output, lambda *_: None)
@@ -88,15 +88,15 @@ async def run_tool(
         return report, path
 
 
-async def _recorded(house: House, record: ToolRecord, job: Job, parts: AsyncExitStack) -> tuple[Bus, Path]:
-    """What records this run in a file of its own, with its call already on disk. Raises StoreError."""
-    from alita_tui.store.sessions import SessionFile, SessionShelf
+async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncExitStack) -> tuple[Bus, Path]:
+    """Return a bus that records a run in a file of its own, with the call already on disk. Raises StoreError."""
+    from alita_tui.store.sessions import SessionFile, SessionStore
 
-    runs = SessionShelf(house.paths.runs, now)
+    runs = SessionStore(app.paths.runs, now)
     run = runs.new_id()
     names = secret_names(record.granted)
-    granted = await asyncio.to_thread(lambda: [(name, house.secret(name) or "") for name in names])
-    redactor = (await asyncio.to_thread(house.redactor)).knowing(granted)
+    granted = await asyncio.to_thread(lambda: [(name, app.secret(name) or "") for name in names])
+    redactor = (await asyncio.to_thread(app.redactor)).knowing(granted)
     file = await asyncio.to_thread(SessionFile.create, runs.path(run), run)
     parts.push_async_callback(asyncio.to_thread, file.close)
     bus = Bus(run, file, now, redactor=redactor)
@@ -113,18 +113,15 @@ async def _recorded(house: House, record: ToolRecord, job: Job, parts: AsyncExit
     return bus, runs.path(run)
 
 
-async def prove(house: House, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
-    """Put a draft that no session builds to review and its own tests; the proof, and what was observed.
-
-    Raises SandboxUnavailable.
-    """
+async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
+    """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable."""
     from alita_tui.toolsmith.proving import Build, Prover
 
     bus = Bus("proof", _Unwritten(), now)
-    sandbox = house.sandbox(f"proof-{new_id()}")
-    prover = Prover(bus, sandbox, before=(), after=(), limits=house.limits, progress=progress)
+    sandbox = app.sandbox(f"proof-{new_id()}")
+    prover = Prover(bus, sandbox, before=(), after=(), limits=app.limits, progress=progress)
     build = Build(
-        build_id=new_id(), name=draft.name, version=house.shelf.next_version(draft.name),
+        build_id=new_id(), name=draft.name, version=app.library.next_version(draft.name),
         task="", goal=draft.description, parent=None, sources=(),
     )  # fmt: skip
     try:
@@ -133,34 +130,26 @@ async def prove(house: House, draft: ToolDraft, progress: Progress) -> tuple[Pro
         await sandbox.close()
 
 
-def approve_starter(house: House, draft: ToolDraft, lock: Lock) -> ToolRecord:
-    """Enter a person's approval of a starter in the audit and put it on the shelf.
-
-    Raises RegistryError, StoreError.
-    """
-    return approve_anew(house, draft, lock, origin="starter")
-
-
 def approve_anew(
-    house: House, draft: ToolDraft, lock: Lock, *, origin: Literal["starter", "imported"]
+    app: AppContext, draft: ToolDraft, lock: Lock, *, origin: Literal["starter", "imported"]
 ) -> ToolRecord:
-    """Enter a person's approval of what no session built, and put it on the shelf as a new version.
+    """Enter the approval of a draft that no session built in the audit log, and register a new version.
 
     Raises RegistryError, StoreError.
     """
     digest, approval_id = build_digest(draft, lock), f"{origin}-{new_id()}"
-    if refused := house.shelf.banned(draft.name, draft, digest):
+    if refused := app.library.banned(draft.name, draft, digest):
         raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
-    house.audit.append(
+    app.audit.append(
         who=me(),
         verdict="approved",
         digest=digest,
         name=draft.name,
-        version=house.shelf.next_version(draft.name),
+        version=app.library.next_version(draft.name),
         session_id="",
         approval_id=approval_id,
         via="cli",
     )
-    return house.shelf.register(
+    return app.library.register(
         draft, lock, approval_id=approval_id, digest=digest, sources=(), origin=origin
     )

@@ -12,14 +12,14 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports import Verdict
 from alita_tui.store.audit import AuditLog
-from alita_tui.store.desk import Desk
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
+from alita_tui.store.verdict_inbox import VerdictInbox
 
 DIGEST = streams.DIGEST
 
 
 async def session(
-    shelf: SessionShelf, session_id: str, suffix: str, *, until: str = "waiting"
+    shelf: SessionStore, session_id: str, suffix: str, *, until: str = "waiting"
 ) -> SessionFile:
     """A session that waits for a verdict, with ids of its own."""
     stream = streams.waiting() if until == "waiting" else streams.walkthrough()
@@ -36,13 +36,13 @@ async def session(
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> SessionShelf:
-    return SessionShelf(tmp_path / "sessions")
+def shelf(tmp_path: Path) -> SessionStore:
+    return SessionStore(tmp_path / "sessions")
 
 
 @pytest.fixture
-def desk(tmp_path: Path, shelf: SessionShelf) -> Desk:
-    return Desk(tmp_path / "desk", shelf)
+def desk(tmp_path: Path, shelf: SessionStore) -> VerdictInbox:
+    return VerdictInbox(tmp_path / "desk", shelf)
 
 
 def say(verdict="approved", digest=DIGEST, **more) -> ResolveApproval:
@@ -110,7 +110,7 @@ async def test_a_damaged_note_is_no_verdict_and_does_not_block(shelf, desk, tmp_
 
 
 def _leave(folder: Path, sessions: Path, name: str, start, results) -> None:
-    desk = Desk(folder, SessionShelf(sessions))
+    desk = VerdictInbox(folder, SessionStore(sessions))
     start.wait()
     try:
         desk.leave("p1-one", say("approved" if name == "ada" else "rejected", reason=name), name)
@@ -159,7 +159,7 @@ async def test_a_note_counts_only_if_it_is_signed_and_can_be_true(shelf, tmp_pat
     """What a signed note may say is bounded as well; what is set aside is told and stays no verdict."""
     (await session(shelf, "20261120-100000-aaaa", "-one")).close()
     log = AuditLog(tmp_path / "data" / "audit.jsonl", tmp_path / "keys")
-    desk, told = Desk(tmp_path / "desk", shelf, sealing=log), []
+    desk, told = VerdictInbox(tmp_path / "desk", shelf, sealing=log), []
     desk.told = told.append
     desk.leave("p1-one", say(seen_ms=9000.0), "ada")
     path = tmp_path / "desk" / "p1-one.json"

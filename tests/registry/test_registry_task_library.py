@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import streams
 
-from alita_tui.registry.lent import LendingShelf
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.values import Ban, Capabilities, build_digest
 from alita_tui.store.documents import DocumentTable
@@ -20,19 +20,19 @@ NAME = DRAFT.name
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    found = Shelf(DocumentTable(tmp_path / "registry.json", "tools"), tmp_path / "box")
+def shelf(tmp_path: Path) -> ToolLibrary:
+    found = ToolLibrary(DocumentTable(tmp_path / "registry.json", "tools"), tmp_path / "box")
     found.register(DRAFT, LOCK, approval_id="p1", digest=streams.DIGEST, sources=())
     return found
 
 
-def lend(on: LendingShelf) -> None:
+def lend(on: TaskLibrary) -> None:
     digest = build_digest(LATER, LOCK)
     on.lend(LATER, LOCK, version=2, approval_id="p2", digest=digest, grants=Capabilities())
 
 
-def test_what_is_lent_comes_first_and_goes_again(shelf: Shelf) -> None:
-    mine, other = LendingShelf(shelf), LendingShelf(shelf)
+def test_what_is_lent_comes_first_and_goes_again(shelf: ToolLibrary) -> None:
+    mine, other = TaskLibrary(shelf), TaskLibrary(shelf)
     lend(mine)
     assert (mine.get(NAME).version, mine.get(NAME, 1).draft, mine.get(NAME, 2).draft) == (2, DRAFT, LATER)
     assert [card.version for card in mine.cards()] == [2]
@@ -45,8 +45,8 @@ def test_what_is_lent_comes_first_and_goes_again(shelf: Shelf) -> None:
         mine.get(NAME, 2)
 
 
-def test_its_runs_are_counted_nowhere(shelf: Shelf) -> None:
-    mine = LendingShelf(shelf)
+def test_its_runs_are_counted_nowhere(shelf: ToolLibrary) -> None:
+    mine = TaskLibrary(shelf)
     lend(mine)
     for _ in range(5):
         assert mine.record_run(NAME, 2, ok=False, query="x") == "provisional"
@@ -54,8 +54,8 @@ def test_its_runs_are_counted_nowhere(shelf: Shelf) -> None:
     assert [(one.version, one.runs) for one in shelf.versions(NAME)] == [(1, 1)]
 
 
-def test_only_what_was_approved_is_lent(shelf: Shelf) -> None:
-    mine = LendingShelf(shelf)
+def test_only_what_was_approved_is_lent(shelf: ToolLibrary) -> None:
+    mine = TaskLibrary(shelf)
     with pytest.raises(DigestMismatch):
         mine.lend(LATER, LOCK, version=2, approval_id="p2", digest=streams.DIGEST)
     mine.ban(Ban(ban_id="b", digest=build_digest(LATER, LOCK), by="ada"))
@@ -63,8 +63,8 @@ def test_only_what_was_approved_is_lent(shelf: Shelf) -> None:
         lend(mine)
 
 
-def test_what_joins_the_library_is_lent_no_more(shelf: Shelf) -> None:
-    mine = LendingShelf(shelf)
+def test_what_joins_the_library_is_lent_no_more(shelf: ToolLibrary) -> None:
+    mine = TaskLibrary(shelf)
     lend(mine)
     mine.register(LATER, LOCK, approval_id="p3", digest=build_digest(LATER, LOCK), sources=())
     assert not mine.give_back()

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import streams
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.values import Lock, Source, ToolDraft, build_digest
 from alita_tui.store.documents import DocumentTable
@@ -23,11 +23,11 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def shelf(data: Path) -> Shelf:
-    return Shelf(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
+def shelf(data: Path) -> ToolLibrary:
+    return ToolLibrary(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
 
 
-def add(on: Shelf, draft: ToolDraft = DRAFT, approval: str = "p1"):
+def add(on: ToolLibrary, draft: ToolDraft = DRAFT, approval: str = "p1"):
     return on.register(draft, LOCK, approval_id=approval, digest=build_digest(draft, LOCK), sources=SOURCES)
 
 
@@ -196,11 +196,11 @@ def test_two_processes_share_the_library(data):
 import sys
 from pathlib import Path
 import msgspec, streams
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.values import build_digest
 from alita_tui.store.documents import DocumentTable
 data = Path({str(data)!r})
-on = Shelf(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
+on = ToolLibrary(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
 assert [card.version for card in on.cards()] == [1]
 draft = msgspec.structs.replace(streams.DRAFT, code="x = 2")
 print(on.register(draft, streams.LOCK, approval_id="p2", digest=build_digest(draft, streams.LOCK), sources=()).version)
@@ -234,7 +234,7 @@ def test_a_version_number_is_given_once_even_when_the_index_lags(data):
         def remove(self, key):
             self.kept.pop(key, None)
 
-    one, two = (Shelf(Lagging(), data / "mcp_box") for _ in range(2))
+    one, two = (ToolLibrary(Lagging(), data / "mcp_box") for _ in range(2))
     first = add(one)
     second = add(two, changed(code="x = 3"), "p2")
     assert (first.version, second.version) == (1, 2)

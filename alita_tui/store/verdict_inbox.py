@@ -19,7 +19,7 @@ from alita_tui.spine.ports import Clock, ParkedBuild, Sealing, Verdict
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 
 _DIGEST_LENGTH = 12
 """Hex characters of a digest that a person has to give at least."""
@@ -31,13 +31,13 @@ _SKEW = timedelta(seconds=5)
 _LONGEST_LOOK_MS = 30 * 24 * 3600 * 1000.0
 
 
-class Desk:
+class VerdictInbox:
     """Meets `ApprovalDesk`. A verdict is one file, signed; whoever makes it first has decided."""
 
     def __init__(
         self,
         folder: Path,
-        shelf: SessionShelf,
+        shelf: SessionStore,
         clock: Clock = lambda: datetime.now(UTC),
         *,
         redactor: Redactor | None = None,

@@ -1,4 +1,4 @@
-"""When it is, who is here, and what has no name yet."""
+"""The clock, the person, and new ids."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """The clock of every session."""
+    """Return the time; the clock of every session."""
     return datetime.now(UTC)
 
 
 def me() -> str:
-    """Who runs this process, by its user id: what the environment says of it can be anything."""
-    import pwd  # the first paint has no use for it
+    """Return who runs this process, by user id: environment variables could name anyone."""
+    import pwd  # not needed for the first paint
 
     try:
         return pwd.getpwuid(os.getuid()).pw_name
@@ -22,5 +22,5 @@ def me() -> str:
 
 
 def new_id() -> str:
-    """A short id that is unique within a session."""
+    """Return a short id that is unique within a session."""
     return os.urandom(5).hex()

@@ -22,7 +22,7 @@ from alita_tui.spine.values import (
 )
 
 
-class LendingShelf:
+class TaskLibrary:
     """Meets `ToolShelf` over another one. What is lent is on no disk and in no other session."""
 
     def __init__(self, shelf: Library) -> None:

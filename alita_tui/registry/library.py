@@ -52,7 +52,7 @@ class Overridden(Value, frozen=True):
     text: str
 
 
-class Shelf:
+class ToolLibrary:
     """Meets `Library`. Sees at once what another process registered in the same documents."""
 
     def __init__(

@@ -9,7 +9,7 @@ from alita_tui.app.recordings import recording
 from alita_tui.config.policy import load_policy
 from alita_tui.registry.aliases import Aliases
 from alita_tui.registry.bans import Bans
-from alita_tui.registry.library import RUNNABLE
+from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.spine.errors import AlitaError, ConfigError, StoreError
 from alita_tui.spine.text import one_line
 from alita_tui.store.crosscheck import contradictions

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import FROM_ELSEWHERE
-from alita_tui.registry.library import RUNNABLE, ToolLibrary
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RegistryError
 from alita_tui.spine.events import ToolRegistered

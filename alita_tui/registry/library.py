@@ -1,7 +1,7 @@
 """The library: which versions there are, which may run, and how well they did.
 
-A version is one document, written once; its state is part of it. How often it ran and what it
-served is another, so that counting never overwrites a state that someone else has just set.
+A version with its state is one document. Its run counts are another, so that counting a run never overwrites
+a state that another process has just set.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import msgspec
 
 from alita_tui.registry.aliases import Aliases
 from alita_tui.registry.bans import Bans
-from alita_tui.registry.box import Box
 from alita_tui.registry.moves import Moves
+from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
 from alita_tui.registry.search import ToolIndex
-from alita_tui.registry.trust import QUERIES, Use, base, with_use
+from alita_tui.registry.tool_files import ToolFiles
+from alita_tui.registry.trust import QUERIES, Use, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
 from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult, Standing
 from alita_tui.spine.text import one_line
@@ -36,24 +37,12 @@ from alita_tui.spine.values import (
     ToolRecord,
     ToolState,
     Twin,
-    Value,
     build_digest,
 )
 
-RUNNABLE: frozenset[ToolState] = frozenset({"provisional", "trusted", "stale"})
-
-
-class Overridden(Value, frozen=True):
-    """Something that the documents say otherwise than the audit log."""
-
-    version: int
-    move: Move
-    """The newest word of the log, which holds."""
-    text: str
-
 
 class ToolLibrary:
-    """Meets `Library`. Sees at once what another process registered in the same documents."""
+    """Implements `Library`. Sees at once what another process registered in the same documents."""
 
     def __init__(
         self,
@@ -63,40 +52,40 @@ class ToolLibrary:
         *,
         approvals: Approvals | None = None,
     ) -> None:
-        """With `approvals` a tool runs only as far as one of them reaches; without, the documents are believed."""
+        """With `approvals` a tool runs only if one of them covers it; without, the documents are trusted."""
         self._approvals = approvals
         self._documents = documents
-        self._box = Box(box)
+        self._files = ToolFiles(box)
         self.bans = Bans(documents, self.standing)
         self.aliases = Aliases(documents, self.standing if approvals is not None else None)
         self._clock = clock
         self._seen: tuple[Json, ...] | None = None
-        self._records: dict[str, dict[int, ToolRecord]] = {}
+        self._records: Records = {}
         self._uses: dict[tuple[str, int], Use] = {}
         self._pins: dict[str, int | None] = {}
         self._stood: Standing | None = None
         self._doubts: dict[tuple[str, int], str] = {}
         self._overridden: tuple[Overridden, ...] = ()
         self._index = ToolIndex()
-        self._guard = threading.RLock()  # the engine asks from its loop and from threads
+        self._lock = threading.RLock()  # the engine calls from its loop and from threads
 
     def cards(self) -> tuple[ToolCard, ...]:
-        """The version of every tool that runs, by name: the pinned or the newest runnable one."""
+        """Return the current version of every tool, by name: the pinned one, or the newest runnable one."""
         self._refresh()
         newest = (self._newest(name) for name in sorted(self._records))
         return tuple(record.card for record in newest if record is not None)
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
-        """Tools that fit a need, best first, and those that nearly do."""
-        with self._guard:
+        """Return tools that fit a need, best first, and near misses."""
+        with self._lock:
             self._refresh()
             return self._index.search(query, limit)
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """One version that may run (default: the newest), as its files have it, by the tool's name or another one.
+        """Return a version that may run (by default the newest) as its files have it, by name or alias.
 
-        Raises RegistryError where there is none, it may not run or its approval is not its own,
-        DigestMismatch where the files are not what was approved.
+        Raises RegistryError if there is none, if it may not run, or if no approval covers it; DigestMismatch
+        if the files are not what was approved.
         """
         self._refresh()
         if problem := self.standing().problem:
@@ -114,7 +103,7 @@ class ToolLibrary:
             raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
         if refused := self.bans.against(digest=record.digest, draft=record.draft.digest):
             raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
-        draft, lock = self._box.read(name, record.version)
+        draft, lock = self._files.read(name, record.version)
         if build_digest(draft, lock) != record.digest:
             raise DigestMismatch(
                 f"The files of {name} v{record.version} are not the ones that were approved.",
@@ -124,7 +113,7 @@ class ToolLibrary:
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
-        """See `Library.alias`."""
+        """Give a tool another name; for the same approval this can be repeated."""
         if (known := self.aliases.find(name, removed=True)) and known.approval_id == approval_id:
             return known
         if any(card.name == name for card in self.cards()):
@@ -133,31 +122,30 @@ class ToolLibrary:
         if (record.draft.name, record.digest) != (twin.name, twin.digest):
             raise DigestMismatch(f"{twin.label} is not the tool that gave the same answers.")
         now = self._clock().isoformat()
-        made = Move(
-            name=twin.name, version=twin.version, kind="alias", before="", after=name, by=by, at=now
-        )  # fmt: skip
+        move = Move(name=twin.name, version=twin.version, kind="alias", before="", after=name, by=by, at=now)
         moves = Moves(self._documents)
         earlier = moves.of(twin.name)
-        if not earlier or msgspec.structs.replace(earlier[-1], at=now) != made:  # a crash came between
-            moves.remember(twin.name, (*earlier, made))
+        # After a crash the move may be on record already, without its alias.
+        if not earlier or msgspec.structs.replace(earlier[-1], at=now) != move:
+            moves.remember(twin.name, (*earlier, move))
         alias = Alias(name=name, description=description, target=twin, approval_id=approval_id, at=now)
         self.aliases.keep(alias)
         return alias
 
     def names(self) -> tuple[str, ...]:
-        """Every tool, also those of which no version runs, sorted."""
+        """Return the names of all tools, including those of which no version runs, sorted."""
         self._refresh()
         return tuple(sorted(self._records))
 
     def versions(self, name: str) -> tuple[ToolRecord, ...]:
-        """Every version of a tool, the oldest first, whatever its state; files are not looked at."""
+        """Return every version of a tool, oldest first, whatever its state. Files are not read."""
         self._refresh()
         return tuple(record for _, record in sorted(self._records.get(name, {}).items()))
 
     def next_version(self, name: str) -> int:
-        """The number a new build of this name would get."""
+        """Return the version number that a new build of this name would get."""
         self._refresh()
-        return max([0, *self._records.get(name, {}), *self._box.versions(name)]) + 1
+        return max([0, *self._records.get(name, {}), *self._files.versions(name)]) + 1
 
     def register(
         self,
@@ -170,9 +158,9 @@ class ToolLibrary:
         grants: Capabilities | None = None,
         origin: Literal["built", "imported", "starter"] = "built",
     ) -> ToolRecord:
-        """Add an approved version, on disk when it returns. Doing it again gives the same version.
+        """Register an approved version; it is on disk when this returns. Repeating it returns the same version.
 
-        Raises DigestMismatch when the draft is not what was approved, RegistryError, StoreError.
+        Raises DigestMismatch if the draft is not what was approved, RegistryError, StoreError.
         """
         if refused := self.banned(draft.name, draft, digest):
             raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
@@ -184,7 +172,7 @@ class ToolLibrary:
             raise RegistryError(f"{one_line(draft.name, 60)} has no approval.")
         self._check_approval(approval_id, draft.name, digest, grants)
         self._refresh()
-        self._box.place(draft.name, 1)
+        self._files.place(draft.name, 1)
         same = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
         if same:
             if same[-1].digest != digest:
@@ -193,7 +181,7 @@ class ToolLibrary:
         parent = self._newest(draft.name)
         record = ToolRecord(
             draft=draft,
-            version=self._box.claim(draft.name),
+            version=self._files.claim(draft.name),
             digest=digest,
             state="provisional",
             lock=lock,
@@ -205,28 +193,25 @@ class ToolLibrary:
             created_at=self._clock().isoformat(),
         )
         try:
-            self._box.write(record)
+            self._files.write(record)
             self._keep(record)
         except StoreError:
-            self._box.give_back(draft.name, record.version)
+            self._files.give_back(draft.name, record.version)
             raise
         return record
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
-        """See `Library.banned`."""
+        """Return why a name, draft or digest is banned; empty if it is not."""
         if draft is None:
             return self.bans.against(name=name, digest=digest)
         return self.bans.against(name=name, digest=digest, draft=draft.digest, asks=draft.capabilities)
 
     def ban(self, ban: Ban) -> None:
-        """See `Library.ban`."""
+        """Keep a ban. Raises StoreError."""
         self.bans.keep(ban)
 
     def change_state(self, name: str, version: int, state: ToolState) -> ToolRecord:
-        """Archive, revoke, quarantine or restore a version; nothing is deleted.
-
-        Raises RegistryError where there is no such version, StoreError.
-        """
+        """Set the state of a version; nothing is deleted. Raises RegistryError, StoreError."""
         self._refresh()
         record = self._records.get(name, {}).get(version)
         if record is None:
@@ -236,24 +221,21 @@ class ToolLibrary:
         return changed
 
     def standing(self) -> Standing:
-        """What the audit log makes of the library. Raises StoreError."""
+        """Return what the audit log says about the library. Raises StoreError."""
         return self._approvals.standing() if self._approvals is not None else Standing()
 
     def overridden(self) -> tuple[Overridden, ...]:
-        """Where the documents say something else than the audit log, which holds."""
+        """Return where the documents differ from the audit log, which holds."""
         self._refresh()
         return self._overridden
 
     def doubts(self) -> dict[tuple[str, int], str]:
-        """Why a version that its state would let run does not: no approval of it can be proved."""
+        """Return why versions do not run although their state would let them: no approval is proved."""
         self._refresh()
         return dict(self._doubts)
 
     def unproven(self, name: str, version: int | None = None) -> ToolRecord:
-        """A version whose approval cannot be proved, as its files have it, to be looked at and approved anew.
-
-        Raises RegistryError where there is none.
-        """
+        """Return a version without a provable approval, as its files have it. Raises RegistryError."""
         self._refresh()
         numbers = [one for tool, one in self._doubts if tool == name and version in (None, one)]
         if not numbers:
@@ -262,27 +244,27 @@ class ToolLibrary:
                 hint="`alita tools list` shows the library.",
             )
         record = self._records[name][max(numbers)]
-        draft, lock = self._box.read(name, record.version)
+        draft, lock = self._files.read(name, record.version)
         return msgspec.structs.replace(record, draft=draft, lock=lock)
 
     def pin(self, name: str, version: int | None) -> None:
-        """Let this version run whatever newer ones there are; None: the newest again. Raises StoreError."""
+        """Pin a version, so that it runs although there are newer ones; None unpins. Raises StoreError."""
         self._documents.put(f"pin:{name}", {"pin": {"name": name, "version": version}})
 
     def pinned(self, name: str) -> int | None:
-        """The version that is pinned, if one is."""
+        """Return the pinned version, if any."""
         self._refresh()
         return self._pins.get(name)
 
     def current(self, name: str) -> int | None:
-        """The version that runs when none is named; None when none does."""
+        """Return the version that runs when none is named, if any."""
         self._refresh()
-        found = self._newest(name)
-        return found.version if found else None
+        record = self._newest(name)
+        return record.version if record else None
 
     def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
-        """See `Library.record_run`. Raises StoreError."""
-        with self._guard:
+        """Count a run, and on success learn the query; return the state that follows. Raises StoreError."""
+        with self._lock:
             self._refresh()
             known = self._uses.get((name, version), Use(name=name, version=version))
             use = known.ran(ok=ok, query=query, at=self._clock())
@@ -290,8 +272,6 @@ class ToolLibrary:
             self._refresh()
             record = self._records.get(name, {}).get(version)
             return record.state if record else None
-
-    # --- inside
 
     def _check_approval(
         self,
@@ -301,15 +281,15 @@ class ToolLibrary:
         grants: Capabilities | None,
         version: int | None = None,
     ) -> None:
-        """Whether the approval that a tool names is of this tool, these bytes and no less than this grant."""
+        """Raise RegistryError unless the approval covers this tool, these bytes and this grant."""
         if self._approvals is None:
             return
-        if why := _doubt(self.standing(), approval_id, name, digest, grants):
+        if why := doubt(self.standing(), approval_id, name, digest, grants):
             which = f"{one_line(name, 60)} --version {version}" if version is not None else one_line(name, 60)
             raise RegistryError(
                 f"{one_line(name, 60)} does not run: {why}.",
-                hint=f"`alita audit explain {one_line(name, 60)}` says what is known. To look at it and approve it "
-                f"anew: alita tools approve {which}",
+                hint=f"`alita audit explain {one_line(name, 60)}` shows what is known. To look at it and approve "
+                f"it anew: alita tools approve {which}",
             )
 
     def _keep(self, record: ToolRecord) -> None:
@@ -317,10 +297,10 @@ class ToolLibrary:
         self._documents.put(f"tool:{record.draft.name}:{record.version}", {"tool": msgspec.to_builtins(bare)})
 
     def _refresh(self) -> None:
-        """Take in what changed; the documents give the same tuple as long as nothing did."""
-        with self._guard:
-            documents, said = self._documents.all(), self.standing()
-            if documents is self._seen and (said is self._stood or self._approvals is None):
+        """Read what changed; the documents return the same tuple as long as nothing did."""
+        with self._lock:
+            documents, standing = self._documents.all(), self.standing()
+            if documents is self._seen and (standing is self._stood or self._approvals is None):
                 return
             records: defaultdict[str, dict[int, ToolRecord]] = defaultdict(dict)
             self._uses = {}
@@ -335,53 +315,26 @@ class ToolLibrary:
                         self._pins[name] = version
                     case _:
                         pass
-            self._hold_to(said, records)
+            reconciled = reconcile(standing, records, self._pins, audited=self._approvals is not None)
+            self._doubts, self._overridden = reconciled.doubts, reconciled.overridden
             now = self._clock()
             for name, versions in records.items():
                 for version, record in versions.items():
                     pinned = self._pins.get(name) == version
                     used = self._uses.get((name, version))
                     versions[version] = with_use(record, used, now, pinned=pinned)
-            self._records, self._seen, self._stood = dict(records), documents, said
+            self._records, self._seen, self._stood = dict(records), documents, standing
             newest = filter(None, map(self._newest, records))
-            self._index.update(((one, self._served(one.draft.name)) for one in newest), self.aliases.all())
-
-    def _hold_to(self, said: Standing, records: dict[str, dict[int, ToolRecord]]) -> None:
-        """Let the newest word of the audit log on each version hold, whatever the documents say."""
-        told: list[Overridden] = []
-        self._doubts = {}
-        for name, versions in records.items():
-            for version, record in versions.items():
-                move = said.states.get(record.approval_id)
-                if move is not None and base(record.state) != move.after:
-                    state = msgspec.convert(move.after, ToolState)
-                    runs = "it runs" if state in RUNNABLE else "it does not run"
-                    text = (
-                        f"{name} v{version}: the library says {record.state}, the log says {move.after} "
-                        f"(by {one_line(move.by, 60)} on {move.at[:10]}); {runs}"
-                    )
-                    told.append(Overridden(version=version, move=move, text=text))
-                    record = versions[version] = msgspec.structs.replace(record, state=state)
-                if self._approvals is not None and record.state in RUNNABLE:
-                    why = said.problem or _doubt(said, record.approval_id, name, record.digest, record.grants)
-                    if why:
-                        self._doubts[name, version] = why
-        for name, move in said.pins.items():
-            pinned = int(move.after) if move.after.isdecimal() else None
-            if name in records and self._pins.get(name) != pinned:
-                was, holds = (f"v{one}" if one else "none" for one in (self._pins.get(name), pinned))
-                text = f"{name}: the library says that {was} is pinned, the log {holds}"
-                told.append(Overridden(version=move.version, move=move, text=text))
-                self._pins[name] = pinned
-        self._overridden = tuple(told)
+            served = ((record, self._served(record.draft.name)) for record in newest)
+            self._index.update(served, self.aliases.all())
 
     def _find(self, name: str, version: int | None) -> ToolRecord | None:
         return self._newest(name) if version is None else self._records.get(name, {}).get(version)
 
     def _doubtful(self, name: str) -> ToolRecord | None:
-        """The newest version that would run if its approval could be proved."""
-        found = [self._records[tool][version] for tool, version in self._doubts if tool == name]
-        return max(found, key=lambda record: record.version, default=None)
+        """Return the newest version that would run if an approval covered it."""
+        unproven = [self._records[tool][version] for tool, version in self._doubts if tool == name]
+        return max(unproven, key=lambda record: record.version, default=None)
 
     def _newest(self, name: str) -> ToolRecord | None:
         runnable = [
@@ -393,32 +346,14 @@ class ToolLibrary:
         return max(pinned or runnable, key=lambda record: record.version, default=None)
 
     def _served(self, name: str) -> tuple[str, ...]:
-        """Queries that any version has served: a newer one serves them too."""
+        """Return the newest queries that any version has served; a newer version serves them too."""
         versions = sorted(self._records.get(name, {}))
         queries = [q for v in versions if (use := self._uses.get((name, v))) for q in use.queries]
         return tuple(dict.fromkeys(queries))[-QUERIES:]
 
 
-def _doubt(said: Standing, approval_id: str, name: str, digest: str, grants: Capabilities | None) -> str:
-    """Why an approval is none of this tool, these bytes and this grant; empty where it is."""
-    found = said.approvals.get(approval_id)
-    if said.problem:
-        return said.problem
-    if found is None:
-        return f"the audit log of this home has no approval {one_line(approval_id, 60)!r}"
-    if found.name != name:
-        return f"its approval is the one of {one_line(found.name, 60)}"
-    if found.digest != digest:
-        return f"its approval is of other bytes, {found.digest[:12]}"
-    if found.lasting != "library":
-        return "its approval was for one task alone"
-    if found.grants != (None if grants is None else grants.items):
-        return "it was granted something else than it is given"
-    return ""
-
-
 def _read(document: Json) -> ToolRecord | Use | tuple[str, int | None] | None:
-    """A document as a value; one that cannot be read is passed over and stays where it is."""
+    """Return a document as a value; one that cannot be read is skipped and kept."""
     try:
         if "tool" in document:
             return msgspec.convert(document["tool"], ToolRecord)

@@ -1,4 +1,4 @@
-"""A session's shelf: the library, and in front of it what was approved for the running task alone."""
+"""The library as one session sees it, with the tools that were approved for its running task only."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from alita_tui.spine.values import (
 
 
 class TaskLibrary:
-    """Meets `ToolShelf` over another one. What is lent is on no disk and in no other session."""
+    """Implements `ToolShelf` over the library. Task tools are in memory only, and in no other session."""
 
-    def __init__(self, shelf: Library) -> None:
-        self._shelf = shelf
-        self._lent: dict[str, ToolRecord] = {}
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._task_tools: dict[str, ToolRecord] = {}
 
     def lend(
         self,
@@ -39,10 +39,10 @@ class TaskLibrary:
         digest: str,
         grants: Capabilities | None = None,
     ) -> ToolRecord:
-        """See `ToolShelf.lend`."""
+        """Make an approved build available to the running task. Raises DigestMismatch, RegistryError."""
         if build_digest(draft, lock) != digest:
             raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
-        if refused := self._shelf.banned(draft.name, draft, digest):
+        if refused := self._library.banned(draft.name, draft, digest):
             raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
         record = ToolRecord(
             draft=draft,
@@ -53,40 +53,42 @@ class TaskLibrary:
             approval_id=approval_id,
             grants=grants,
         )
-        self._lent[draft.name] = record
+        self._task_tools[draft.name] = record
         return record
 
     def lends(self, digest: str) -> bool:
-        """See `ToolShelf.lends`."""
-        return any(record.digest == digest for record in self._lent.values())
+        """Return True if these bytes are a tool of the running task."""
+        return any(record.digest == digest for record in self._task_tools.values())
 
     def give_back(self, keep: Container[str] = ()) -> bool:
-        """See `ToolShelf.give_back`."""
-        had = len(self._lent)
-        self._lent = {name: record for name, record in self._lent.items() if record.digest in keep}
-        return len(self._lent) < had
+        """Drop the task's tools except those with these digests; return False if none was dropped."""
+        before = len(self._task_tools)
+        self._task_tools = {
+            name: record for name, record in self._task_tools.items() if record.digest in keep
+        }
+        return len(self._task_tools) < before
 
     def cards(self) -> tuple[ToolCard, ...]:
-        """See `Library.cards`."""
-        lent = [record.card for record in self._lent.values()]
-        kept = [card for card in self._shelf.cards() if card.name not in self._lent]
-        return tuple(sorted((*kept, *lent), key=lambda card: card.name))
+        """Return the current version of every tool, by name; a task tool replaces one of its name."""
+        own = [record.card for record in self._task_tools.values()]
+        kept = [card for card in self._library.cards() if card.name not in self._task_tools]
+        return tuple(sorted((*kept, *own), key=lambda card: card.name))
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
-        """See `Library.search`; what is lent was built for this very task and needs no finding."""
-        return self._shelf.search(query, limit=limit)
+        """Search the library; task tools were built for this very task and need not be found."""
+        return self._library.search(query, limit=limit)
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
-        """See `Library.get`."""
-        lent = self._lent.get(name)
-        if lent is not None and version in (None, lent.version):
-            return lent
-        return self._shelf.get(name, version)
+        """Return a tool, a task tool first. Raises RegistryError, DigestMismatch."""
+        own = self._task_tools.get(name)
+        if own is not None and version in (None, own.version):
+            return own
+        return self._library.get(name, version)
 
     def next_version(self, name: str) -> int:
-        """See `Library.next_version`."""
-        lent = self._lent.get(name)
-        return max(self._shelf.next_version(name), lent.version + 1 if lent else 1)
+        """Return the version number that a new build of this name would get."""
+        own = self._task_tools.get(name)
+        return max(self._library.next_version(name), own.version + 1 if own else 1)
 
     def register(
         self,
@@ -98,28 +100,28 @@ class TaskLibrary:
         sources: tuple[Source, ...],
         grants: Capabilities | None = None,
     ) -> ToolRecord:
-        """See `Library.register`."""
-        record = self._shelf.register(
+        """Register a version in the library; it replaces a task tool of its name."""
+        record = self._library.register(
             draft, lock, approval_id=approval_id, digest=digest, sources=sources, grants=grants
         )
-        self._lent.pop(draft.name, None)
+        self._task_tools.pop(draft.name, None)
         return record
 
     def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
-        """See `Library.record_run`; runs of what is lent are counted nowhere."""
-        lent = self._lent.get(name)
-        if lent is not None and lent.version == version:
-            return lent.state
-        return self._shelf.record_run(name, version, ok=ok, query=query)
+        """Count a run; runs of task tools are not counted."""
+        own = self._task_tools.get(name)
+        if own is not None and own.version == version:
+            return own.state
+        return self._library.record_run(name, version, ok=ok, query=query)
 
     def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
-        """See `Library.alias`; what is lent gets no other name."""
-        return self._shelf.alias(name, description, twin, approval_id=approval_id, by=by)
+        """Give a tool of the library another name."""
+        return self._library.alias(name, description, twin, approval_id=approval_id, by=by)
 
     def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
-        """See `Library.banned`."""
-        return self._shelf.banned(name, draft, digest)
+        """Return why a name, draft or digest is banned; empty if it is not."""
+        return self._library.banned(name, draft, digest)
 
     def ban(self, ban: Ban) -> None:
-        """See `Library.ban`."""
-        self._shelf.ban(ban)
+        """Keep a ban."""
+        self._library.ban(ban)

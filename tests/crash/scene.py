@@ -140,7 +140,7 @@ class StandIn:
         return
 
 
-class CrashHouse(AppContext):
+class CrashApp(AppContext):
     """An app whose models and sandbox are those of the scene."""
 
     diary: Diary
@@ -153,14 +153,14 @@ class CrashHouse(AppContext):
         return StandIn(self.diary)
 
 
-class ContainedHouse(CrashHouse):
+class ContainedHouse(CrashApp):
     """The same with real containers."""
 
     def sandbox(self, session_id: str, **options: Any) -> Any:
         return AppContext.sandbox(self, session_id, **options)
 
 
-def open_app(folder: Path, kind: type[CrashHouse] = CrashHouse) -> CrashHouse:
+def open_app(folder: Path, kind: type[CrashApp] = CrashApp) -> CrashApp:
     paths = locate(folder / "home", {})
     made = kind(paths, load(paths, {}, {}), {})
     made.diary = Diary(folder / "diary")
@@ -168,7 +168,7 @@ def open_app(folder: Path, kind: type[CrashHouse] = CrashHouse) -> CrashHouse:
 
 
 async def at_the_console(
-    folder: Path, session_id: str | None = None, kind: type[CrashHouse] = CrashHouse
+    folder: Path, session_id: str | None = None, kind: type[CrashApp] = CrashApp
 ) -> None:
     """The session from where it stands to its end, with a person before the screen."""
     home = open_app(folder, kind)
@@ -195,12 +195,12 @@ async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
                 opened.send(SubmitTask(text=task))
             await opened.run(until_idle=True)
             await watching
-            waiting = home.desk.pending()
+            waiting = home.inbox.pending()
             if not person.left_to_say() and not person.awaits_an_answer():
                 return
             for build in waiting:
                 if not build.verdict:
-                    home.desk.leave(
+                    home.inbox.leave(
                         build.approval_id, person.verdict_on(build.approval_id, build.digest), "ada"
                     )
                     home.diary.note("left", build.approval_id)

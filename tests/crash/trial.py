@@ -90,13 +90,13 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     expect("calls that ran twice", [call for call, times in Counter(ran).items() if times > 1], [])
 
     home = open_app(folder)
-    expect("library", [card.name for card in home.shelf.cards()], ["double_it"])
-    expect("versions", len(home.shelf.versions("double_it")), 1)
+    expect("library", [card.name for card in home.library.cards()], ["double_it"])
+    expect("versions", len(home.library.versions("double_it")), 1)
     audit = AuditLog(home.paths.audit, home.paths.audit_key_folder)
     expect("audit", [(one.approval_id, one.verdict) for one in audit.entries()],
            [(one.approval_id, one.verdict) for one in verdicts])  # fmt: skip
     expect("audit chain", audit.verify(), [])
-    expect("notes on the desk", list(home.paths.desk.glob("*")), [])
+    expect("notes in the inbox", list(home.paths.desk.glob("*")), [])
 
     spent = [one for one in events if isinstance(one, e.BudgetSpent)]
     reserved = {one.call_id for one in events if isinstance(one, e.BudgetReserved)}

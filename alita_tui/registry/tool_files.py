@@ -1,6 +1,6 @@
 """The files of registered tools: `<name>/v<N>/<name>.py`, `test_<name>.py` and `<name>.mcp.json`.
 
-They are what anyone can read, copy and run; their bytes are what the digest is taken of.
+Anyone can read, copy and run them; the digest is computed from their bytes.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from alita_tui.spine.values import Capabilities, Json, Lock, ToolDraft, ToolReco
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
-class Box:
+class ToolFiles:
     """The folder of tool files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def place(self, name: str, version: int) -> Path:
-        """The folder of one version. Raises RegistryError for what cannot be a tool's name."""
+        """Return the folder of one version. Raises RegistryError for an invalid name."""
         if not _NAME.fullmatch(name):
             raise RegistryError(f"{name[:80]!r} is no name for a tool.", hint="Use snake_case.")
         return self._folder / name / f"v{version}"
 
     def versions(self, name: str) -> list[int]:
-        """Versions that have a folder, also those that no index knows."""
-        found = (self.place(name, 1).parent).glob("v*")
-        return sorted(int(path.name[1:]) for path in found if path.name[1:].isdecimal())
+        """Return the versions that have a folder, including those that the library does not know."""
+        folders = self.place(name, 1).parent.glob("v*")
+        return sorted(int(path.name[1:]) for path in folders if path.name[1:].isdecimal())
 
     def claim(self, name: str) -> int:
-        """Take the next free version number: of two processes each gets its own. Raises StoreError."""
+        """Claim the next free version number; two processes never get the same. Raises StoreError."""
         version = max(self.versions(name), default=0)
         try:
             self.place(name, 1).parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ class Box:
             raise StoreError(f"{self.place(name, version)} could not be made: {error.strerror}.") from error
 
     def write(self, record: ToolRecord) -> None:
-        """Write the files of a version whose number was claimed, durably. Raises RegistryError, StoreError."""
+        """Write the files of a claimed version durably. Raises RegistryError, StoreError."""
         draft, place = record.draft, self.place(record.draft.name, record.version)
         try:
             _write(place / f"{draft.name}.py", draft.code.encode())
@@ -66,11 +66,11 @@ class Box:
             raise StoreError(f"{place} could not be written: {error.strerror}.") from error
 
     def give_back(self, name: str, version: int) -> None:
-        """Let a claimed number go again, with what was written of it."""
+        """Release a claimed number and delete what was written for it."""
         shutil.rmtree(self.place(name, version), ignore_errors=True)
 
     def read(self, name: str, version: int) -> tuple[ToolDraft, Lock]:
-        """The tool and its locked requirements in its files now. Raises RegistryError when unreadable."""
+        """Return the tool and its lock as its files have them now. Raises RegistryError."""
         place = self.place(name, version)
         try:
             facts = msgspec.json.decode((place / f"{name}.mcp.json").read_bytes())
@@ -86,7 +86,10 @@ class Box:
             )
             return draft, msgspec.convert(facts["requirements"]["lock"], Lock)
         except OSError as error:
-            raise _failed("read", place, error) from error
+            raise RegistryError(
+                f"The tool files in {place} could not be read: {error.strerror or error}.",
+                hint="Check that the folder exists and who owns it.",
+            ) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
             raise RegistryError(
                 f"The files of {name} v{version} in {place} are damaged: {error}.",
@@ -95,7 +98,7 @@ class Box:
 
 
 def manifest(record: ToolRecord) -> Json:
-    """What `<name>.mcp.json` says: an MCP tool definition, and where the tool comes from."""
+    """Return what `<name>.mcp.json` holds: an MCP tool definition, and the tool's origin."""
     draft, wants = record.draft, record.draft.capabilities
     return {
         "name": draft.name,
@@ -135,10 +138,3 @@ def _sync(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
-
-
-def _failed(what: str, place: Path, error: OSError) -> RegistryError:
-    return RegistryError(
-        f"The tool files in {place} could not be {what}: {error.strerror or error}.",
-        hint="Check that the folder is there, and who owns it.",
-    )

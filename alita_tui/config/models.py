@@ -28,13 +28,13 @@ class ModelEntry(Value, frozen=True):
     tools: Literal["", "native", "text"] = ""
     """How it calls tools: `native`, by the text protocol, or (empty) as its first use shows."""
     context: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
-    """Tokens that it reads at most; 0: as the price table says."""
+    """Context window in tokens; 0: as the price table says."""
     max_usd: Price | None = None
     """A call that could cost more goes to the next candidate."""
     vision: bool = False
-    """Whether it reads images."""
+    """True if it reads images."""
     needs: Literal["", "tools", "vision", "tools+vision"] = ""
-    """What the role needs of it: tool calling of its own, reading images; without it the next one is asked."""
+    """What the role needs of it (its own tool calls, reading images); a model without it is skipped."""
     input_usd: Price | None = None
     """Own price in US dollars for a million tokens read."""
     output_usd: Price | None = None
@@ -47,7 +47,7 @@ class ModelEntry(Value, frozen=True):
 
     @property
     def abilities(self) -> tuple[Literal["tools", "vision"], ...]:
-        """What `needs` lists."""
+        """The abilities that `needs` lists."""
         return tuple(one for one in ("tools", "vision") if one in self.needs.split("+"))
 
     @property
@@ -70,7 +70,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> ModelEntry:
-    """An entry from its text; options that it leaves out are those of the known model of that name.
+    """Return an entry from its text; options that it leaves out are those of the known model of that name.
 
     Raises ConfigError that names the place and the nearest option.
     """
@@ -113,12 +113,12 @@ def _value(option: str, value: str, where: str) -> object:
 
 
 def known_models(settings: Settings) -> tuple[ModelEntry, ...]:
-    """The models of `models.known`. Raises ConfigError."""
+    """Return the models of `models.known`. Raises ConfigError."""
     return tuple(read_entry(text, "models.known") for text in settings.models.known)
 
 
 def candidates(settings: Settings, role: str, *, chosen: bool = False) -> tuple[ModelEntry, ...]:
-    """The models of a role in order. With `chosen` the one of `model.*` alone, whatever the roles say.
+    """Return a role's models in order; with `chosen` only the one of `model.*`, whatever the roles say.
 
     Raises ConfigError.
     """

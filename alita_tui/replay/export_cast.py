@@ -37,7 +37,7 @@ _OPENED = frozenset({"answer", "task", "plan"})
 
 
 def asciicast(envelopes: Sequence[Envelope], facts: Facts) -> str:
-    """The recording: a head, output events and a marker at each build, approval and error."""
+    """Return the recording: a head, output events, and a marker at each build, approval and error."""
     head = {
         "version": 2,
         "width": WIDTH,
@@ -78,7 +78,7 @@ def _row(row: TraceRow) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most so many characters, broken between words where that is possible."""
+    """Return lines of limited length, broken between words where possible."""
     lines: list[str] = []
     while len(text) > width:
         at = text.rfind(" ", width // 2, width) + 1 or width

@@ -1,4 +1,4 @@
-"""One HTML file that plays a session: nothing is loaded, nothing is sent, nothing in it runs but the player."""
+"""One HTML file that plays a session. It loads nothing and sends nothing; only the player runs in it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from alita_tui.view.trace import rows_for
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _TAIL = 4000
-"""Characters of a run's output that the sandbox's pane shows; the trace has all of it."""
+"""Characters of a run's output that the sandbox pane shows; the trace has all of it."""
 
 
 def player(envelopes: Sequence[Envelope], facts: Facts) -> str:
-    """The page. Its policy (CSP level 3) allows the player's own script and style by hash, and nothing else."""
+    """Return the page. Its policy (CSP level 3) allows only the player's own script and style, by hash."""
     page = files("alita_tui.replay").joinpath("player.html").read_text("utf-8")
     data = {
         "title": facts.title,
@@ -53,7 +53,7 @@ def _hash(part: re.Pattern[str], page: str) -> str:
 
 
 def _embedded(data: object) -> str:
-    """JSON that no parser of HTML can take for markup, whatever text is in it."""
+    """Return JSON that no HTML parser can take for markup, whatever text it contains."""
     text = msgspec.json.encode(data).decode()
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -61,7 +61,7 @@ def _embedded(data: object) -> str:
 
 
 def _frames(envelopes: Sequence[Envelope]) -> Iterator[dict[str, object]]:
-    """What each event adds; a pane is named where it changed."""
+    """Return what each event adds; a pane is named if it changed."""
     view = SessionView()
     for at, one in zip(seconds_of(envelopes), envelopes, strict=True):
         before, view = view, fold(view, one)

@@ -1,4 +1,4 @@
-"""A recording folded without a screen, and its state held against what was recorded when it was closed."""
+"""Folds a recording without a screen, and compares its states with those recorded on closing."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ class Closing(Value, frozen=True):
 
     @property
     def foreign(self) -> bool:
-        """True when another version recorded it, so that the two cannot be held against each other."""
+        """True if another version recorded it, so that the two cannot be compared."""
         return self.version not in ("", __version__)
 
     @property
     def same(self) -> bool:
-        """True when both are one, or cannot be compared."""
+        """True if both are the same, or cannot be compared."""
         return self.foreign or self.recorded == self.folded
 
 
 class Folded(Value, frozen=True):
-    """What folding all of a recording gives."""
+    """The result of folding a whole recording."""
 
     session_id: str
     events: int
     state: str
-    """Fingerprint of the final state; where the session was closed, of the one just before."""
+    """Fingerprint of the final state; if the session was closed, of the state just before."""
     closings: tuple[Closing, ...] = ()
     """Every close that recorded a state."""
 
     @property
     def same(self) -> bool:
-        """True when no recorded state is another one now."""
+        """True if every comparable state is as recorded."""
         return all(closing.same for closing in self.closings)
 
 

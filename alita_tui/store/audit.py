@@ -1,8 +1,8 @@
-"""Every verdict on every build, in a file where each entry is signed and carries the hash of the one before.
+"""The audit log: every verdict, in a file where each entry is signed and holds the hash of the one before.
 
-Two signed heads say how far the log goes (`store/heads.py`): what was changed, taken out, put in, cut off
-or put back from an older copy contradicts one of them, and then nothing of the log is relied on. Whoever
-has the key as well can write another log; only a head that was anchored elsewhere shows that.
+Two signed heads say how far the log goes (`store/heads.py`). A change, a removal, an insertion, a cut or an older
+copy contradicts one of them, and then nothing in the log is relied on. Whoever has the key as well can write
+another log; only a head that was anchored elsewhere shows that.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class AuditLog:
         self._seal = Seal(key_folder)
         self._heads = Heads(path.with_suffix(".head"), key_folder / "head")
         self._last: Reading | None = None
-        self._guard = threading.RLock()  # the engine asks from its loop and from threads
+        self._guard = threading.RLock()  # the engine calls from its loop and from threads
 
     # --- reading
 
     def reading(self) -> Reading:
-        """The log as it is now; the same object as long as log and heads are the same, byte for byte."""
+        """Return the log as it is now; the same object as long as log and heads are the same, byte for byte."""
         with self._guard:
             found = self._look()
             if found.problems and self._path.exists():
@@ -70,11 +70,11 @@ class AuditLog:
             return found
 
     def entries(self) -> tuple[AuditEntry, ...]:
-        """Every entry that can be read, oldest first, also where the log is not to be relied on."""
+        """Return every readable entry, oldest first, even if the log cannot be relied on."""
         return tuple(self.reading().chain.entries)
 
     def verify(self) -> list[str]:
-        """What is wrong, one line per problem, every signature checked anew; empty when it holds."""
+        """Return what is wrong, one line each, after checking every signature anew."""
         with self._guard:
             found = self._look(fully=True)
             if found.problems and self._path.exists():
@@ -83,7 +83,7 @@ class AuditLog:
             return list(found.problems)
 
     def head(self) -> Head | None:
-        """How far the log goes, signed; None where nothing was signed yet. Raises StoreError where it is broken."""
+        """Return how far the log goes, signed; None if nothing was signed yet. Raises StoreError if it is broken."""
         self.settle()
         found = self.reading()
         return found.heads[-1] if found.heads else None
@@ -114,7 +114,7 @@ class AuditLog:
         before: str = "",
         after: str = "",
     ) -> AuditEntry:
-        """Add one verdict; on disk when it returns. Raises StoreError, also where the log is broken."""
+        """Add one entry; it is on disk when this returns. Raises StoreError, also if the log is broken."""
         bare = AuditEntry(
             sequence=0,
             at=self._clock().isoformat(),
@@ -142,7 +142,7 @@ class AuditLog:
         )
         with self._writing() as fd:
             private, found = self._taken_up(fd)
-            # A build is decided once: who enters its verdict again tries anew what failed behind the entry.
+            # A build is decided once: entering a verdict again returns the entry that is there.
             known = (one for one in reversed(found.chain.entries) if one.approval_id == approval_id)
             if session_id and (same := next((one for one in known if _same(one, bare)), None)):
                 return same
@@ -155,7 +155,7 @@ class AuditLog:
         verdict: ApprovalResolved,
         evidence: tuple[str, ...] = (),
     ) -> AuditEntry:
-        """Add the verdict that a session has on record. Raises StoreError."""
+        """Add the verdict that a session has recorded. Raises StoreError."""
         return self.append(
             who=verdict.by,
             verdict=verdict.verdict,
@@ -177,10 +177,10 @@ class AuditLog:
         )
 
     def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
-        """Enter what a crash kept out of here, and name its approvals. Raises StoreError.
+        """Enter verdicts that a crash kept from being entered; return their approval ids. Raises StoreError.
 
-        The session's record comes first and the entry here second, so a verdict of its last run can be
-        missing. Earlier ones are left alone: they may be those of the session that it was forked from.
+        A session records a verdict before it is entered here, so one of its last run can be missing. Earlier ones are
+        left alone: they may belong to the session that this one was forked from.
         """
         asked: dict[str, ApprovalRequested] = {}
         given: list[ApprovalResolved] = []
@@ -204,18 +204,18 @@ class AuditLog:
         return tuple(verdict.approval_id for verdict in given)
 
     def settle(self) -> None:
-        """Have a key, adopt what an older alita wrote, and count in the heads what a crash left uncounted."""
+        """Create the key, adopt entries of an older alita, and include in the heads what a crash left out."""
         found = self.reading()
         if found.behind or not found.public:
             with self._writing() as fd:
                 self._taken_up(fd)
 
     def repair(self, copies: Iterable[bytes] = ()) -> str:
-        """Make a log that holds out of one that does not, and say what was done; empty: nothing was wrong.
+        """Repair a broken log; return what was done, or an empty string if nothing was wrong.
 
-        `copies` are whole logs from elsewhere, such as backups; one is taken where it is exactly what both
-        heads name. Else what no head knows is cut off, or, where something is missing or was changed, a
-        new log is begun, and everything has to be approved anew. The old one is kept aside.
+        `copies` are whole logs from elsewhere, such as backups; one is used if it is exactly what both heads name.
+        Otherwise entries beyond the heads are cut off; if something is missing or was changed, a new log begins, and
+        everything has to be approved anew. The old log is kept aside.
         """
         with self._writing() as fd:
             found = self._look(fully=True)
@@ -248,20 +248,20 @@ class AuditLog:
     # --- signing for others
 
     def signed(self, kind: str, text: str) -> str:
-        """A signature (hex) of this home over a text of this kind. Raises StoreError."""
+        """Return a signature (hex) of this home over a text of this kind. Raises StoreError."""
         with self._writing() as fd:
             private, _ = self._taken_up(fd)
         return sign(private, kind, text)
 
     def vouched(self, kind: str, text: str, signature: str) -> bool:
-        """Whether this home signed that text as this kind."""
+        """Return True if this home signed that text as this kind."""
         public = self._seal.public or self.reading().public
         return bool(public) and verifier(public, kind)(text, signature)
 
-    # --- inside
+    # --- internals
 
     def _look(self, *, fully: bool = False) -> Reading:
-        """Heads first, log second: it may be ahead of them, and is never read behind them."""
+        """Read the heads first, the log second: the log may be ahead of them, and is never read behind them."""
         heads_raw = self._heads.raw()
         raw = disk.read_bytes(self._path) or b""
         last = self._last
@@ -271,7 +271,7 @@ class AuditLog:
         return self._last
 
     def _taken_up(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
-        """The key and the log, made or brought up to now where need be. Raises StoreError where it is broken."""
+        """Return the key and the log, created or brought up to date if needed. Raises StoreError if it is broken."""
         found = self._look()
         if found.problems:
             raise StoreError(
@@ -284,7 +284,7 @@ class AuditLog:
                     f"The key that signs the audit log {self._path} cannot be reached.",
                     hint="Unlock the keyring and try again. Where the key is lost for good: alita audit repair",
                 )
-            private = new_key()  # before it is kept: a head without its key is that of a log never signed
+            private = new_key()  # before it is stored: a head without its key is that of a log never signed
             self._heads.write(self._signed_head(private, found.chain, found.raw))
             self._seal.keep(private)
             found = self._look()
@@ -322,7 +322,7 @@ class AuditLog:
         return entry
 
     def _count(self, private: Ed25519PrivateKey, found: Reading) -> None:
-        """Let the heads go as far as the log. Where that fails the entry is on record: the next one counts it."""
+        """Extend the heads to the whole log. If that fails, the entry is on record and the next one extends them."""
         with suppress(OSError, StoreError):
             self._heads.write(self._signed_head(private, found.chain, found.raw))
 
@@ -339,7 +339,7 @@ class AuditLog:
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
-        """The log, locked. Raises StoreError."""
+        """Lock the log and return its descriptor. Raises StoreError."""
         disk.make_folder(self._path.parent)
         try:
             with self._guard, self._locked() as fd:
@@ -361,7 +361,7 @@ class AuditLog:
 
 
 def _same(entry: AuditEntry, bare: AuditEntry) -> bool:
-    """Whether an entry is the verdict of the same session on the same build."""
+    """Return True if an entry is the same session's verdict on the same build."""
     wanted = (bare.session_id, bare.verdict, bare.digest)
     return (entry.session_id, entry.verdict, entry.digest) == wanted
 

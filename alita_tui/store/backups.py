@@ -1,7 +1,7 @@
-"""Backups of what a person built up: the library with its tools' files, the memory, the labels, the audit log.
+"""Backups of what was built up over time: the library with its tools' files, the memory, the labels, the audit log.
 
-A backup is one archive (tar, gzip) with its files and a list of their digests; a name that is there is
-whole. Those that alita makes by itself are few: the oldest go. Restoring takes a backup first, too.
+A backup is one archive (tar, gzip) with its files and a list of their digests; it gets its name only when it is
+whole. Of the automatic ones only the newest are kept. Restoring makes a backup first.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from alita_tui.store.storage import JournalStorage, whole
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables, upgrade
 
 Reason = Literal["manual", "upgrade", "clean-up", "restore"]
-"""`clean-up`: taken before a record left; `restore`: before another one was restored."""
+"""`clean-up`: made before a record was removed; `restore`: made before another backup was restored."""
 
 _ENDING = ".tar.gz"
 _LIST = "backup.json"
 _DRAFT_SECONDS = 600.0
-"""Age from which a half-written backup was left by a process that ended."""
+"""Age from which a half-written backup must be from a process that ended."""
 _KEPT = 10
-"""Of those that alita makes by itself."""
+"""How many automatic backups are kept."""
 
 
 class Backup(Value, frozen=True, omit_defaults=False):
@@ -47,10 +47,10 @@ class Backup(Value, frozen=True, omit_defaults=False):
     """ISO 8601, UTC."""
     schema_version: int
     files: dict[str, str]
-    """Name and SHA-256 (hex) of each."""
+    """Name and SHA-256 (hex) of each file."""
     path: str = ""
     size: int = 0
-    """Bytes of the archive."""
+    """Size of the archive in bytes."""
 
 
 class Backups:
@@ -65,9 +65,9 @@ class Backups:
         *,
         logs: Mapping[str, Path] | None = None,
     ) -> None:
-        """`databases` and `folders` are what is backed up, by the name that each has in a backup.
+        """`databases` and `folders` are backed up, each under its name here.
 
-        `logs` are packed as well and never put back: a log is not replaced by an older one.
+        `logs` are included but never restored: a log is not replaced by an older one.
         """
         self._logs = logs or {}
         self.folder = folder
@@ -76,7 +76,7 @@ class Backups:
         self._clock = clock
 
     def create(self, reason: Reason = "manual") -> Backup:
-        """Take one of everything as it is now."""
+        """Back up everything as it is now."""
         at = self._clock()
         files = dict(self._now())
         made = Backup(
@@ -96,7 +96,7 @@ class Backups:
         return self._read(path)[0]
 
     def list(self) -> tuple[Backup, ...]:
-        """All that can be read, the newest first."""
+        """Return all readable backups, newest first."""
         self._sweep()
         found = []
         for path in sorted(self.folder.glob(f"*{_ENDING}"), reverse=True):
@@ -107,15 +107,15 @@ class Backups:
         return tuple(found)
 
     def restore(self, wanted: str) -> tuple[Backup, Backup]:
-        """Bring a backup back; gives it and the one that was taken of what was there.
+        """Restore a backup; return it and the backup made of the state before.
 
-        Tools' files that it does not have stay where they are: nothing is deleted. Raises UsageError
-        for an unknown id, StoreError where it is damaged; then nothing was changed.
+        Tool files that it does not contain stay: nothing is deleted. Raises UsageError for an unknown id,
+        StoreError if it is damaged; then nothing was changed.
         """
         chosen, files = self._read(self._find(wanted))
         databases = {name: _tables(chosen, files[name]) for name in self._databases if name in files}
         before = self.create("restore")
-        # The files of tools come first: an index never names what is not there yet.
+        # Tool files come first: an index never names files that are not there yet.
         for name, raw in files.items():
             top, _, rest = name.partition("/")
             if top in self._folders and rest:
@@ -126,20 +126,18 @@ class Backups:
         return chosen, before
 
     def logs(self) -> Iterator[bytes]:
-        """The copies of the logs in all backups, the newest first."""
+        """Return the copies of the logs in all backups, newest first."""
         for backup in self.list():
             _, files = self._read(Path(backup.path))
             yield from (files[name] for name in self._logs if name in files)
 
     def before_upgrade(self, path: Path) -> Backup | None:
-        """Take one where opening this file for writing would upgrade it."""
+        """Make a backup if opening this file for writing would upgrade it."""
         older = 0 < _version(path) < SCHEMA_VERSION
         return self.create("upgrade") if older else None
 
-    # --- inside
-
     def _now(self) -> Mapping[str, bytes]:
-        # One that is not there yet is an empty one, so that restoring can take away, too.
+        # A missing database is packed as an empty one, so that restoring can empty it, too.
         files = {
             name: b"".join(whole(journal_reader.read(path).tables)) for name, path in self._databases.items()
         }
@@ -161,7 +159,7 @@ class Backups:
         return self.folder / (found[0] + _ENDING)
 
     def _read(self, path: Path) -> tuple[Backup, dict[str, bytes]]:
-        """A backup and its files, each as its digest says. Raises StoreError."""
+        """Return a backup and its files, checked against their digests. Raises StoreError."""
         raw = disk.read_bytes(path) or b""
         files = _unpacked(path, raw)
         try:
@@ -173,7 +171,7 @@ class Backups:
         return msgspec.structs.replace(listed, path=str(path), size=len(raw)), files
 
     def _sweep(self) -> None:
-        """Take away what killed processes left half written; one that is being written is younger."""
+        """Remove backups that killed processes left half written; one in progress is younger."""
         with suppress(OSError):
             for draft in self.folder.glob(f"*{_ENDING}.tmp"):
                 if time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
@@ -198,7 +196,7 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
-    """The plain files in an archive, by harmless relative names. Raises StoreError."""
+    """Return the plain files in an archive, by harmless relative names. Raises StoreError."""
     import tarfile
     import zlib
 
@@ -242,7 +240,7 @@ def _put(path: Path, raw: bytes) -> None:
 
 
 def _version(path: Path) -> int:
-    """The version that a file names; 0 where there is none, or it cannot be told."""
+    """Return the schema version that a file names; 0 if it names none or cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(200)

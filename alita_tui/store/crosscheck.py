@@ -1,4 +1,4 @@
-"""Whether sessions and audit log tell the same: a chain alone cannot show that its end was cut off."""
+"""Compares sessions with the audit log: its chain alone cannot show that its end was cut off."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from alita_tui.store.entry import AuditEntry
 def contradictions(
     entries: Sequence[AuditEntry], session_id: str, envelopes: Iterable[Envelope]
 ) -> list[str]:
-    """What a session and the log tell differently of its verdicts, one line each.
+    """Return where a session and the log differ on verdicts, one line each.
 
-    A verdict in a forked session belongs to the session that it was given in, so what is missing is only
-    what no entry names at all.
+    A verdict in a forked session belongs to the session that it was given in; it is missing only if no entry
+    names it at all.
     """
     by_approval = {entry.approval_id: entry for entry in entries if entry.on_build}
     ours = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}

@@ -1,4 +1,4 @@
-"""What could not be read of the files that sessions share, and where the damaged originals are kept."""
+"""Damage to the files that sessions share, and where the damaged originals are kept."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from alita_tui.store import disk, journal_reader
 
 
 class Damage(Value, frozen=True):
-    """One damaged file. It is told of until the kept original is gone."""
+    """One damaged file; reported until the kept original is removed."""
 
     path: str
-    """The file that is used."""
+    """The file in use."""
     problem: str
     """What was lost."""
     kept: str = ""
-    """Where the damaged original is; empty while that is the file itself."""
+    """Where the damaged original is; empty while it is the file itself."""
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """The damage in one line."""
         return f"{self.problem}; the damaged original is {self.kept or self.path}"
 
     @property
     def hint(self) -> str:
-        """What to do."""
+        """What to do about it."""
         back = "Bring back what is missing from a backup (`alita backup list`)"
         if self.kept:
             return f"{back}, then delete {Path(self.kept).name}: it is no longer mentioned."
@@ -36,7 +36,7 @@ class Damage(Value, frozen=True):
 
 
 def damages(paths: Iterable[Path]) -> tuple[Damage, ...]:
-    """What is damaged of these files, or was and has its original kept. Reads all of them; never raises."""
+    """Return current and past damage of these files, past damage as long as its original is kept. Never raises."""
     return tuple(one for path in paths for one in (*_now(path), *_before(path)))
 
 

@@ -1,4 +1,4 @@
-"""What a session that branches off another one begins with."""
+"""The events that a forked session begins with."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from alita_tui.spine.errors import UsageError
 def forked(
     parent: Iterable[Envelope], at: int | None, session_id: str, new_id: Callable[[], str]
 ) -> list[Envelope]:
-    """The first events of a fork: the parent's up to event `at` (all by default), as this session's own.
+    """Yield the first events of a fork: the parent's up to event `at` (by default all), as this session's own.
 
-    A build that waits at `at` waits in the fork as well, under an approval id of its own, so that a verdict
-    names one of the two. A model call under way at `at` was made, and paid, by the parent only.
-    Raises UsageError where there is no such event.
+    A build that waits at `at` waits in the fork as well, under a new approval id, so that a verdict names one of
+    the two. A model call in progress at `at` was made and paid by the parent only. Raises UsageError if there is no
+    such event.
     """
     taken = [one for one in parent if one.durable]
     last = taken[-1].seq or 0 if taken else 0
@@ -40,7 +40,7 @@ def forked(
 
 
 def _waiting(envelopes: Iterable[Envelope]) -> list[str]:
-    """Approvals that were asked for and not decided."""
+    """Return the approvals that were requested and not decided."""
     waiting: dict[str, None] = {}
     for one in envelopes:
         if isinstance(one.event, e.ApprovalRequested):
@@ -57,7 +57,7 @@ def _renamed(event: e.SessionEvent, names: dict[str, str]) -> e.SessionEvent:
 
 
 def _settlements(envelopes: Iterable[Envelope]) -> Iterator[e.BudgetSpent]:
-    """Ends, at no cost, the reservations that were open: a resumed session would count them as spent."""
+    """Yield the end, at no cost, of open reservations: a resumed session would count them as spent."""
     reserved: dict[str, e.BudgetReserved] = {}
     spent = e.BudgetSpent(call_id="", cost_usd=0.0)
     for one in envelopes:

@@ -1,8 +1,8 @@
 """Reads a TinyDB file and the journal beside it, whatever state they are in.
 
-`x.json` is the last checkpoint: plain TinyDB, one document per line. `x.json.journal` holds what
-came since, one checksummed operation per line, under a first line that names the checkpoint it
-builds upon. Reading takes no lock and changes nothing.
+`x.json` is the last checkpoint: plain TinyDB, one document per line. `x.json.journal` holds what came since, one
+checksummed operation per line, under a first line that names the checkpoint it builds upon. Reading takes no lock
+and changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from alita_tui.store import checksums, disk
 from alita_tui.store.upgrades import OLDEST, SCHEMA_VERSION, Tables, upgrade
 
 ABOUT = "store"
-"""Table with the one document that says what the file is."""
+"""Table with the one document about the file itself."""
 
 TORN = "the last record was cut off before it was complete"
 
@@ -33,14 +33,14 @@ Operation = tuple[Literal["put", "del", "gen"], str, str, Json]
 
 
 class Restored(Value, frozen=True):
-    """What opening a file gave back."""
+    """The result of opening a file."""
 
     events: int = 0
-    """Documents read."""
+    """Number of documents read."""
     discarded: int = 0
-    """Records that could not be read; at least this many where a file is cut off."""
+    """Number of records that could not be read; at least this many if a file is cut off."""
     note: str = ""
-    """What was lost and where the damaged original is kept; empty when all is well."""
+    """What was lost and where the damaged original is kept; empty if nothing was."""
 
 
 @dataclass
@@ -53,32 +53,32 @@ class Snapshot:
     schema_version: int = SCHEMA_VERSION
     json_at: disk.Signature = disk.NO_FILE
     end: int = 0
-    """Offset behind the last whole line of the journal; 0 when it counts for nothing."""
+    """Offset behind the last whole line of the journal; 0 if the journal is ignored."""
     size: int = 0
-    """Bytes of the journal; more than `end` when its tail is torn."""
+    """Size of the journal; more than `end` if its tail is torn."""
     discarded: int = 0
     problems: list[str] = field(default_factory=list)
     damaged: list[Path] = field(default_factory=list)
-    """Files with bytes that cannot be read and are no torn tail."""
+    """Files with unreadable bytes that are not a torn tail."""
 
     @property
     def documents(self) -> int:
-        """How many documents there are, the file's own aside."""
+        """The number of documents, without the one about the file."""
         return sum(len(rows) for name, rows in self.tables.items() if name != ABOUT)
 
     @property
     def restored(self) -> Restored:
-        """The same as a report."""
+        """The result as a report."""
         return Restored(events=self.documents, discarded=self.discarded, note="; ".join(self.problems))
 
 
 def journal_of(path: Path) -> Path:
-    """Where the journal of a file is."""
+    """Return the path of a file's journal."""
     return path.with_name(path.name + ".journal")
 
 
 def dump(value: Json) -> bytes:
-    """JSON in one line; lone surrogates, which UTF-8 has no place for, are written as escapes."""
+    """Return JSON in one line; lone surrogates, which UTF-8 cannot hold, are escaped."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -86,7 +86,7 @@ def dump(value: Json) -> bytes:
 
 
 def load(raw: bytes) -> Json:
-    """JSON from bytes. Raises ValueError (msgspec's and json's errors both are)."""
+    """Return JSON from bytes. Raises ValueError (msgspec's and json's errors both are)."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -94,13 +94,13 @@ def load(raw: bytes) -> Json:
 
 
 def line(done: Operation) -> bytes:
-    """One journal line: CRC-32 in hex, the operation, a line end."""
+    """Return a journal line: CRC-32 in hex, the operation, a line end."""
     body = dump(done)
     return b"%08x %s\n" % (zlib.crc32(body), body)
 
 
 def operation(raw: bytes) -> Operation | None:
-    """The operation on a line, or None when the line is damaged."""
+    """Return the operation on a line, or None if the line is damaged."""
     body = raw[9:]
     try:
         if int(raw[:8], 16) != zlib.crc32(body):
@@ -113,9 +113,9 @@ def operation(raw: bytes) -> Operation | None:
 
 
 def read(path: Path, known: Snapshot | None = None) -> Snapshot:
-    """The file as it is now. `known`, taken before, is carried on in place where only lines were added.
+    """Return the file as it is now. `known`, read before, is updated in place if only lines were added.
 
-    Raises StoreError when the file may not be read, or is replaced faster than it can be read.
+    Raises StoreError if the file may not be read, or is replaced faster than it can be read.
     """
     for _ in range(50):
         before = disk.signature(path)
@@ -127,7 +127,7 @@ def read(path: Path, known: Snapshot | None = None) -> Snapshot:
             snapshot, fresh = _checkpoint(path), True
             snapshot.json_at = before
         raw = disk.read_bytes(journal_of(path)) or b""
-        # A writer folds the journal by replacing the file first: the same file before and after
+        # A writer folds the journal by replacing the file first, so the same file before and after
         # means that the journal belongs to it.
         if disk.signature(path) == before and (fresh or len(raw) >= snapshot.end):
             _follow(snapshot, path, raw)
@@ -168,7 +168,7 @@ def _checkpoint(path: Path) -> Snapshot:
 
 
 def _missed(snapshot: Snapshot, path: Path, raw: bytes, sums: checksums.Sums | None) -> None:
-    """Say of a file that should have checksums what it means that it has none."""
+    """Record what it means that a file has no checksums although it should."""
     if sums is not None or snapshot.damaged:
         return
     if raw.startswith(b"{\n"):
@@ -186,7 +186,7 @@ def _damaged(snapshot: Snapshot, path: Path, problem: str) -> None:
 
 
 def _unchecked(snapshot: Snapshot, path: Path, raw: bytes) -> None:
-    """The tables of a file without checksums: an older one, another program's, or a damaged one."""
+    """Read a file without checksums: an older one, another program's, or a damaged one."""
     try:
         snapshot.tables = _checked(load(raw))
     except (ValueError, RecursionError):
@@ -195,7 +195,7 @@ def _unchecked(snapshot: Snapshot, path: Path, raw: bytes) -> None:
 
 
 def _rescued(raw: bytes, sums: checksums.Sums) -> Tables:
-    """What is as it was written in a file of which something is not."""
+    """Return the intact documents of a damaged file."""
     tables: Tables = {name: {} for name in sums.tables}
     for name, doc_id, text in checksums.undamaged(raw, sums):
         with suppress(ValueError, RecursionError):
@@ -208,7 +208,7 @@ _ID = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 def _checked(raw: Json) -> Tables:
-    """Tables of documents with numbers for names, as TinyDB wants them. Raises ValueError."""
+    """Return tables of documents with numbers for names, as TinyDB needs them. Raises ValueError."""
     tables = msgspec.convert(raw, Tables)
     if not all(_ID.fullmatch(doc_id) for rows in tables.values() for doc_id in rows):
         raise ValueError("a document's id is no number")
@@ -222,7 +222,7 @@ _CLOSE = re.compile(r"\s*}")
 
 
 def _salvaged(text: str) -> tuple[Tables, int]:
-    """Every document that can still be read, and how many places cannot."""
+    """Return every document that can still be read, and the number of places that cannot."""
     tables: Tables = {}
     rows: dict[str, Json] | None = None
     decoder = json.JSONDecoder()
@@ -247,7 +247,7 @@ def _salvaged(text: str) -> tuple[Tables, int]:
 
 
 def _follow(snapshot: Snapshot, path: Path, raw: bytes) -> None:
-    """Apply the journal's lines from where the snapshot stands."""
+    """Apply the journal's lines that come after the snapshot."""
     start, snapshot.size = snapshot.end, len(raw)
     end = raw.rfind(b"\n") + 1
     lines = raw[start:end].split(b"\n")[:-1] if end > start else []
@@ -278,7 +278,7 @@ def _follow(snapshot: Snapshot, path: Path, raw: bytes) -> None:
 
 
 def apply(tables: Tables, done: Operation) -> None:
-    """Do one operation in memory. Doing it again changes nothing."""
+    """Apply one operation in memory; applying it again changes nothing."""
     kind, table, doc_id, document = done
     if kind == "put":
         tables.setdefault(table, {})[doc_id] = document

@@ -1,6 +1,6 @@
 """Reads a whole file and its journal line by line, so that a long session is never in memory twice.
 
-Takes only what this package itself wrote and nothing damaged; all else is for `journal_reader.read`.
+Reads only intact files that this package wrote; `journal_reader.read` reads all others.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from alita_tui.store.upgrades import Tables, upgrade
 
 T = TypeVar("T")
 Load = Callable[[bytes, int], T]
-"""Makes something of a document's JSON and its id. Raises ValueError for what is no JSON."""
+"""Makes a value of a document's JSON and its id. Raises ValueError for invalid JSON."""
 Look = Callable[[bytes], int]
-"""A number below 256 that is kept of each document, from its JSON; for finding some without reading all."""
+"""Returns a number below 256 that is kept of each document, to find some without reading all."""
 
 _BUFFER = 1 << 20
 _TABLE = re.compile(rb'"([^"\\]+)":\{\n')
 
 
 class Irregular(ValueError):
-    """Not what this package writes, or damaged."""
+    """The file is damaged, or another program wrote it."""
 
 
 @dataclass
 class Places:
-    """Where the documents of the growing table are, in order, and what was noted of each."""
+    """Where the documents of the growing table are, in order, and the number noted for each."""
 
     starts: array[int] = field(default_factory=lambda: array("Q"))
-    """Offset of each one's JSON: in the file for the first `folded` of them, in the journal for the others."""
+    """Offset of each document's JSON: in the file for the first `folded`, in the journal for the others."""
     sizes: array[int] = field(default_factory=lambda: array("I"))
     notes: bytearray = field(default_factory=bytearray)
     folded: int = 0
 
     def add(self, start: int, size: int, note: int) -> None:
-        """One more document, at the end of the journal or, while the file is read, of that."""
+        """Add a document at the end of the journal or, while the file is read, of the file."""
         self.starts.append(start)
         self.sizes.append(size)
         self.notes.append(note)
 
     def moved(self, by: int) -> Places:
-        """Those that are in the file already, as they are in a file with a longer or shorter beginning."""
+        """Take over the places in the file, moved by a longer or shorter beginning."""
         starts = array("Q", (start + by for start in self.starts[: self.folded]))
         return Places(starts, self.sizes[: self.folded], self.notes[: self.folded], self.folded)
 
@@ -59,15 +59,15 @@ class Places:
 
 @dataclass
 class Scan(Generic[T]):
-    """A file and its journal, the documents of one growing table apart: they are found, not kept."""
+    """A file and its journal. Documents of the one growing table are located, not kept."""
 
     tables: Tables = field(default_factory=dict)
     """The other tables."""
     places: Places = field(default_factory=Places)
     ids: array[int] = field(default_factory=lambda: array("Q"))
-    """The id of each, where they are not 1, 2, 3 … without gaps; else empty."""
+    """The ids, if they are not 1, 2, 3 … without gaps; else empty."""
     rows: list[T] | None = None
-    """The growing table's documents in order, where they had to be read as a whole."""
+    """The growing table's documents in order, if they had to be read as a whole."""
     count: int = 0
     last: int = 0
     """The highest id."""
@@ -84,7 +84,7 @@ class Scan(Generic[T]):
 
 
 def scan(path: Path, table: str, load_row: Load[T], look: Look = lambda _: 0) -> Scan[T] | None:
-    """What is on disk, or None where it is damaged, written by others or being replaced."""
+    """Return what is on disk; None if it is damaged, written by another program, or being replaced."""
     found: Scan[T] = Scan(json_at=disk.signature(path))
     try:
         with uncollected():
@@ -135,7 +135,7 @@ def _file(found: Scan[T], path: Path, table: str, load_row: Load[T], look: Look)
 
 
 def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes, int]]:
-    """Each document as (id, place of its text in the line, line, its end); then (0, 0, last line, 0)."""
+    """Yield each document as (id, place of its text in the line, line, its end); then (0, 0, last line, 0)."""
     comma = True
     for one in lines:
         if one[:1] == b'"':
@@ -173,7 +173,7 @@ def _grown(
         if not number:
             found.last = last
             found.span = (start, start + size)
-            # The empty line of an empty table is not counted by anything.
+            # The empty line of an empty table has no checksum.
             return size + len(one) + (0 if found.count else 1), one == b"},\n"
         if number <= last:
             raise Irregular
@@ -188,7 +188,7 @@ def _grown(
 
 
 def _count(found: Scan[T], number: int) -> None:
-    """One more document, with this id."""
+    """Locate one more document."""
     if number != found.count + 1 and not found.ids:
         found.ids.extend(range(1, found.count + 1))
     if found.ids or number != found.count + 1:
@@ -223,7 +223,9 @@ def _journal(found: Scan[T], path: Path, table: str, look: Look) -> None:
             doc_id, raw = document
             if doc_id <= found.last:
                 raise Irregular
-            found.places.add(after - 2 - len(raw), len(raw), look(raw))  # the line ends in "]" and its end
+            found.places.add(
+                after - 2 - len(raw), len(raw), look(raw)
+            )  # the line ends in "]" and its line end
             found.last = doc_id
             _count(found, doc_id)
         found.end = after
@@ -231,7 +233,7 @@ def _journal(found: Scan[T], path: Path, table: str, look: Look) -> None:
 
 
 def journal_lines(path: Path, upto: int | None = None) -> Iterator[tuple[int, bytes, int]]:
-    """Each whole line's number, operation and end. Raises Irregular for a damaged one, OSError."""
+    """Yield each whole line's number, operation and end. Raises Irregular for a damaged one, OSError."""
     if not path.exists():
         return
     at = 0
@@ -247,7 +249,7 @@ def journal_lines(path: Path, upto: int | None = None) -> Iterator[tuple[int, by
 
 
 def document_of(body: bytes, table: str) -> tuple[int, bytes] | None:
-    """Id and JSON of a document that a journal line puts into the table; None for other operations."""
+    """Return id and JSON of a document that a journal line puts into the table; None for other operations."""
     head = b'["put",%s,"' % dump(table)
     if not body.startswith(head):
         return None

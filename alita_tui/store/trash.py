@@ -1,4 +1,4 @@
-"""Deleted sessions, kept for a while: deleting can be undone."""
+"""Deleted sessions, kept for a while so that deleting can be undone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alita_tui.store import disk, lock
 from alita_tui.store.journal_reader import journal_of
 
 KEPT_DAYS = 30
-"""Days after which a deleted session goes for good, the next time one is deleted."""
+"""Days after which a deleted session is removed for good, the next time one is deleted."""
 
 
 class Trash:
@@ -22,12 +22,12 @@ class Trash:
         self.folder = folder
 
     def ids(self) -> tuple[str, ...]:
-        """The sessions in it, the one deleted last first."""
+        """Return the ids of the sessions in it, the one deleted last first."""
         found = {path.name.removesuffix(".journal").removesuffix(".json") for path in self._files()}
         return tuple(sorted(found, key=self._deleted, reverse=True))
 
     def put(self, path: Path) -> None:
-        """Take a session in. Raises StoreLocked while a process has it open, StoreError."""
+        """Move a session here. Raises StoreLocked while a process has it open, StoreError."""
         self._forget_old()
         disk.make_folder(self.folder)
         try:
@@ -47,7 +47,7 @@ class Trash:
             raise disk.store_error("deleted", path, error) from error
 
     def restore(self, session_id: str, folder: Path) -> Path:
-        """Put a session back into its folder. Raises UsageError where it is not here, StoreError."""
+        """Move a session back into its folder. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"
         parts = [one for one in (path, journal_of(path)) if one.exists()]
         if not parts:
@@ -63,7 +63,7 @@ class Trash:
         return folder / path.name
 
     def _move(self, path: Path, folder: Path) -> None:
-        os.utime(path)  # counts the days from here
+        os.utime(path)  # the days count from here
         path.replace(folder / path.name)
 
     def _files(self) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Parked builds of all sessions, and verdicts left for sessions that are open elsewhere or not at all."""
+"""Parked builds of all sessions, and verdicts left for sessions that are closed or open in another process."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ from alita_tui.spine.text import one_line
 from alita_tui.store import disk
 from alita_tui.store.sessions import SessionFile, SessionStore
 
-_DIGEST_LENGTH = 12
-"""Hex characters of a digest that a person has to give at least."""
+SHORTEST_DIGEST = 12
+"""Shortest beginning of a digest (hex) that a person may give."""
 
 
 _KIND = "desk note"
 _SKEW = timedelta(seconds=5)
-"""By which two processes' clocks may differ."""
+"""Tolerated difference between two processes' clocks."""
 _LONGEST_LOOK_MS = 30 * 24 * 3600 * 1000.0
 
 
 class VerdictInbox:
-    """Meets `ApprovalDesk`. A verdict is one file, signed; whoever makes it first has decided."""
+    """Implements `ApprovalDesk`. A verdict is one signed file; whoever creates it first has decided."""
 
     def __init__(
         self,
         folder: Path,
-        shelf: SessionStore,
+        sessions: SessionStore,
         clock: Clock = lambda: datetime.now(UTC),
         *,
         redactor: Redactor | None = None,
         sealing: Sealing | None = None,
     ) -> None:
-        """With `sealing` a note counts only if a process of this home signed it; without, it is believed."""
+        """With `sealing` a note counts only if a process of this home signed it; without, it is trusted."""
         self._sealing = sealing
         self.told: Callable[[str], None] = lambda _: None
-        """Hears in one sentence of a note that was set aside."""
+        """Called with a sentence about each note that was set aside."""
         self._folder = folder
-        self._shelf = shelf
+        self._sessions = sessions
         self._clock = clock
         self._redactor = redactor or Redactor()
 
     def pending(self) -> tuple[ParkedBuild, ...]:
-        """Builds that wait in any session, the oldest first; `verdict` tells those decided already."""
-        parked = [build for summary in self._shelf.list() for build in summary.pending]
+        """Return builds that wait in any session, oldest first; `verdict` is set on those decided already."""
+        parked = [build for summary in self._sessions.list() for build in summary.pending]
         parked.sort(key=lambda build: (build.requested_at, build.approval_id))
         return tuple(msgspec.structs.replace(build, verdict=self._decided(build)) for build in parked)
 
     def show(self, wanted: str) -> tuple[ParkedBuild, tuple[Envelope, ...]]:
-        """A parked build and all that its session recorded of it. Raises UsageError, StoreError.
+        """Return a parked build and all events that its session recorded of it. Raises UsageError, StoreError.
 
         `wanted` is an approval id, a build id, or a unique prefix of either.
         """
         build = self._find(wanted)
-        session = SessionFile.open(self._shelf.find(build.session_id), readonly=True)
+        session = SessionFile.open(self._sessions.find(build.session_id), readonly=True)
         try:
             ours = [
                 one for one in session.envelopes() if getattr(one.event, "build_id", "") == build.build_id
@@ -74,18 +74,18 @@ class VerdictInbox:
         return build, tuple(ours)
 
     def leave(self, wanted: str, command: ResolveApproval, by: str) -> ParkedBuild:
-        """Leave a verdict for the session to take up; it is on disk when this returns.
+        """Leave a verdict for the session; it is on disk when this returns.
 
-        The command's digest has to be the pending one or at least 12 hex characters of its beginning;
-        the stored command names the approval and the digest in full. Raises UsageError when it is
-        another one, when the build is decided already or does not wait; StoreError.
+        The command's digest must be the pending one or at least 12 hex characters of its beginning; the stored command
+        names the approval and the digest in full. Raises UsageError for another digest, or if the build is decided or
+        does not wait; StoreError.
         """
         build = self._find(wanted)
         given = command.digest.lower().removeprefix("sha256:")
-        if len(given) < _DIGEST_LENGTH:
+        if len(given) < SHORTEST_DIGEST:
             raise UsageError(
                 f"{given or 'An empty string'!r} is too short for a digest.",
-                hint=f"Give at least the first {_DIGEST_LENGTH} characters of what you reviewed.",
+                hint=f"Give at least the first {SHORTEST_DIGEST} characters of what you reviewed.",
             )
         if not build.digest.startswith(given):
             raise UsageError(
@@ -99,22 +99,22 @@ class VerdictInbox:
         verdict = self._note(whole, by)
         if not self._put(build.approval_id, verdict):
             raise UsageError(_decided_before(build, self.verdict(build.approval_id)))
-        # It may have been decided and its note taken since it was found to wait.
-        first = self._resolved(self._shelf.find(build.session_id), build.approval_id)
+        # It may have been decided, and its note cleared, since it was found to wait.
+        first = self._resolved(self._sessions.find(build.session_id), build.approval_id)
         if first is not None and (first.by, first.verdict) != (by, command.verdict):
             self.taken(build.approval_id)
             raise UsageError(_was(first))
         return msgspec.structs.replace(build, verdict=command.verdict)
 
     def claim(self, command: ResolveApproval, by: str) -> Verdict:
-        """Leave this session's own verdict, unless there is one; the one that stands. Raises StoreError."""
+        """Leave this session's own verdict unless there is one; return the one that stands. Raises StoreError."""
         verdict = self._note(command, by)
         if self._put(command.approval_id, verdict):
             return verdict
         return self.verdict(command.approval_id) or verdict
 
     def verdict(self, approval_id: str) -> Verdict | None:
-        """The verdict left for this approval, if there is one that can be believed; another is set aside."""
+        """Return the verdict left for this approval; one that cannot be trusted is set aside."""
         path = self._path(approval_id)
         raw = disk.read_bytes(path)
         if raw is None:
@@ -139,26 +139,26 @@ class VerdictInbox:
         return found
 
     def taken(self, approval_id: str) -> None:
-        """The session recorded the verdict: the note is not needed any more. Raises StoreError."""
+        """Clear the note of a verdict that its session has recorded. Raises StoreError."""
         note = self._path(approval_id)
         try:
             for left in (
                 note,
                 *self._folder.glob(f"{note.stem}.*.tmp"),
-            ):  # a shell may have died over its own
+            ):  # a shell may have died while writing its own
                 left.unlink(missing_ok=True)
         except OSError as error:
             raise disk.store_error("removed", self._path(approval_id), error) from error
 
     def _note(self, command: ResolveApproval, by: str) -> Verdict:
-        """A verdict of this process, signed."""
+        """Return a signed verdict of this process."""
         bare = Verdict(command=msgspec.to_builtins(command), by=by, at=self._clock().isoformat())
         if self._sealing is None:
             return bare
         return msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, _text(bare)))
 
     def _unbelievable(self, note: Verdict, command: ResolveApproval) -> str:
-        """Why a note is no verdict of a person's; empty where it is one."""
+        """Return why a note is not a person's verdict; empty if it is one."""
         if self._sealing is None:
             return ""
         if not self._sealing.vouched(_KIND, _text(note), note.signature):
@@ -176,7 +176,7 @@ class VerdictInbox:
         return ""
 
     def _path(self, approval_id: str) -> Path:
-        # Ids come out of session files, which may come from anywhere: they name no paths.
+        # Ids come from session files, which may come from anywhere: they are not used as paths.
         safe = approval_id if approval_id.replace("-", "").isalnum() and approval_id.isascii() else ""
         return self._folder / f"{safe or sha256(approval_id.encode('utf-8', 'replace')).hexdigest()}.json"
 
@@ -205,14 +205,14 @@ class VerdictInbox:
         )
 
     def _past(self, wanted: str) -> str:
-        """Who decided on a build that does not wait any more; empty when there is no such build."""
-        for summary in self._shelf.list() if wanted else ():
+        """Return who decided on a build that no longer waits; empty if there is no such build."""
+        for summary in self._sessions.list() if wanted else ():
             if (found := self._resolved(Path(summary.path), wanted)) is not None:
                 return _was(found)
         return ""
 
     def _resolved(self, path: Path, wanted: str) -> ApprovalResolved | None:
-        """The verdict that a session has on record for an approval or a build."""
+        """Return the recorded verdict on an approval or a build."""
         session = SessionFile.open(path, readonly=True)
         try:
             for envelope in session.envelopes():
@@ -224,7 +224,7 @@ class VerdictInbox:
         return None
 
     def _put(self, approval_id: str, verdict: Verdict, *, tries: int = 3) -> bool:
-        """Write a verdict; False where there is one already."""
+        """Write a verdict; return False if there is one already."""
         path = self._path(approval_id)
         disk.make_folder(self._folder)
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
@@ -234,7 +234,7 @@ class VerdictInbox:
                 if path.exists() and self.verdict(approval_id) is None:
                     disk.set_aside(path)
                     path.unlink(missing_ok=True)
-                os.link(draft, path)  # fails where there is one: the first verdict stands
+                os.link(draft, path)  # fails if there is one: the first verdict stands
             finally:
                 draft.unlink(missing_ok=True)
             disk.sync_folder(self._folder)
@@ -242,13 +242,13 @@ class VerdictInbox:
         except FileExistsError:
             return False
         except OSError as error:
-            if isinstance(error, FileNotFoundError) and tries > 1:  # swept away with a note that was taken
+            if isinstance(error, FileNotFoundError) and tries > 1:  # removed together with a cleared note
                 return self._put(approval_id, verdict, tries=tries - 1)
             raise disk.store_error("saved", path, error) from error
 
 
 def _text(note: Verdict) -> str:
-    """What is signed of a note."""
+    """Return what is signed of a note."""
     return msgspec.json.encode(msgspec.structs.replace(note, signature=""), order="sorted").decode()
 
 

@@ -105,7 +105,7 @@ def test_people_are_told_in_words(shell: Shell) -> None:
     [
         (("fork", "none-such"), "There is no session 'none-such'."),
         (("fork", str(FOLDER / "golden-exit.json"), "--at", "9999"), "There is no event 9999"),
-        (("delete", str(FOLDER / "golden-exit.json")), "is not on the shelf"),
+        (("delete", str(FOLDER / "golden-exit.json")), "is not in the folder of sessions"),
         (("restore",), "No session was deleted."),
         (("import", "/none/such.jsonl"), "cannot be read"),
     ],

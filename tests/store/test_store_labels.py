@@ -116,7 +116,7 @@ def test_an_open_session_is_not_deleted(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_on_the_shelf_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not on the shelf"):
+    with pytest.raises(UsageError, match="not in the folder of sessions"):
         SessionStore(tmp_path).delete(str(FOLDER / "golden-walkthrough.json"))
     assert (FOLDER / "golden-walkthrough.json").exists()
 

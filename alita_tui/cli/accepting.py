@@ -9,13 +9,16 @@ import typer
 
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.store.verdict_inbox import SHORTEST_DIGEST
 from alita_tui.view.risk import Risk, by_their_names, names_of
 
 Accept = Annotated[
     list[str] | None,
     typer.Option("--accept", metavar="RISK", help="Accept a risk by its name; repeat it for each risk."),
 ]
+
+
+_SHORTEST_DIGEST = 12
+"""As in the verdict inbox, whose room would be imported for this number only."""
 
 
 def all_accepted(risks: Sequence[Risk], given: Sequence[str], *, what: str, show: str) -> tuple[str, ...]:
@@ -49,7 +52,7 @@ def list_risks(risks: Sequence[Risk], *, none: str) -> None:
 def check_digest(given: str, digest: str, *, what: str, show: str) -> None:
     """Raise UsageError unless `given` is a long enough beginning of `digest`; `show` is the command to look again."""
     prefix = given.lower().removeprefix("sha256:")
-    if len(prefix) < SHORTEST_DIGEST or not digest.startswith(prefix):
+    if len(prefix) < _SHORTEST_DIGEST or not digest.startswith(prefix):
         raise UsageError(
             f"{what} is {digest[:16]}…, not {reveal(given[:70])!r}.", hint=f"Look at it first: {show}"
         )

@@ -59,12 +59,12 @@ class Field(Value, frozen=True):
 @cache
 def fields() -> dict[str, Field]:
     """Return every setting by its key, in the order of the settings file."""
-    found = {}
+    settings = {}
     for section in msgspec.structs.fields(Settings):
         for field in msgspec.structs.fields(section.type):
             key = f"{section.name}.{field.name}"
-            found[key] = Field(key=key, type=field.type, default=field.default)
-    return found
+            settings[key] = Field(key=key, type=field.type, default=field.default)
+    return settings
 
 
 def meaning(key: str) -> str:
@@ -84,10 +84,10 @@ def meaning(key: str) -> str:
 
 def field(key: str, where: str) -> Field:
     """Return one setting. Raises ConfigError that names the nearest key."""
-    found = fields().get(key)
-    if found is None:
+    known = fields().get(key)
+    if known is None:
         raise unknown(key, where)
-    return found
+    return known
 
 
 def unknown(key: str, where: str) -> ConfigError:
@@ -110,11 +110,11 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
             raise ValueError
         value_read = msgspec.convert(read, field.type, strict=True)
     except (msgspec.ValidationError, ValueError) as error:
-        unsaid = field.choices or not isinstance(error, msgspec.ValidationError)
-        said = "" if unsaid else f" {one_line(str(error), 80)}."
+        generic = field.choices or not isinstance(error, msgspec.ValidationError)
+        detail = "" if generic else f" {one_line(str(error), 80)}."
         wanted = " or ".join(field.choices) or _WORDS[field.kind]
         raise ConfigError(
-            f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{said}",
+            f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{detail}",
             hint=f"The default is {field.default!r}.",
         ) from error
     if field.lists_models:

@@ -43,9 +43,9 @@ def faults(paths: Paths) -> tuple[Fault, ...]:
 def refusals(paths: Paths) -> tuple[ConfigError, ...]:
     """Return the faults that alita does not start with, as errors with the command that fixes them."""
     return tuple(
-        ConfigError(f"{one.what}.", hint=f"Mend it with: {one.command}  (or all: alita doctor --fix)")
-        for one in faults(paths)
-        if one.refused
+        ConfigError(f"{fault.what}.", hint=f"Mend it with: {fault.command}  (or all: alita doctor --fix)")
+        for fault in faults(paths)
+        if fault.refused
     )
 
 
@@ -67,7 +67,7 @@ def _faults(paths: Paths) -> Iterator[Fault]:
 def _open(path: Path, *, what: str, linked: bool = False, private: bool = False) -> Iterator[Fault]:
     try:
         own = path.lstat()
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return
     place = shlex.quote(str(path))
@@ -79,16 +79,16 @@ def _open(path: Path, *, what: str, linked: bool = False, private: bool = False)
             link=True,
         )
         return
-    if found.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (os.geteuid(), 0):
         yield Fault(
             path=str(path),
             what=f"The {what} {path} belongs to another user",
             command=f'sudo chown "$(id -un)" {place}',
         )
         return
-    mode = stat.S_IMODE(found.st_mode)
+    mode = stat.S_IMODE(status.st_mode)
     wrong = mode & stat.S_IWOTH
-    if mode & stat.S_IWGRP and not (found.st_gid == os.getegid() and _alone(found.st_gid)):
+    if mode & stat.S_IWGRP and not (status.st_gid == os.getegid() and _alone(status.st_gid)):
         wrong |= stat.S_IWGRP
     if private:
         wrong |= mode & 0o077
@@ -113,8 +113,8 @@ def _alone(gid: int) -> bool:
         me, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
     except KeyError:
         return False
-    others = {one.pw_name for one in pwd.getpwall() if one.pw_gid == gid} | set(group.gr_mem)
-    return others <= {me.pw_name}
+    members = {user.pw_name for user in pwd.getpwall() if user.pw_gid == gid} | set(group.gr_mem)
+    return members <= {me.pw_name}
 
 
 def mend(fault: Fault) -> bool:

@@ -120,8 +120,8 @@ def _unwritten(
         if len(value) >= SHORTEST_KEY
         and (name in secrets or (_SECRET_NAME.search(name) and not value.startswith(("/", "~"))))
     }
-    literal = [("", one) for one in marked if not one.startswith("$")]
-    named |= {one[1:]: variables.get(one[1:], "") for one in marked if one.startswith("$")}
+    literal = [("", text) for text in marked if not text.startswith("$")]
+    named |= {text[1:]: variables.get(text[1:], "") for text in marked if text.startswith("$")}
     return (*literal, *named.items())
 
 
@@ -147,8 +147,8 @@ class _Layers:
 
     def _put(self, key: str, value: object, origin: str, *, text: bool = False) -> None:
         try:
-            found = catalogue.field(key, origin)
-            self._values[key] = catalogue.coerce(found, value, origin, text=text)
+            setting = catalogue.field(key, origin)
+            self._values[key] = catalogue.coerce(setting, value, origin, text=text)
             self.origins[key] = origin
             self.given[key] = (*self.given.get(key, ()), (origin, self._values[key]))
         except ConfigError as problem:
@@ -183,12 +183,12 @@ class _Layers:
                     self._put(f"{section}.{name}", value, f"{path.name} line {line}" if line else path.name)
 
     def dotenv(self, path: Path) -> dict[str, str]:
-        found, problems = dotenv.parse(self._read(path), path.name)
+        assignments, problems = dotenv.parse(self._read(path), path.name)
         self.problems += problems
-        for item in found:
+        for item in assignments:
             if item.name.startswith("ALITA_") and item.name not in _OTHER_VARIABLES:
                 self._variable(item.name, item.value, f"{path.name} line {item.line}")
-        return {item.name: item.value for item in found}
+        return {item.name: item.value for item in assignments}
 
     def variables(self, environ: Mapping[str, str]) -> None:
         known = {*(f.variable for f in catalogue.fields().values()), "ALITA_MODEL"}

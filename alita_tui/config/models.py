@@ -48,7 +48,7 @@ class ModelEntry(Value, frozen=True):
     @property
     def abilities(self) -> tuple[Literal["tools", "vision"], ...]:
         """The abilities that `needs` lists."""
-        return tuple(one for one in ("tools", "vision") if one in self.needs.split("+"))
+        return tuple(ability for ability in ("tools", "vision") if ability in self.needs.split("+"))
 
     @property
     def text(self) -> str:
@@ -85,9 +85,8 @@ def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> Mod
     for part in filter(None, rest):
         option, _, value = (piece.strip() for piece in part.partition("="))
         given[option] = _value(option, value, where)
-    base = next((one for one in known if one.full_name == head), None) or ModelEntry(
-        provider=provider, name=name
-    )
+    same = (model for model in known if model.full_name == head)
+    base = next(same, ModelEntry(provider=provider, name=name))
     entry: ModelEntry = msgspec.structs.replace(base, **given)
     if (entry.input_usd is None) != (entry.output_usd is None):
         raise ConfigError(
@@ -106,9 +105,9 @@ def _value(option: str, value: str, where: str) -> object:
     try:
         return msgspec.convert(value, OPTIONS[option], strict=False)
     except msgspec.ValidationError as error:
-        said = one_line(str(error), 80)
+        detail = one_line(str(error), 80)
         raise ConfigError(
-            f"{where}: the option {option} cannot be {one_line(value, 40)!r}. {said}."
+            f"{where}: the option {option} cannot be {one_line(value, 40)!r}. {detail}."
         ) from None
 
 
@@ -128,5 +127,5 @@ def candidates(settings: Settings, role: str, *, chosen: bool = False) -> tuple[
         return tuple(read_entry(text, f"roles.{role}", known) for text in listed)
     given = settings.model
     entry = ModelEntry(provider=given.provider, name=given.name, base_url=given.base_url)
-    found = next((one for one in known if one.full_name == entry.full_name), entry)
-    return (msgspec.structs.replace(found, base_url=given.base_url or found.base_url),)
+    match = next((model for model in known if model.full_name == entry.full_name), entry)
+    return (msgspec.structs.replace(match, base_url=given.base_url or match.base_url),)

@@ -68,7 +68,7 @@ def _check_keys(path: Path, raw: dict[str, Any]) -> None:
     """Raise ConfigError for an unknown key: a rule must not mean less than its author thinks."""
     for known, table, where in (
         (Policy.__struct_fields__, raw, "the file"),
-        *((Rule.__struct_fields__, one, "a rule") for one in _tables(raw)),
+        *((Rule.__struct_fields__, rule, "a rule") for rule in _tables(raw)),
     ):
         for key in table:
             if key not in known:
@@ -76,7 +76,7 @@ def _check_keys(path: Path, raw: dict[str, Any]) -> None:
                 meant = f"Did you mean {near[0]}? " if near else ""
                 raise ConfigError(
                     f"{path}: {where} has no {one_line(key, 60)!r}.",
-                    hint=f"{meant}It can have: {', '.join(one for one in known if one != 'revoked')}.",
+                    hint=f"{meant}It can have: {', '.join(name for name in known if name != 'revoked')}.",
                 )
 
 
@@ -87,15 +87,15 @@ def revoke_rule(path: Path, name: str, note: str) -> Rule:
     """
     import tomlkit
 
-    found = next((rule for rule in load_policy(path).rule if rule.name == name), None)
-    if found is None:
+    rule = next((known for known in load_policy(path).rule if known.name == name), None)
+    if rule is None:
         raise ConfigError(f"There is no rule {one_line(name, 60)!r}.", hint="`alita policy list` shows them.")
-    if found.revoked:
-        raise ConfigError(f"The rule {one_line(name, 60)!r} was revoked {found.revoked}.")
+    if rule.revoked:
+        raise ConfigError(f"The rule {one_line(name, 60)!r} was revoked {rule.revoked}.")
     document: Any = tomlkit.parse(path.read_text("utf-8"))
-    for rule in document["rule"]:
-        if rule["name"] == name:
-            rule["revoked"] = note
+    for table in document["rule"]:
+        if table["name"] == name:
+            table["revoked"] = note
     draft = path.with_suffix(".tmp")
     try:
         draft.write_text(tomlkit.dumps(document), "utf-8")
@@ -103,7 +103,7 @@ def revoke_rule(path: Path, name: str, note: str) -> Rule:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise StoreError(f"{path} could not be saved: {error.strerror or error}.") from error
-    return found
+    return rule
 
 
 def _tables(raw: dict[str, Any]) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ def set_value(paths: Paths, key: str, value: object) -> Any:
     Raises ConfigError for an unknown key, a wrong value or a broken file, StoreError if the file cannot be
     written. The file is then unchanged.
     """
-    found = catalogue.field(key, "the settings")
-    wanted = catalogue.coerce(found, value, "the settings", text=True)
+    setting = catalogue.field(key, "the settings")
+    wanted = catalogue.coerce(setting, value, "the settings", text=True)
     plain = list(wanted) if isinstance(wanted, tuple) else wanted
     section, name = key.split(".")
     import tomlkit

@@ -237,7 +237,7 @@ class ToolLibrary:
     def unproven(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a version without a provable approval, as its files have it. Raises RegistryError."""
         self._refresh()
-        numbers = [one for tool, one in self._doubts if tool == name and version in (None, one)]
+        numbers = [number for tool, number in self._doubts if tool == name and version in (None, number)]
         if not numbers:
             raise RegistryError(
                 f"No version of {one_line(name, 60)} waits to be approved anew.",
@@ -338,11 +338,11 @@ class ToolLibrary:
 
     def _newest(self, name: str) -> ToolRecord | None:
         runnable = [
-            one
-            for one in self._records.get(name, {}).values()
-            if one.state in RUNNABLE and (name, one.version) not in self._doubts
+            record
+            for record in self._records.get(name, {}).values()
+            if record.state in RUNNABLE and (name, record.version) not in self._doubts
         ]
-        pinned = [one for one in runnable if one.version == self._pins.get(name)]
+        pinned = [record for record in runnable if record.version == self._pins.get(name)]
         return max(pinned or runnable, key=lambda record: record.version, default=None)
 
     def _served(self, name: str) -> tuple[str, ...]:

@@ -82,14 +82,14 @@ class Lineages:
 
     def unalias(self, alias: str, *, by: str, reason: str = "") -> Lineage:
         """Remove another name of a tool. Raises RegistryError, StoreError."""
-        found = self._library.aliases.find(alias)
-        if found is None:
+        known = self._library.aliases.find(alias)
+        if known is None:
             raise RegistryError(
                 f"{one_line(alias, 60)} is no other name of a tool.", hint="`alita tools aliases` lists them."
             )
-        lineage = self.of(found.target.name)
+        lineage = self.of(known.target.name)
         move = Move(
-            name=lineage.name, version=found.target.version, kind="unalias", before=alias, after="", by=by,
+            name=lineage.name, version=known.target.version, kind="unalias", before=alias, after="", by=by,
             at=self._clock().isoformat(), reason=reason,
         )  # fmt: skip
         self._enter(move, _version(lineage, move))
@@ -132,7 +132,11 @@ class Lineages:
     def _mend_history(self, move: Move) -> None:
         """Make this the last of the recorded moves."""
         moves = self._moves.of(move.name)
-        same = [n for n, one in enumerate(moves) if (one.kind, one.version) == (move.kind, move.version)]
+        same = [
+            n
+            for n, earlier in enumerate(moves)
+            if (earlier.kind, earlier.version) == (move.kind, move.version)
+        ]
         if move.undone:
             if same and not moves[same[-1]].undone:
                 undone = msgspec.structs.replace(moves[same[-1]], undone=True)
@@ -144,21 +148,21 @@ class Lineages:
     def _pick(self, lineage: Lineage, kind: MoveKind, version: int | None) -> ToolRecord:
         name = lineage.name
         if version is not None:
-            found = [one for one in lineage.versions if one.version == version]
+            picked = [record for record in lineage.versions if record.version == version]
         elif kind == "restore":
-            found = [one for one in lineage.versions if one.state not in RUNNABLE][-1:]
+            picked = [record for record in lineage.versions if record.state not in RUNNABLE][-1:]
         else:
-            found = [one for one in lineage.versions if one.version == lineage.current]
-        if not found:
+            picked = [record for record in lineage.versions if record.version == lineage.current]
+        if not picked:
             which = f" v{version}" if version is not None else ""
             raise RegistryError(f"There is no version of {name}{which} to {kind}.")
-        earlier = [one for one in lineage.versions if one.version < found[0].version]
-        if kind == "rollback" and not any(one.state in RUNNABLE for one in earlier):
+        earlier = [record for record in lineage.versions if record.version < picked[0].version]
+        if kind == "rollback" and not any(record.state in RUNNABLE for record in earlier):
             raise RegistryError(
-                f"{name} v{found[0].version} has no earlier version that runs.",
+                f"{name} v{picked[0].version} has no earlier version that runs.",
                 hint=f"`alita tools history {name}` shows them; restore one first.",
             )
-        return found[0]
+        return picked[0]
 
     def _set(self, move: Move, value: str) -> None:
         if move.kind in ("pin", "unpin"):
@@ -173,4 +177,4 @@ class Lineages:
 
 
 def _version(lineage: Lineage, move: Move) -> ToolRecord:
-    return next(one for one in lineage.versions if one.version == move.version)
+    return next(record for record in lineage.versions if record.version == move.version)

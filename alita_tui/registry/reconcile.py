@@ -60,7 +60,7 @@ def reconcile(
     for name, move in standing.pins.items():
         pinned = int(move.after) if move.after.isdecimal() else None
         if name in records and pins.get(name) != pinned:
-            stored, logged = (f"v{one}" if one else "none" for one in (pins.get(name), pinned))
+            stored, logged = (f"v{pin}" if pin else "none" for pin in (pins.get(name), pinned))
             text = f"{name}: the library says that {stored} is pinned, the log {logged}"
             overridden.append(Overridden(version=move.version, move=move, text=text))
             pins[name] = pinned

@@ -36,29 +36,29 @@ class ToolIndex:
 
         Unchanged tools are not indexed again.
         """
-        gone = set(self._records)
-        others: defaultdict[str, list[Alias]] = defaultdict(list)
+        dropped = set(self._records)
+        names: defaultdict[str, list[Alias]] = defaultdict(list)
         for alias in aliases:
-            others[alias.target.name].append(alias)
+            names[alias.target.name].append(alias)
         for record, queries in records:
             draft = record.draft
-            gone.discard(draft.name)
+            dropped.discard(draft.name)
             self._records[draft.name] = record
             text = (
                 draft.description,
                 tuple(_properties(draft.input_schema)),
                 queries,
-                tuple(others[draft.name]),
+                tuple(names[draft.name]),
             )
             if self._texts.get(draft.name) != text:
                 self._texts[draft.name] = text
                 title = draft.name.replace("_", " ")
                 served = " \n".join(queries)
                 fields = [(title, 2.0), (draft.description, 1.0), (" ".join(text[1]), 0.5), (served, 1.0)]
-                for alias in others[draft.name]:
+                for alias in names[draft.name]:
                     fields += [(alias.name.replace("_", " "), 2.0), (alias.description, 1.0)]
                 self._ranking.put(draft.name, fields, title=title)
-        for name in gone:
+        for name in dropped:
             del self._records[name], self._texts[name]
             self._ranking.remove(name)
 

@@ -71,8 +71,8 @@ class TaskLibrary:
     def cards(self) -> tuple[ToolCard, ...]:
         """Return the current version of every tool, by name; a task tool replaces one of its name."""
         own = [record.card for record in self._task_tools.values()]
-        kept = [card for card in self._library.cards() if card.name not in self._task_tools]
-        return tuple(sorted((*kept, *own), key=lambda card: card.name))
+        shared = [card for card in self._library.cards() if card.name not in self._task_tools]
+        return tuple(sorted((*shared, *own), key=lambda card: card.name))
 
     def search(self, query: str, *, limit: int = 5) -> SearchResult:
         """Search the library; task tools were built for this very task and need not be found."""

@@ -40,11 +40,11 @@ def _condition(part: str) -> Callable[[Envelope], bool]:
     kinds: tuple[Mark, ...] = get_args(Mark)
     if part in kinds:
         return lambda envelope: mark(envelope) == part
-    if found := _TOOL.fullmatch(part):
-        name = found[1]
+    if match := _TOOL.fullmatch(part):
+        name = match[1]
         return lambda envelope: _touches(envelope.event, name)
-    if found := _COST.fullmatch(part):
-        usd = float(found[1])
+    if match := _COST.fullmatch(part):
+        usd = float(match[1])
         return lambda envelope: _crosses(envelope.event, usd)
     raise UsageError(f"{one_line(part, 40)!r} is no breakpoint.", hint=HINT)
 

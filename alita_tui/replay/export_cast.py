@@ -48,7 +48,7 @@ def asciicast(envelopes: Sequence[Envelope], facts: Facts) -> str:
         "env": {"TERM": "xterm-256color"},
     }
     lines = [json.dumps(head, ensure_ascii=False)]
-    lines += (json.dumps(one, ensure_ascii=False) for one in _events(envelopes, facts))
+    lines += (json.dumps(envelope, ensure_ascii=False) for envelope in _events(envelopes, facts))
     return "\n".join(lines) + "\n"
 
 
@@ -57,10 +57,10 @@ def _events(envelopes: Sequence[Envelope], facts: Facts) -> Iterator[tuple[float
     opening = [_ink("7", " REPLAY — nothing runs "), _ink("1", facts.title)]
     opening += [_ink("90", text) for told in (about, facts.note) for text in _wrapped(told, WIDTH)]
     yield 0.0, "o", "".join(f"{text}\r\n" for text in (*opening, ""))
-    for at, one in zip(seconds_of(envelopes), envelopes, strict=True):
-        if (kind := mark(one)) in ("build", "approval", "error"):
+    for at, envelope in zip(seconds_of(envelopes), envelopes, strict=True):
+        if (kind := mark(envelope)) in ("build", "approval", "error"):
             yield round(at, 3), "m", str(kind)
-        if drawn := "".join(f"{text}\r\n" for row in rows_for(one) for text in _row(row)):
+        if drawn := "".join(f"{text}\r\n" for row in rows_for(envelope) for text in _row(row)):
             yield round(at, 3), "o", drawn
 
 

@@ -76,5 +76,5 @@ def facts_of(envelopes: Sequence[Envelope]) -> Facts:
         started=first.at if first else None,
         events=len(envelopes),
         cost_usd=view.spend.total_usd,
-        redacted=sum(bool(MARK.search(line_of(one))) for one in envelopes),
+        redacted=sum(bool(MARK.search(line_of(envelope))) for envelope in envelopes),
     )

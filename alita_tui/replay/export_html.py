@@ -43,13 +43,13 @@ def player(envelopes: Sequence[Envelope], facts: Facts) -> str:
         "__TITLE__": html.escape(f"{facts.title} — alita"),
         "__DATA__": _embedded(data),
     }
-    return re.sub("|".join(parts), lambda found: parts[found[0]], page)
+    return re.sub("|".join(parts), lambda match: parts[match[0]], page)
 
 
 def _hash(part: re.Pattern[str], page: str) -> str:
-    found = part.search(page)
-    assert found is not None
-    return f"sha256-{b64encode(sha256(found[1].encode()).digest()).decode()}"
+    match = part.search(page)
+    assert match is not None
+    return f"sha256-{b64encode(sha256(match[1].encode()).digest()).decode()}"
 
 
 def _embedded(data: object) -> str:
@@ -63,12 +63,12 @@ def _embedded(data: object) -> str:
 def _frames(envelopes: Sequence[Envelope]) -> Iterator[dict[str, object]]:
     """Return what each event adds; a pane is named if it changed."""
     view = SessionView()
-    for at, one in zip(seconds_of(envelopes), envelopes, strict=True):
-        before, view = view, fold(view, one)
-        frame: dict[str, object] = {"at": round(at, 3), "step": one.step}
-        if (kind := mark(one)) is not None:
+    for at, envelope in zip(seconds_of(envelopes), envelopes, strict=True):
+        before, view = view, fold(view, envelope)
+        frame: dict[str, object] = {"at": round(at, 3), "step": envelope.step}
+        if (kind := mark(envelope)) is not None:
             frame["mark"] = kind
-        if rows := rows_for(one):
+        if rows := rows_for(envelope):
             frame["rows"] = [
                 {
                     "kind": row.kind,

@@ -36,12 +36,15 @@ def from_jsonl(text: str, session_id: str = "") -> list[Envelope]:
     A line that cannot be read becomes an `UnknownEvent`; transient events are left out. Raises UsageError if the
     text holds no session.
     """
-    found = list(_events(text, session_id))
-    if not found or all(isinstance(one.event, UnknownEvent) for one in found):
+    envelopes = list(_events(text, session_id))
+    if not envelopes or all(isinstance(envelope.event, UnknownEvent) for envelope in envelopes):
         raise UsageError(
             "There is no session in this file.", hint="Give one that `alita sessions export` wrote as jsonl."
         )
-    return [msgspec.structs.replace(one, seq=seq, session_id=session_id) for seq, one in enumerate(found, 1)]
+    return [
+        msgspec.structs.replace(envelope, seq=seq, session_id=session_id)
+        for seq, envelope in enumerate(envelopes, 1)
+    ]
 
 
 def read_jsonl(path: Path, session_id: str = "") -> list[Envelope]:

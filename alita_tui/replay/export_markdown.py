@@ -34,8 +34,8 @@ def markdown(envelopes: Iterable[Envelope], facts: Facts) -> str:
     parts += [f"| {label} | {_escaped(value)} |" for label, value in facts.lines]
     parts += ["", f"_{facts.note}_", ""]
     step = 0
-    for one in envelopes:
-        for row in rows_for(one):
+    for envelope in envelopes:
+        for row in rows_for(envelope):
             if row.step and row.step != step:
                 parts += [f"### Step {row.step}", ""]
             step = row.step or step

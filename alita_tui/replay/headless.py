@@ -54,17 +54,17 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
     view, before = SessionView(), SessionView()
     closings: list[Closing] = []
     count, closed = 0, False
-    for one in envelopes:
-        before, view = view, fold(view, one)
-        count += one.durable
-        closed = isinstance(one.event, e.SessionClosed)
-        if isinstance(one.event, e.SessionClosed) and one.event.state:
+    for envelope in envelopes:
+        before, view = view, fold(view, envelope)
+        count += envelope.durable
+        closed = isinstance(envelope.event, e.SessionClosed)
+        if isinstance(envelope.event, e.SessionClosed) and envelope.event.state:
             closings.append(
                 Closing(
-                    seq=one.seq or 0,
-                    recorded=one.event.state,
+                    seq=envelope.seq or 0,
+                    recorded=envelope.event.state,
                     folded=fingerprint(before),
-                    version=one.event.version,
+                    version=envelope.event.version,
                 )
             )
     return Folded(

@@ -196,7 +196,9 @@ class Playback:
     def move_break(self, direction: int) -> bool:
         """Go to the next (1) or previous (-1) event that meets a breakpoint; return False if there is none."""
         return self._go(
-            self.recording.find(self._position, lambda one: bool(stopped_by(self._points, one)), direction)
+            self.recording.find(
+                self._position, lambda envelope: bool(stopped_by(self._points, envelope)), direction
+            )
         )
 
     def close(self) -> None:

@@ -77,15 +77,15 @@ class Recording:
     @classmethod
     def prepared(cls, envelopes: Iterable[Envelope]) -> Self:
         """Return a recording with every checkpoint folded already; for long sessions, in a thread."""
-        made = cls()
+        recording = cls()
         if isinstance(envelopes, History):
-            made.follow(envelopes)
-        view = made.view_at(0)
+            recording.follow(envelopes)
+        view = recording.view_at(0)
         with uncollected():
             for envelope in envelopes:
-                view = fold(view, envelope, made.rows_of)
-                made.add(envelope, view)
-        return made
+                view = fold(view, envelope, recording.rows_of)
+                recording.add(envelope, view)
+        return recording
 
     def follow(self, history: History) -> None:
         """Keep no event that the history can read again, and no long texts of the trace. Only while this is empty."""
@@ -140,9 +140,9 @@ class Recording:
     def view_at(self, position: int) -> SessionView:
         """Return the view after the first `position` events."""
         position = self.clamp(position)
-        kept = min(position // CHECKPOINT_EVERY, len(self._views) - 1)
-        view = self._views[kept]
-        for index in range(kept * CHECKPOINT_EVERY, position):
+        checkpoint = min(position // CHECKPOINT_EVERY, len(self._views) - 1)
+        view = self._views[checkpoint]
+        for index in range(checkpoint * CHECKPOINT_EVERY, position):
             view = fold(view, self._envelopes[index], self.rows_of)
             if index + 1 == len(self._views) * CHECKPOINT_EVERY:
                 self._views.append(view)
@@ -173,7 +173,7 @@ class Recording:
 
     def position_of(self, seq: int) -> int:
         """Return the position just after the event with a number, or after the last one before it."""
-        return bisect_right(self._envelopes, seq, key=lambda one: one.seq or 0)
+        return bisect_right(self._envelopes, seq, key=lambda envelope: envelope.seq or 0)
 
     def explain(self, position: int) -> Explanation:
         """Return why the event just before a position happened, what it changed and what it cost."""

@@ -52,22 +52,22 @@ def take(target: str) -> tuple[bytes, ...]:
 
 def differences(raw: bytes, public: str, lines: Iterable[bytes]) -> list[str]:
     """Return how anchored heads contradict a log (its bytes, its key in hex), one line each."""
-    found = []
+    problems = []
     for number, line in enumerate(lines, 1):
         head = read_head(line)
         if head is None or not head.genuine:
-            found.append(f"anchor, line {number}: it is no head of an audit log")
+            problems.append(f"anchor, line {number}: it is no head of an audit log")
         elif head.key != public:
-            found.append(
+            problems.append(
                 f"anchor, line {number}: entry {head.sequence} was anchored on {one_line(head.at, 19)} with another "
                 "key: the log was begun anew since, or is another home's"
             )
         elif not head.fits(raw):
-            found.append(
+            problems.append(
                 f"anchor, line {number}: the log is not the one that was anchored on {one_line(head.at, 19)} "
                 f"at entry {head.sequence}"
             )
-    return found
+    return problems
 
 
 def _run(target: str, given: bytes) -> bytes:
@@ -82,6 +82,6 @@ def _run(target: str, given: bytes) -> bytes:
     except (OSError, subprocess.SubprocessError) as error:
         raise StoreError(f"{words[0]} could not be run: {one_line(str(error), 200)}.") from error
     if done.returncode:
-        said = one_line(done.stderr.decode("utf-8", "replace"), 300)
-        raise StoreError(f"{words[0]} ended with {done.returncode}: {said}")
+        message = one_line(done.stderr.decode("utf-8", "replace"), 300)
+        raise StoreError(f"{words[0]} ended with {done.returncode}: {message}")
     return done.stdout

@@ -117,7 +117,7 @@ def _ban(entry: AuditEntry) -> Ban:
         ban_id=entry.approval_id,
         name=entry.name if "name" in entry.banned else "",
         digest=entry.digest if "digest" in entry.banned else "",
-        capabilities=tuple(one for one in entry.banned if one not in ("name", "digest")),
+        capabilities=tuple(item for item in entry.banned if item not in ("name", "digest")),
         reason=entry.reason,
         by=entry.who,
         at=entry.at,

@@ -63,11 +63,11 @@ class AuditLog:
     def reading(self) -> Reading:
         """Return the log as it is now; the same object as long as log and heads are the same, byte for byte."""
         with self._guard:
-            found = self._look()
-            if found.problems and self._path.exists():
+            reading = self._look()
+            if reading.problems and self._path.exists():
                 with suppress(OSError), self._locked():  # another process was half way through a write
-                    found = self._look()
-            return found
+                    reading = self._look()
+            return reading
 
     def entries(self) -> tuple[AuditEntry, ...]:
         """Return every readable entry, oldest first, even if the log cannot be relied on."""
@@ -76,17 +76,17 @@ class AuditLog:
     def verify(self) -> list[str]:
         """Return what is wrong, one line each, after checking every signature anew."""
         with self._guard:
-            found = self._look(fully=True)
-            if found.problems and self._path.exists():
+            reading = self._look(fully=True)
+            if reading.problems and self._path.exists():
                 with suppress(OSError), self._locked():
-                    found = self._look(fully=True)
-            return list(found.problems)
+                    reading = self._look(fully=True)
+            return list(reading.problems)
 
     def head(self) -> Head | None:
         """Return how far the log goes, signed; None if nothing was signed yet. Raises StoreError if it is broken."""
         self.settle()
-        found = self.reading()
-        return found.heads[-1] if found.heads else None
+        reading = self.reading()
+        return reading.heads[-1] if reading.heads else None
 
     # --- writing
 
@@ -141,12 +141,12 @@ class AuditLog:
             after=_storable(after),
         )
         with self._writing() as fd:
-            private, found = self._taken_up(fd)
+            private, reading = self._taken_up(fd)
             # A build is decided once: entering a verdict again returns the entry that is there.
-            known = (one for one in reversed(found.chain.entries) if one.approval_id == approval_id)
-            if session_id and (same := next((one for one in known if _same(one, bare)), None)):
+            earlier = (entry for entry in reversed(reading.chain.entries) if entry.approval_id == approval_id)
+            if session_id and (same := next((entry for entry in earlier if _same(entry, bare)), None)):
                 return same
-            return self._write(fd, found, private, bare)
+            return self._write(fd, reading, private, bare)
 
     def enter(
         self,
@@ -198,15 +198,17 @@ class AuditLog:
         if not given:
             return ()
         known = {entry.approval_id for entry in self.entries()}
-        missing = [one for one in given if one.approval_id in asked and one.approval_id not in known]
+        missing = [
+            verdict for verdict in given if verdict.approval_id in asked and verdict.approval_id not in known
+        ]
         for verdict in missing:
             self.enter(session_id, asked[verdict.approval_id], verdict)
         return tuple(verdict.approval_id for verdict in given)
 
     def settle(self) -> None:
         """Create the key, adopt entries of an older alita, and include in the heads what a crash left out."""
-        found = self.reading()
-        if found.behind or not found.public:
+        reading = self.reading()
+        if reading.behind or not reading.public:
             with self._writing() as fd:
                 self._taken_up(fd)
 
@@ -218,31 +220,31 @@ class AuditLog:
         everything has to be approved anew. The old log is kept aside.
         """
         with self._writing() as fd:
-            found = self._look(fully=True)
-            if not found.problems:
+            reading = self._look(fully=True)
+            if not reading.problems:
                 self._taken_up(fd)
                 return ""
             aside = disk.set_aside(self._path)
-            whole = next((one for one in (found.raw, *copies) if found.counts(one)), None)
+            intact = next((copy for copy in (reading.raw, *copies) if reading.counts(copy)), None)
             private = self._seal.private()
-            if whole is not None and private is not None:
-                kept = whole[: max(head.size for head in found.claimed)]
-                _replace(fd, kept)
+            if intact is not None and private is not None:
+                content = intact[: max(head.size for head in reading.claimed)]
+                _replace(fd, content)
                 done, verdict = "what is on record was brought back, what is not was cut off", REPAIRED
             else:
-                kept, verdict = b"", BEGUN_ANEW
+                content, verdict = b"", BEGUN_ANEW
                 done = "a new log was begun: every tool has to be approved anew"
                 if private is None:
                     private = new_key()
                 _replace(fd, b"")
                 self._seal.keep(private)
                 self._heads.write(self._signed_head(private, Chain(), b""))
-            chain = read_chain(kept, public_of(private))
+            chain = read_chain(content, public_of(private))
             if chain.problems:
                 raise StoreError(f"{aside} could not be mended: {chain.problems[0]}.")
             now = self._look()
-            digest = sha256(found.raw).hexdigest()
-            self._write(fd, now, private, _upkeep(verdict, self._clock(), digest, found.problems[0]))
+            digest = sha256(reading.raw).hexdigest()
+            self._write(fd, now, private, _upkeep(verdict, self._clock(), digest, reading.problems[0]))
             return f"The damaged log is kept as {aside.name}; {done}."
 
     # --- signing for others
@@ -272,37 +274,37 @@ class AuditLog:
 
     def _taken_up(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
         """Return the key and the log, created or brought up to date if needed. Raises StoreError if it is broken."""
-        found = self._look()
-        if found.problems:
+        reading = self._look()
+        if reading.problems:
             raise StoreError(
-                f"The audit log {self._path} is not to be relied on: {found.problems[0]}.", hint=_HINT
+                f"The audit log {self._path} is not to be relied on: {reading.problems[0]}.", hint=_HINT
             )
         private = self._seal.private()
         if private is None:
-            if found.chain.signed:
+            if reading.chain.signed:
                 raise StoreError(
                     f"The key that signs the audit log {self._path} cannot be reached.",
                     hint="Unlock the keyring and try again. Where the key is lost for good: alita audit repair",
                 )
             private = new_key()  # before it is stored: a head without its key is that of a log never signed
-            self._heads.write(self._signed_head(private, found.chain, found.raw))
+            self._heads.write(self._signed_head(private, reading.chain, reading.raw))
             self._seal.keep(private)
-            found = self._look()
-        if found.chain.entries and not found.chain.signed:
-            text = f"{len(found.chain.entries)} entries of an older alita, chained and not signed"
-            self._write(fd, found, private, _upkeep(ADOPTED, self._clock(), "", text))
-            found = self._look()
-        elif len(found.heads) < 2 or any(one.size != found.chain.size for one in found.heads):
-            self._count(private, found)
-            found = self._look()
-        return private, found
+            reading = self._look()
+        if reading.chain.entries and not reading.chain.signed:
+            text = f"{len(reading.chain.entries)} entries of an older alita, chained and not signed"
+            self._write(fd, reading, private, _upkeep(ADOPTED, self._clock(), "", text))
+            reading = self._look()
+        elif len(reading.heads) < 2 or any(head.size != reading.chain.size for head in reading.heads):
+            self._count(private, reading)
+            reading = self._look()
+        return private, reading
 
-    def _write(self, fd: int, found: Reading, private: Ed25519PrivateKey, bare: AuditEntry) -> AuditEntry:
-        chain, size = found.chain, len(found.raw)
+    def _write(self, fd: int, reading: Reading, private: Ed25519PrivateKey, bare: AuditEntry) -> AuditEntry:
+        chain, size = reading.chain, len(reading.raw)
         # A torn tail is ended, not removed: nothing ever leaves this file.
         ending = b"" if chain.ended else b"\n"
         if bare.verdict == ADOPTED:
-            bare = msgspec.structs.replace(bare, digest=sha256(found.raw + ending).hexdigest())
+            bare = msgspec.structs.replace(bare, digest=sha256(reading.raw + ending).hexdigest())
         bare = msgspec.structs.replace(
             bare,
             sequence=chain.sequence + 1,
@@ -321,10 +323,10 @@ class AuditLog:
         self._count(private, self._look())
         return entry
 
-    def _count(self, private: Ed25519PrivateKey, found: Reading) -> None:
+    def _count(self, private: Ed25519PrivateKey, reading: Reading) -> None:
         """Extend the heads to the whole log. If that fails, the entry is on record and the next one extends them."""
         with suppress(OSError, StoreError):
-            self._heads.write(self._signed_head(private, found.chain, found.raw))
+            self._heads.write(self._signed_head(private, reading.chain, reading.raw))
 
     def _signed_head(self, private: Ed25519PrivateKey, chain: Chain, raw: bytes) -> Head:
         bare = Head(

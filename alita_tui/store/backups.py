@@ -79,7 +79,7 @@ class Backups:
         """Back up everything as it is now."""
         at = self._clock()
         files = dict(self._now())
-        made = Backup(
+        backup = Backup(
             backup_id=f"{at:%Y%m%d-%H%M%S}-{reason}-{secrets.token_hex(2)}",
             reason=reason,
             made_at=at.isoformat(),
@@ -87,9 +87,9 @@ class Backups:
             files={name: sha256(raw).hexdigest() for name, raw in files.items()},
         )
         disk.make_folder(self.folder)
-        path = self.folder / (made.backup_id + _ENDING)
+        path = self.folder / (backup.backup_id + _ENDING)
         try:
-            disk.replace(path, [_packed({_LIST: msgspec.json.encode(made), **files})])
+            disk.replace(path, [_packed({_LIST: msgspec.json.encode(backup), **files})])
         except OSError as error:
             raise disk.store_error("saved", path, error) from error
         self._forget_old()
@@ -98,13 +98,13 @@ class Backups:
     def list(self) -> tuple[Backup, ...]:
         """Return all readable backups, newest first."""
         self._sweep()
-        found = []
+        backups = []
         for path in sorted(self.folder.glob(f"*{_ENDING}"), reverse=True):
             try:
-                found.append(self._read(path)[0])
+                backups.append(self._read(path)[0])
             except StoreError:
                 continue
-        return tuple(found)
+        return tuple(backups)
 
     def restore(self, wanted: str) -> tuple[Backup, Backup]:
         """Restore a backup; return it and the backup made of the state before.
@@ -150,13 +150,13 @@ class Backups:
 
     def _find(self, wanted: str) -> Path:
         ids = sorted(path.name.removesuffix(_ENDING) for path in self.folder.glob(f"*{_ENDING}"))
-        found = [one for one in ids if one == wanted] or [
-            one for one in ids if wanted and one.startswith(wanted)
+        matches = [backup_id for backup_id in ids if backup_id == wanted] or [
+            backup_id for backup_id in ids if wanted and backup_id.startswith(wanted)
         ]
-        if len(found) != 1:
-            what = "More than one backup begins with" if found else "There is no backup"
+        if len(matches) != 1:
+            what = "More than one backup begins with" if matches else "There is no backup"
             raise UsageError(f"{what} {one_line(wanted, 60)!r}.", hint="`alita backup list` shows them.")
-        return self.folder / (found[0] + _ENDING)
+        return self.folder / (matches[0] + _ENDING)
 
     def _read(self, path: Path) -> tuple[Backup, dict[str, bytes]]:
         """Return a backup and its files, checked against their digests. Raises StoreError."""
@@ -178,7 +178,7 @@ class Backups:
                     draft.unlink(missing_ok=True)
 
     def _forget_old(self) -> None:
-        own = [one for one in self.list() if one.reason != "manual"]
+        own = [backup for backup in self.list() if backup.reason != "manual"]
         for old in own[_KEPT:]:
             Path(old.path).unlink(missing_ok=True)
 
@@ -200,7 +200,7 @@ def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
     import tarfile
     import zlib
 
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as archive:
             for entry in archive:
@@ -210,10 +210,10 @@ def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
                     raise StoreError(
                         f"{path} holds something that no backup has: {one_line(entry.name, 80)!r}."
                     )
-                found[entry.name] = content.read()
+                files[entry.name] = content.read()
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise StoreError(f"{path} is no backup, or it is damaged.") from error
-    return found
+    return files
 
 
 def _tables(chosen: Backup, raw: bytes) -> Tables:
@@ -246,5 +246,5 @@ def _version(path: Path) -> int:
             head = file.read(200)
     except OSError:
         return 0
-    found = re.match(rb'\{\n"store":\{\n"1":\{[^}]*"schema_version":(\d+)', head)
-    return int(found[1]) if found else 0
+    match = re.match(rb'\{\n"store":\{\n"1":\{[^}]*"schema_version":(\d+)', head)
+    return int(match[1]) if match else 0

@@ -48,7 +48,7 @@ def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) 
             wrong = _faults(chain, entry, line, memoryview(raw)[:begin], public, genuine)
             if not entry.signed and public and end > max(unsigned, adopted):
                 wrong.append("is not signed")
-            chain.problems += (f"line {number}: {entry.label} {one}" for one in wrong)
+            chain.problems += (f"line {number}: {entry.label} {problem}" for problem in wrong)
         chain.entries.append(entry)
         chain.signed = chain.signed or entry.signed
         chain.previous, chain.sequence, chain.size = entry.hash, entry.sequence, end
@@ -59,8 +59,8 @@ def _lines(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
     """Yield number (from 1), begin, end with the line end, and text of each line that is not empty."""
     begin = number = 0
     while begin < len(raw):
-        found = raw.find(b"\n", begin)
-        end = found + 1 if found >= 0 else len(raw)
+        newline = raw.find(b"\n", begin)
+        end = newline + 1 if newline >= 0 else len(raw)
         number += 1
         if line := raw[begin:end].rstrip(b"\n"):
             yield number, begin, end, line

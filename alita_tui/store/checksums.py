@@ -56,27 +56,27 @@ def closing(
     generation: int, schema_version: int, tables: Mapping[str, array[int]], *, first: bool = False
 ) -> bytes:
     """Return what follows a file's last table: the checksums and the file's end. `first`: there is no table."""
-    said = _Line(
+    line = _Line(
         generation=generation,
         schema_version=schema_version,
         tables={name: _hex(sums) for name, sums in tables.items()},
     )
-    rest = msgspec.json.encode(said)[1:]
+    rest = msgspec.json.encode(line)[1:]
     row = b'%s%08x",%s' % (_HEAD, zlib.crc32(rest), rest)
     return b'%s"%s":{\n%s\n}\n}\n' % (b"" if first else b",\n", TABLE.encode(), row)
 
 
 def parsed(row: bytes) -> Sums | None:
     """Return the checksums on a line; None if the line is damaged or something else."""
-    found = _ROW.fullmatch(row)
-    if found is None or int(found[1], 16) != zlib.crc32(found[2]):
+    match = _ROW.fullmatch(row)
+    if match is None or int(match[1], 16) != zlib.crc32(match[2]):
         return None
     try:
-        said = msgspec.json.decode(b"{" + found[2], type=_Line)
-        tables = {name: _numbers(text) for name, text in said.tables.items()}
+        line = msgspec.json.decode(b"{" + match[2], type=_Line)
+        tables = {name: _numbers(text) for name, text in line.tables.items()}
     except ValueError:
         return None
-    return Sums(said.generation, said.schema_version, tables, row)
+    return Sums(line.generation, line.schema_version, tables, row)
 
 
 def found_in(raw: bytes) -> Sums | None:
@@ -132,9 +132,9 @@ def _hex(sums: array[int]) -> str:
 
 
 def _numbers(text: str) -> array[int]:
-    made = new_sums()
-    made.frombytes(bytes.fromhex(text))
-    return _big_endian(made)
+    sums = new_sums()
+    sums.frombytes(bytes.fromhex(text))
+    return _big_endian(sums)
 
 
 def _big_endian(sums: array[int]) -> array[int]:

@@ -18,28 +18,28 @@ def contradictions(
     names it at all.
     """
     by_approval = {entry.approval_id: entry for entry in entries if entry.on_build}
-    ours = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}
-    found: list[str] = []
-    told: set[str] = set()
+    own = {entry.approval_id: entry for entry in entries if entry.session_id == session_id}
+    problems: list[str] = []
+    recorded: set[str] = set()
     for envelope in envelopes:
         match envelope.event:
             case ApprovalResolved(by=by) as verdict if by:
-                told.add(verdict.approval_id)
+                recorded.add(verdict.approval_id)
                 entry = by_approval.get(verdict.approval_id)
                 where = f"event {envelope.seq}"
                 if entry is None:
-                    said = f"the verdict {verdict.verdict} by {by} on {verdict.approval_id}"
-                    found.append(f"{where}: {said} is not in the log")
+                    what = f"the verdict {verdict.verdict} by {by} on {verdict.approval_id}"
+                    problems.append(f"{where}: {what} is not in the log")
                 elif (entry.verdict, entry.digest, entry.who) != (verdict.verdict, verdict.digest, by):
-                    said = f"{entry.verdict} {entry.digest[:12]} by {entry.who}"
-                    found.append(
-                        f"{where}: entry {entry.sequence} tells another verdict than the session: {said}"
+                    what = f"{entry.verdict} {entry.digest[:12]} by {entry.who}"
+                    problems.append(
+                        f"{where}: entry {entry.sequence} tells another verdict than the session: {what}"
                     )
             case _:
                 pass
-    found += [
+    problems += [
         f"{entry.label}: the session has no verdict on {entry.approval_id}"
-        for entry in ours.values()
-        if entry.approval_id not in told
+        for entry in own.values()
+        if entry.approval_id not in recorded
     ]
-    return found
+    return problems

@@ -37,17 +37,17 @@ class Damage(Value, frozen=True):
 
 def damages(paths: Iterable[Path]) -> tuple[Damage, ...]:
     """Return current and past damage of these files, past damage as long as its original is kept. Never raises."""
-    return tuple(one for path in paths for one in (*_now(path), *_before(path)))
+    return tuple(damage for path in paths for damage in (*_now(path), *_before(path)))
 
 
 def _now(path: Path) -> Iterator[Damage]:
     try:
-        found = journal_reader.read(path)
+        snapshot = journal_reader.read(path)
     except StoreError as error:
         yield Damage(path=str(path), problem=error.message)
         return
-    if found.problems:
-        yield Damage(path=str(path), problem=_told(found.discarded, "; ".join(found.problems)))
+    if snapshot.problems:
+        yield Damage(path=str(path), problem=_told(snapshot.discarded, "; ".join(snapshot.problems)))
 
 
 def _before(path: Path) -> Iterator[Damage]:
@@ -71,4 +71,4 @@ def _told(lost: int, what: str) -> str:
 
 def _lost_of_journal(path: Path) -> int:
     lines = (disk.read_bytes(path) or b"").split(b"\n")[:-1]
-    return sum(journal_reader.operation(one) is None for one in lines)
+    return sum(journal_reader.operation(line) is None for line in lines)

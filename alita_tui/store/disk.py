@@ -23,10 +23,10 @@ NO_FILE: Signature = (0, 0, 0)
 def signature(path: Path) -> Signature:
     """Return the file's signature; `NO_FILE` if it does not exist."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return NO_FILE
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def read_bytes(path: Path) -> bytes | None:

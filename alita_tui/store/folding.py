@@ -21,8 +21,8 @@ def whole(tables: Tables) -> Iterator[bytes]:
 def documents(tables: Tables, sums: dict[str, array[int]]) -> Iterator[bytes]:
     """Yield the file up to the end of its last table, and fill in the checksums of its lines."""
     yield b"{\n"
-    kept = ((name, rows) for name, rows in tables.items() if name != checksums.TABLE)
-    for number, (name, rows) in enumerate(kept):
+    stored = ((name, rows) for name, rows in tables.items() if name != checksums.TABLE)
+    for number, (name, rows) in enumerate(stored):
         lines = [b"%s:%s" % (dump(doc_id), dump(row)) for doc_id, row in rows.items()]
         sums[name] = array("I", map(zlib.crc32, lines))
         yield b"%s%s:{\n%s\n}" % (b",\n" if number else b"", dump(name), b",\n".join(lines))

@@ -36,11 +36,11 @@ class Followed:
         done = [operation(line) for line in raw[:whole].split(b"\n")[:-1]]
         if size < self._end or disk.signature(self._path) != self._json_at:
             return None
-        for one in done:
-            if one is None or (one[0] == "del" and one[1] == "events"):
+        for change in done:
+            if change is None or (change[0] == "del" and change[1] == "events"):
                 return None
-            if one[0] == "put" and one[1] == "events":
-                self._tally.take(one[3])
+            if change[0] == "put" and change[1] == "events":
+                self._tally.take(change[3])
         self._end += whole
         return self._tally.summary(self._session_id, str(self._path))
 
@@ -83,9 +83,9 @@ class Summaries:
             if entry is None or entry.at != at:
                 entry = _Indexed(at=at, summary=self._now(path))
             fresh[path.name] = entry
-        kept = {name: one for name, one in fresh.items() if one.summary.state != "unreadable"}
-        if kept != known:
-            self._write_index(kept)
+        current = {name: indexed for name, indexed in fresh.items() if indexed.summary.state != "unreadable"}
+        if current != known:
+            self._write_index(current)
         return {name: entry.summary for name, entry in fresh.items()}
 
     def follow(self, path: Path, followed: Followed | None) -> None:
@@ -107,19 +107,19 @@ class Summaries:
     def _read_index(self) -> dict[str, _Indexed]:
         try:
             raw = self._index.read_bytes()
-            crc, _, kept = raw.partition(b"\n")
+            crc, _, entries = raw.partition(b"\n")
             return (
-                msgspec.json.decode(kept, type=dict[str, _Indexed])
-                if crc == b"%08x" % zlib.crc32(kept)
+                msgspec.json.decode(entries, type=dict[str, _Indexed])
+                if crc == b"%08x" % zlib.crc32(entries)
                 else {}
             )
         except (OSError, ValueError, RecursionError):
             return {}
 
     def _write_index(self, entries: dict[str, _Indexed]) -> None:
-        kept = msgspec.json.encode(entries)
+        content = msgspec.json.encode(entries)
         try:
-            disk.replace(self._index, [b"%08x\n" % zlib.crc32(kept), kept])
+            disk.replace(self._index, [b"%08x\n" % zlib.crc32(content), content])
         except OSError:
             return  # it is only a cache
 
@@ -127,14 +127,14 @@ class Summaries:
 def _whole(path: Path) -> SessionSummary:
     """Return the summary of a possibly damaged session, after reading all of it."""
     try:
-        found = read(path)
+        snapshot = read(path)
     except StoreError as error:
         return SessionSummary(
             session_id=path.stem, path=str(path), state="unreadable", title=one_line(error.message)
         )
-    events = found.tables.get("events", {})
+    events = snapshot.tables.get("events", {})
     rows: list[Json] = [events[key] for key in sorted(events, key=int)]
     first = events.get("1")
     session_id = str(first.get("session_id", "")) if isinstance(first, dict) else ""
     missing = max(map(int, events), default=0) - len(events)
-    return summarise(session_id or path.stem, str(path), rows, discarded=max(found.discarded, missing))
+    return summarise(session_id or path.stem, str(path), rows, discarded=max(snapshot.discarded, missing))

@@ -157,9 +157,9 @@ def _checkpoint(path: Path) -> Snapshot:
             snapshot.discarded = whole - sum(map(len, snapshot.tables.values()))
             _damaged(snapshot, path, f"{path.name} was damaged")
     about = snapshot.tables.get(ABOUT, {}).get("1")
-    said = about if isinstance(about, dict) else {}
-    generation = sums.generation if sums else said.get("generation")
-    version = sums.schema_version if sums else said.get("schema_version")
+    facts = about if isinstance(about, dict) else {}
+    generation = sums.generation if sums else facts.get("generation")
+    version = sums.schema_version if sums else facts.get("schema_version")
     snapshot.generation = generation if type(generation) is int else 0
     snapshot.schema_version = version if type(version) is int else OLDEST
     if snapshot.tables.pop(checksums.TABLE, None) or snapshot.schema_version >= checksums.SINCE:
@@ -176,8 +176,8 @@ def _missed(snapshot: Snapshot, path: Path, raw: bytes, sums: checksums.Sums | N
             snapshot, path, f"{path.name} was damaged: nothing tells whether its records are as they were"
         )
     else:
-        said = f"{path.name} was rewritten by another program: nothing tells whether its records are as they were"
-        snapshot.problems.append(said)
+        problem = f"{path.name} was rewritten by another program: nothing tells whether its records are as they were"
+        snapshot.problems.append(problem)
 
 
 def _damaged(snapshot: Snapshot, path: Path, problem: str) -> None:
@@ -261,8 +261,8 @@ def _follow(snapshot: Snapshot, path: Path, raw: bytes) -> None:
                 snapshot.generation, snapshot.schema_version = int(first[1]), OLDEST
             lines = lines[1:]
     bad = 0
-    for one in lines:
-        done = operation(one)
+    for raw_line in lines:
+        done = operation(raw_line)
         if done is None:
             bad += 1
         else:

@@ -30,14 +30,14 @@ class Reading:
     @property
     def behind(self) -> bool:
         """True if a head does not include the last entries yet, or unsigned entries are not adopted."""
-        counted = len(self.heads) == 2 and all(one.size == self.chain.size for one in self.heads)
+        counted = len(self.heads) == 2 and all(head.size == self.chain.size for head in self.heads)
         return bool(self.chain.entries) and not (counted and self.chain.signed)
 
     @property
     def claimed(self) -> list[Head]:
         """The heads that this home's key signed, whether they fit the log or not."""
         read = map(read_head, self.heads_raw)
-        return [one for one in read if one is not None and one.key == self.public and one.genuine]
+        return [head for head in read if head is not None and head.key == self.public and head.genuine]
 
     def counts(self, raw: bytes) -> bool:
         """Return True if a log contains, whole, everything that both heads cover."""
@@ -64,8 +64,8 @@ def judged(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bo
         trusted=0 if fully or problems else sure,
         unsigned=sure if public else len(raw),
     )
-    told = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then the consequences
-    return Reading(raw, heads_raw, chain, told, public, tuple(good))
+    listed = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then the consequences
+    return Reading(raw, heads_raw, chain, listed, public, tuple(good))
 
 
 def _against_heads(
@@ -95,6 +95,6 @@ def _missing(head: Head, raw: bytes) -> str:
     if chain.sequence < head.sequence:
         first = chain.sequence + 1
         which = f"entry {first} is" if first == head.sequence else f"entries {first} to {head.sequence} are"
-        gone = f"{which} gone, or an older copy was put back"
-        return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {gone}"
+        missing = f"{which} gone, or an older copy was put back"
+        return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {missing}"
     return f"the log is not the one that its head counts up to entry {head.sequence}"

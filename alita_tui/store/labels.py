@@ -56,14 +56,14 @@ class Labels:
 
     def all(self) -> dict[str, Label]:
         """Return labels by session; an unreadable one is skipped."""
-        found: dict[str, Label] = {}
+        labels: dict[str, Label] = {}
         for document in self._documents.all():
             try:
                 label = msgspec.convert(document, Label)
             except msgspec.ValidationError:
                 continue
-            found[label.session_id] = label
-        return found
+            labels[label.session_id] = label
+        return labels
 
     def of(self, session_id: str) -> Label:
         """Return the label of one session, empty if it has none."""
@@ -75,11 +75,11 @@ class Labels:
 
     def tag(self, session_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Label:
         """Add and remove tags. Raises UsageError for an invalid tag."""
-        added, removed = [_tag(one) for one in add], {_tag(one) for one in remove}
+        added, removed = [_tag(tag) for tag in add], {_tag(tag) for tag in remove}
 
         def change(label: Label) -> Label:
-            kept = dict.fromkeys(one for one in (*label.tags, *added) if one not in removed)
-            return replace(label, tags=tuple(sorted(kept)))
+            tags = dict.fromkeys(tag for tag in (*label.tags, *added) if tag not in removed)
+            return replace(label, tags=tuple(sorted(tags)))
 
         return self._change(session_id, change)
 
@@ -91,11 +91,11 @@ class Labels:
         """Set an event's bookmark or change its note; None removes it."""
 
         def change(label: Label) -> Label:
-            kept = [one for one in label.bookmarks if one.seq != seq]
+            bookmarks = [bookmark for bookmark in label.bookmarks if bookmark.seq != seq]
             if note is not None:
                 text = self._line(note, _NOTE)
-                kept.append(Bookmark(seq=seq, note=text, at=self._clock().isoformat()))
-            return replace(label, bookmarks=tuple(sorted(kept, key=lambda one: one.seq)))
+                bookmarks.append(Bookmark(seq=seq, note=text, at=self._clock().isoformat()))
+            return replace(label, bookmarks=tuple(sorted(bookmarks, key=lambda bookmark: bookmark.seq)))
 
         return self._change(session_id, change)
 

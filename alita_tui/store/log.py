@@ -75,8 +75,8 @@ class LogStorage(JournalStorage, Generic[T]):
             reader = self.reader()
             return [self._load_row(*reader(index)) for index in range(self.count)]
         except (StoreError, ValueError):  # closed, or changed by another program meanwhile
-            found = self._loaded(read(self.path))
-            return found.rows or []
+            scanned = self._loaded(read(self.path))
+            return scanned.rows or []
 
     @property
     def at_hand(self) -> bool:
@@ -106,10 +106,10 @@ class LogStorage(JournalStorage, Generic[T]):
         """Return a function like `document` for reading many: it reads neighbours together."""
         seen: tuple[Places | None, bool] = (None, False)
         """What `held` was read from; places are renewed when it changes."""
-        start, held = 0, b""
+        start, block = 0, b""
 
         def read(index: int) -> tuple[bytes, int]:
-            nonlocal seen, start, held
+            nonlocal seen, start, block
             with self._guard:
                 places = self._places
                 folded = places is not None and index < places.folded
@@ -118,15 +118,15 @@ class LogStorage(JournalStorage, Generic[T]):
                     raise StoreError(f"{self.path} is closed.")
                 at, size = places.starts[index], places.sizes[index]
                 same = seen[0] is places and seen[1] == folded
-                if not same or not (start <= at and at + size <= start + len(held)):
+                if not same or not (start <= at and at + size <= start + len(block)):
                     back = same and at < start  # backwards
                     seen, start = (places, folded), max(at + size - max(ahead, size), 0) if back else at
                     try:
-                        held = os.pread(fd, at + size - start if back else max(ahead, size), start)
+                        block = os.pread(fd, at + size - start if back else max(ahead, size), start)
                     except OSError as error:
                         raise disk.store_error("read", self.path, error) from error
                 number = self._ids[index] if self._ids else index + 1
-            return held[at - start : at - start + size], number
+            return block[at - start : at - start + size], number
 
         return read
 
@@ -147,25 +147,27 @@ class LogStorage(JournalStorage, Generic[T]):
     def _open(self) -> None:
         """Read what is there; if it is damaged or from another program, repair it first."""
         writes = self.mode == "exclusive"
-        found = scan(self.path, self._table, self._load_row, self._look)
-        if found is None or (writes and (found.size > found.end or found.schema_version > SCHEMA_VERSION)):
+        scanned = scan(self.path, self._table, self._load_row, self._look)
+        if scanned is None or (
+            writes and (scanned.size > scanned.end or scanned.schema_version > SCHEMA_VERSION)
+        ):
             super()._open()
             discarded, note = self.restored.discarded, self.restored.note
             if writes:
                 self._now.tables.setdefault(self._table, {})
                 self.checkpoint()
-            found = self._anew() if writes else self._loaded(self._now)
-            self.restored = Restored(events=found.count, discarded=discarded, note=note)
+            scanned = self._anew() if writes else self._loaded(self._now)
+            self.restored = Restored(events=scanned.count, discarded=discarded, note=note)
         else:
-            torn = found.size > found.end and not is_open(self.path)  # a writer may be half way
-            self.restored = Restored(events=found.count, discarded=int(torn), note=TORN if torn else "")
-        self._adopt(found)
+            torn = scanned.size > scanned.end and not is_open(self.path)  # a writer may be half way
+            self.restored = Restored(events=scanned.count, discarded=int(torn), note=TORN if torn else "")
+        self._adopt(scanned)
 
     def _anew(self) -> Scan[T]:
-        found = scan(self.path, self._table, self._load_row, self._look)
-        if found is None:
+        scanned = scan(self.path, self._table, self._load_row, self._look)
+        if scanned is None:
             raise StoreError(f"{self.path} could not be read again after its repair.", hint="Check the disk.")
-        return found
+        return scanned
 
     def _loaded(self, now: Snapshot) -> Scan[T]:
         """Read a file that has to be read as a whole."""
@@ -183,42 +185,42 @@ class LogStorage(JournalStorage, Generic[T]):
             end=now.end,
         )
 
-    def _adopt(self, found: Scan[T]) -> None:
-        self._rows = found.rows
-        self._ids = found.ids
-        self.last, self.count = found.last, found.count
-        self._hold((found.span, found.sums), found.places if found.rows is None else None)
-        if self.mode == "readonly" and self._old is not None and _signature(self._old) != found.json_at:
+    def _adopt(self, scanned: Scan[T]) -> None:
+        self._rows = scanned.rows
+        self._ids = scanned.ids
+        self.last, self.count = scanned.last, scanned.count
+        self._hold((scanned.span, scanned.sums), scanned.places if scanned.rows is None else None)
+        if self.mode == "readonly" and self._old is not None and _signature(self._old) != scanned.json_at:
             self._places = None  # it was folded meanwhile
-        self._synced = found.end
+        self._synced = scanned.end
         self._now = Snapshot(
-            tables=found.tables,
-            generation=found.generation,
-            schema_version=found.schema_version,
-            json_at=found.json_at,
-            end=found.end,
-            size=found.end,
+            tables=scanned.tables,
+            generation=scanned.generation,
+            schema_version=scanned.schema_version,
+            json_at=scanned.json_at,
+            end=scanned.end,
+            size=scanned.end,
         )
 
     def _note_places(self, data: bytes) -> None:
         """Locate the documents that were just written to the journal's end."""
         at = self._now.end - len(data)
-        for one in data.split(b"\n")[:-1]:
-            at += len(one) + 1
-            document = document_of(one[9:], self._table)
+        for line in data.split(b"\n")[:-1]:
+            at += len(line) + 1
+            document = document_of(line[9:], self._table)
             if document is not None and self._places is not None:
                 self._places.add(at - 2 - len(document[1]), len(document[1]), self._look(document[1]))
 
     def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
         self._note_places(data)
-        for one in done:
-            if one[1] == self._table:
-                if self._ids or int(one[2]) != self.count + 1:
+        for operation in done:
+            if operation[1] == self._table:
+                if self._ids or int(operation[2]) != self.count + 1:
                     self._ids = self._ids or array("Q", range(1, self.count + 1))
-                    self._ids.append(int(one[2]))
-                self.last, self.count = int(one[2]), self.count + 1
+                    self._ids.append(int(operation[2]))
+                self.last, self.count = int(operation[2]), self.count + 1
             else:
-                apply(self._now.tables, one)
+                apply(self._now.tables, operation)
         if synced:
             self._unsynced, self._synced = [], self._now.end
         else:
@@ -330,10 +332,10 @@ class LogStorage(JournalStorage, Generic[T]):
         for _, body, _ in journal_lines(self._journal, self._synced):
             yield body
         for data in self._unsynced:
-            for one in data.splitlines():
-                yield one[9:]
+            for line in data.splitlines():
+                yield line[9:]
 
 
 def _signature(fd: int) -> disk.Signature:
-    found = os.fstat(fd)
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
+    status = os.fstat(fd)
+    return (status.st_ino, status.st_mtime_ns, status.st_size)

@@ -72,10 +72,10 @@ class Seal:
 
     def _in_file(self) -> str:
         try:
-            found = self.path.lstat()
+            status = self.path.lstat()
         except OSError:
             return ""
-        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
             raise StoreError(
                 f"The key of the audit log, {self.path}, is open to others or no plain file.",
                 hint=f"If nobody else was at it: chmod 600 {self.path}  (`alita doctor --fix` does it)",

@@ -131,7 +131,7 @@ class SessionSearch:
             last = 0
         db.executemany(
             "INSERT INTO rows (text, session, seq, kind, at) VALUES (?, ?, ?, ?, ?)",
-            _texts((one for one in envelopes if (one.seq or 0) > last), path.stem),
+            _texts((envelope for envelope in envelopes if (envelope.seq or 0) > last), path.stem),
         )
         newest = envelopes[-1].seq or 0 if envelopes else 0
         db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (path.name, at, newest))
@@ -142,8 +142,8 @@ class SessionSearch:
 
 
 def _texts(envelopes: Iterable[Envelope], session: str) -> Iterator[tuple[str, str, int, str, str]]:
-    for one in envelopes:
-        for row in rows_for(one):
+    for envelope in envelopes:
+        for row in rows_for(envelope):
             both = row.title if row.detail.startswith(row.title) else f"{row.title}\n{row.detail}"
             text = (row.detail or row.title) if both == row.title else both
             yield text, session, row.seq, row.kind, row.at.isoformat()
@@ -152,13 +152,13 @@ def _texts(envelopes: Iterable[Envelope], session: str) -> Iterator[tuple[str, s
 def _pieces(text: str) -> tuple[str, ...]:
     """Yield alternating plain and matched text, neutralised: the cache is a file that others could write."""
     parts = re.split(f"[{_OPEN}{_CLOSE}]", text)
-    return tuple(_flat(one) for one in parts)
+    return tuple(_flat(part) for part in parts)
 
 
 def _flat(text: str) -> str:
     """Return one line that keeps the blanks at its ends."""
-    said = str(one_line(text, 400))
-    return f"{' ' if text[:1].isspace() else ''}{said}{' ' if said and text[-1:].isspace() else ''}"
+    flat = str(one_line(text, 400))
+    return f"{' ' if text[:1].isspace() else ''}{flat}{' ' if flat and text[-1:].isspace() else ''}"
 
 
 def _version(db: sqlite3.Connection) -> int:

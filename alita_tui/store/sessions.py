@@ -58,12 +58,14 @@ class SessionFile:
         if self._begun:
             self.session_id = self._begun[0].session_id
         self.session_id = self.session_id or path.stem
-        missing, found = log.last - log.count, log.restored
-        lost = max(found.discarded, missing)
-        told = f"{'' if missing else 'at least '}{lost} record{'s' if lost > 1 else ''} could not be restored"
+        missing, restored = log.last - log.count, log.restored
+        lost = max(restored.discarded, missing)
+        losses = (
+            f"{'' if missing else 'at least '}{lost} record{'s' if lost > 1 else ''} could not be restored"
+        )
         notes = [
-            told if lost and found.note != TORN else "",
-            found.note,
+            losses if lost and restored.note != TORN else "",
+            restored.note,
             "its journal is missing" if begun and not log.count else "",
         ]
         self.restored = Restored(events=log.count, discarded=lost, note="; ".join(filter(None, notes)))
@@ -92,10 +94,10 @@ class SessionFile:
         if not _exists(path):
             raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
         try:
-            ours = readonly or _ours(path)
+            is_session = readonly or _ours(path)
         except OSError as error:
             raise disk.store_error("opened", path, error) from error
-        if not ours:
+        if not is_session:
             raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
         alone = not journal_reader.journal_of(path).exists()
         mode: Mode = "readonly" if readonly else "exclusive"
@@ -190,21 +192,21 @@ def _raw(envelope: Envelope) -> object:
 
 def _envelope(raw: bytes, seq: int) -> Envelope:
     """Return a stored record as an envelope. Raises ValueError for invalid JSON."""
-    made = decode(raw, seq=seq)
-    if isinstance(made.event, UnknownEvent):
-        made = from_builtins(journal_reader.load(raw), seq=seq)
-    return made if made.seq == seq else msgspec.structs.replace(made, seq=seq)
+    envelope = decode(raw, seq=seq)
+    if isinstance(envelope.event, UnknownEvent):
+        envelope = from_builtins(journal_reader.load(raw), seq=seq)
+    return envelope if envelope.seq == seq else msgspec.structs.replace(envelope, seq=seq)
 
 
 def _whole(stored: Iterable[Envelope], session_id: str) -> Iterator[Envelope]:
     """Yield the records in order, with a placeholder for each missing one."""
     at, last = datetime.fromtimestamp(0, UTC), 0
-    for one in stored:
-        seq = one.seq or 0
+    for envelope in stored:
+        seq = envelope.seq or 0
         if seq - last <= _GAP_LIMIT:
             yield from (_gap(lost, session_id, at) for lost in range(last + 1, seq))
-        yield one
-        at, last = one.at, seq
+        yield envelope
+        at, last = envelope.at, seq
 
 
 class SessionStore:
@@ -219,9 +221,9 @@ class SessionStore:
     def new_id(self) -> str:
         """Return an unused id; ids sort by time, to the second."""
         while True:
-            made = f"{self._clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-            if not _exists(self.path(made)):
-                return made
+            session_id = f"{self._clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+            if not _exists(self.path(session_id)):
+                return session_id
 
     def path(self, session_id: str) -> Path:
         """Return where a session's file is or would be. Raises UsageError for an invalid id."""
@@ -232,8 +234,8 @@ class SessionStore:
     def list(self) -> tuple[SessionSummary, ...]:
         """Return all sessions, newest first, unreadable ones included."""
         self._sweep()
-        found = self._summaries.of(self.paths())
-        summaries = [_with_state(one, self.folder / name) for name, one in found.items()]
+        by_name = self._summaries.of(self.paths())
+        summaries = [_with_state(summary, self.folder / name) for name, summary in by_name.items()]
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
 
     def know(self, file: SessionFile) -> None:
@@ -251,7 +253,7 @@ class SessionStore:
         if wanted.endswith(".json") and _exists(as_path):
             return as_path
         ids = sorted({path.stem for path in self.paths()})
-        matches = [one for one in ids if one == wanted] or [one for one in ids if one.startswith(wanted)]
+        matches = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
         if wanted and len(matches) == 1:
             return self.path(matches[0])
         if wanted and matches:
@@ -279,8 +281,8 @@ class SessionStore:
 
     def branch(self, envelopes: Iterable[Envelope], at: int | None = None) -> str:
         """Begin a session with these events up to `at`; return its id. Raises UsageError, StoreError."""
-        made = self.new_id()
-        return self.add(made, forked(envelopes, at, made, lambda: secrets.token_hex(5)))
+        session_id = self.new_id()
+        return self.add(session_id, forked(envelopes, at, session_id, lambda: secrets.token_hex(5)))
 
     def add(self, session_id: str, envelopes: Iterable[Envelope], *, imported: bool = False) -> str:
         """Add a whole session; return its id. Raises StoreError, leaving nothing.
@@ -300,8 +302,8 @@ class SessionStore:
             draft.replace(path)
             disk.sync_folder(self.folder)
         except BaseException as error:
-            for left in _drafts_of(draft):
-                left.unlink(missing_ok=True)
+            for part in _drafts_of(draft):
+                part.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 raise disk.store_error("saved", path, error) from error
             raise
@@ -335,8 +337,8 @@ class SessionStore:
                 base = draft.with_name(draft.name.removesuffix(".journal"))
                 old = time.time() - draft.stat().st_mtime > _DRAFT_SECONDS
                 if old and _ID.fullmatch(base.stem[1:]) and not is_open(base):
-                    for left in _drafts_of(base):
-                        left.unlink(missing_ok=True)
+                    for part in _drafts_of(base):
+                        part.unlink(missing_ok=True)
             for draft in self.folder.glob("*.json.tmp"):
                 if not is_open(draft.with_suffix("")):
                     draft.unlink(missing_ok=True)

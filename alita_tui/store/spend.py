@@ -80,16 +80,18 @@ class SpendBook:
         """
         with self._guard, self._db.journal.writing():
             doc_id, row = self._holding(call_id) or self._row(self._today().isoformat())
-            kept = {one: held for one, held in row["reserved"].items() if one != call_id}
+            open_calls = {
+                reserved_id: cost for reserved_id, cost in row["reserved"].items() if reserved_id != call_id
+            }
             _, last_usd, last_tokens = row["last"] if row["last"][0] == call_id else NOTHING
             settled = {
                 **row,
                 "usd": row["usd"] - last_usd + usd,
                 "tokens": row["tokens"] - last_tokens + tokens,
-                "reserved": kept,
+                "reserved": open_calls,
                 "last": [call_id, usd, tokens],
             }
-            if (usd, tokens, kept) != (last_usd, last_tokens, row["reserved"]):
+            if (usd, tokens, open_calls) != (last_usd, last_tokens, row["reserved"]):
                 self._table.put(doc_id, settled)
             return self._sum(row["day"])
 
@@ -129,15 +131,15 @@ class SpendBook:
     def _release(self) -> None:
         """Release reservations of calls that no record knows; recorded ones are settled by now."""
         for doc_id, row in list(self._rows()):
-            kept = {call_id: held for call_id, held in row["reserved"].items() if call_id in self._mine}
-            if row["session"] == self._session_id and kept != row["reserved"]:
-                self._table.put(doc_id, {**row, "reserved": kept})
+            open_calls = {call_id: cost for call_id, cost in row["reserved"].items() if call_id in self._mine}
+            if row["session"] == self._session_id and open_calls != row["reserved"]:
+                self._table.put(doc_id, {**row, "reserved": open_calls})
 
     def _sum(self, day: str) -> DaySpend:
         usd, tokens = 0.0, 0
         for _, row in self._rows():
             if row["day"] == day:
-                held = list(row["reserved"].values())
-                usd += row["usd"] + sum(one[0] for one in held)
-                tokens += row["tokens"] + sum(one[1] for one in held)
+                reserved = list(row["reserved"].values())
+                usd += row["usd"] + sum(cost[0] for cost in reserved)
+                tokens += row["tokens"] + sum(cost[1] for cost in reserved)
         return DaySpend(usd=usd, tokens=tokens)

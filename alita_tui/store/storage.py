@@ -197,8 +197,8 @@ class JournalStorage(Storage):
 
     def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
         """Read the journal, whose bytes are `data`."""
-        for one in done:
-            apply(self._now.tables, one)
+        for operation in done:
+            apply(self._now.tables, operation)
 
     def _folded(self) -> None:
         """Note that the file holds everything; called before the journal is emptied."""

@@ -120,12 +120,12 @@ class Tally:
         """Add a whole history; of one that is not in memory only relevant events are read."""
         ends = [history[0], *history[-1:]] if len(history) else []
         self.events += len(history)
-        for one in history.of(*_HEARD):
-            self._hear(one)
-        for one in islice(history.newest(BudgetSpent), 1):
-            self._hear(one)
-        for one in ends:
-            self.started, self.last = self.started or one.at, one.at
+        for envelope in history.of(*_HEARD):
+            self._hear(envelope)
+        for envelope in islice(history.newest(BudgetSpent), 1):
+            self._hear(envelope)
+        for envelope in ends:
+            self.started, self.last = self.started or envelope.at, envelope.at
 
     def take(self, row: Json) -> None:
         """Add one stored event."""

@@ -23,15 +23,15 @@ class Trash:
 
     def ids(self) -> tuple[str, ...]:
         """Return the ids of the sessions in it, the one deleted last first."""
-        found = {path.name.removesuffix(".journal").removesuffix(".json") for path in self._files()}
-        return tuple(sorted(found, key=self._deleted, reverse=True))
+        ids = {path.name.removesuffix(".journal").removesuffix(".json") for path in self._files()}
+        return tuple(sorted(ids, key=self._deleted, reverse=True))
 
     def put(self, path: Path) -> None:
         """Move a session here. Raises StoreLocked while a process has it open, StoreError."""
         self._forget_old()
         disk.make_folder(self.folder)
         try:
-            held = lock.take(path, 0.25)
+            lock_fd = lock.take(path, 0.25)
             try:
                 journal = journal_of(path)
                 if journal.stat().st_size:
@@ -42,21 +42,21 @@ class Trash:
                     self._move(path, self.folder)
                 disk.sync_folder(path.parent)
             finally:
-                os.close(held)
+                os.close(lock_fd)
         except OSError as error:
             raise disk.store_error("deleted", path, error) from error
 
     def restore(self, session_id: str, folder: Path) -> Path:
         """Move a session back into its folder. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"
-        parts = [one for one in (path, journal_of(path)) if one.exists()]
+        parts = [part for part in (path, journal_of(path)) if part.exists()]
         if not parts:
             raise UsageError(f"There is no deleted session {session_id!r}.")
-        if any((folder / one.name).exists() for one in parts):
+        if any((folder / part.name).exists() for part in parts):
             raise UsageError(f"There is a session {session_id} again; nothing was put back.")
         try:
-            for one in parts:
-                self._move(one, folder)
+            for part in parts:
+                self._move(part, folder)
             disk.sync_folder(folder)
         except OSError as error:
             raise disk.store_error("put back", path, error) from error
@@ -71,7 +71,7 @@ class Trash:
 
     def _deleted(self, session_id: str) -> float:
         path = self.folder / f"{session_id}.json"
-        times = [one.stat().st_mtime for one in (path, journal_of(path)) if one.exists()]
+        times = [part.stat().st_mtime for part in (path, journal_of(path)) if part.exists()]
         return max(times, default=0.0)
 
     def _forget_old(self) -> None:

@@ -66,12 +66,14 @@ class VerdictInbox:
         build = self._find(wanted)
         session = SessionFile.open(self._sessions.find(build.session_id), readonly=True)
         try:
-            ours = [
-                one for one in session.envelopes() if getattr(one.event, "build_id", "") == build.build_id
+            events = [
+                envelope
+                for envelope in session.envelopes()
+                if getattr(envelope.event, "build_id", "") == build.build_id
             ]
         finally:
             session.close()
-        return build, tuple(ours)
+        return build, tuple(events)
 
     def leave(self, wanted: str, command: ResolveApproval, by: str) -> ParkedBuild:
         """Leave a verdict for the session; it is on disk when this returns.
@@ -120,13 +122,13 @@ class VerdictInbox:
         if raw is None:
             return None
         try:
-            found = msgspec.json.decode(raw, type=Verdict)
-            whole = msgspec.convert(found.command, ResolveApproval)
+            note = msgspec.json.decode(raw, type=Verdict)
+            command = msgspec.convert(note.command, ResolveApproval)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        if whole.approval_id != approval_id:
+        if command.approval_id != approval_id:
             return None
-        if why := self._unbelievable(found, whole):
+        if why := self._unbelievable(note, command):
             try:
                 aside = disk.set_aside(path)
                 path.unlink(missing_ok=True)
@@ -136,17 +138,17 @@ class VerdictInbox:
                 f"A verdict on {one_line(approval_id, 60)} was set aside as {aside}: {why}. It still waits."
             )
             return None
-        return found
+        return note
 
     def taken(self, approval_id: str) -> None:
         """Clear the note of a verdict that its session has recorded. Raises StoreError."""
         note = self._path(approval_id)
         try:
-            for left in (
+            for file in (
                 note,
                 *self._folder.glob(f"{note.stem}.*.tmp"),
             ):  # a shell may have died while writing its own
-                left.unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
         except OSError as error:
             raise disk.store_error("removed", self._path(approval_id), error) from error
 
@@ -181,21 +183,21 @@ class VerdictInbox:
         return self._folder / f"{safe or sha256(approval_id.encode('utf-8', 'replace')).hexdigest()}.json"
 
     def _decided(self, build: ParkedBuild) -> str:
-        found = self.verdict(build.approval_id)
-        return str(found.command["verdict"]) if found else ""
+        note = self.verdict(build.approval_id)
+        return str(note.command["verdict"]) if note else ""
 
     def _find(self, wanted: str) -> ParkedBuild:
         parked = self.pending()
         exact = [build for build in parked if wanted in (build.approval_id, build.build_id)]
-        found = exact or [
+        matches = exact or [
             build
             for build in parked
             if wanted and (build.approval_id.startswith(wanted) or build.build_id.startswith(wanted))
         ]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(build.approval_id for build in found[:5])
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(build.approval_id for build in matches[:5])
             raise UsageError(
                 f"More than one build begins with {one_line(wanted, 60)!r}.", hint=f"Waiting: {ids}."
             )
@@ -207,8 +209,8 @@ class VerdictInbox:
     def _past(self, wanted: str) -> str:
         """Return who decided on a build that no longer waits; empty if there is no such build."""
         for summary in self._sessions.list() if wanted else ():
-            if (found := self._resolved(Path(summary.path), wanted)) is not None:
-                return _was(found)
+            if (verdict := self._resolved(Path(summary.path), wanted)) is not None:
+                return _was(verdict)
         return ""
 
     def _resolved(self, path: Path, wanted: str) -> ApprovalResolved | None:

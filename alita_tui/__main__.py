@@ -6,20 +6,20 @@ import sys
 
 
 def main() -> None:
-    """Run a command; an error of ours is two lines on stderr and its exit code, never a traceback."""
+    """Run a command. An expected error is two lines on stderr and an exit code, never a traceback."""
     from alita_tui.spine.errors import AlitaError
     from alita_tui.spine.text import neutralise
 
     try:
         if len(sys.argv) == 1:
-            # The command tree takes longer than all else until the first paint; here it has no say.
-            from alita_tui.cli.console import open_console
+            # The console's first paint does not wait for the import of the commands.
+            from alita_tui.app.console import open_console
 
             open_console()
         else:
-            from alita_tui.cli.app import app
+            from alita_tui.cli.main import cli
 
-            app()
+            cli()
     except AlitaError as error:
         sys.stderr.write(f"alita: {neutralise(error.message)}\n")
         if error.hint:
@@ -31,8 +31,8 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(141)
     finally:
-        if (wiring := sys.modules.get("alita_tui.wiring.house")) is not None:
-            wiring.close_all()
+        if (context := sys.modules.get("alita_tui.app.context")) is not None:
+            context.close_all()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from alita_tui.store.folding import whole
-from alita_tui.store.reading import dump, load, read
+from alita_tui.store.journal_reader import dump, load, read
 
 
 def rewrite(path: Path, old: bytes, new: bytes, count: int = -1) -> None:

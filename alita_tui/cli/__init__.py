@@ -1,4 +1,4 @@
-"""Typer commands, thin: parse, call wiring, print. Exit codes are an interface.
+"""Typer commands, thin: parse, call `app`, print. Exit codes are an interface.
 
-May import: wiring, config, view, spine. Never: Textual or an SDK at import time.
+`--help`, `--version` and lists import neither Textual nor an SDK.
 """

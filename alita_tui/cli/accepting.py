@@ -1,33 +1,58 @@
-"""Risks that a shell command accepts by name."""
+"""Checks of what a shell verdict must name: the risks it accepts, and the digest that was shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
 
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.text import one_line
+from alita_tui.spine.text import one_line, reveal
+from alita_tui.view.risk import Risk, by_their_names, names_of
 
-if TYPE_CHECKING:
-    from alita_tui.view.risk import Risk
+Accept = Annotated[
+    list[str] | None,
+    typer.Option("--accept", metavar="RISK", help="Accept a risk by its name; repeat it for each risk."),
+]
+
+
+_SHORTEST_DIGEST = 12
+"""As in the verdict inbox, whose room would be imported for this number only."""
 
 
 def all_accepted(risks: Sequence[Risk], given: Sequence[str], *, what: str, show: str) -> tuple[str, ...]:
-    """The names of the risks. Raises UsageError unless exactly these were given with `--accept`.
+    """Return the names of the risks. Raise UsageError unless `--accept` named exactly these.
 
     `what` begins the error ("The build"), and `show` is the command that describes each risk.
     """
-    from alita_tui.view.risk import by_their_names, names_of
-
-    given = by_their_names(list(given))
+    accepted = by_their_names(list(given))
     names = names_of(tuple(risks))
-    hint = f"`{show}` tells what each of them is."
-    if strange := [name for name in given if name not in names]:
+    hint = f"`{show}` describes each of them."
+    if unknown := [name for name in accepted if name not in names]:
         listed = ", ".join(names) or "none"
-        raise UsageError(f"{what} has no risk {one_line(strange[0], 60)!r}; it has: {listed}.", hint=hint)
-    if missing := [name for name in names if name not in given]:
-        words = " ".join(f"--accept {name}" for name in missing)
+        raise UsageError(f"{what} has no risk {one_line(unknown[0], 60)!r}; it has: {listed}.", hint=hint)
+    if missing := [name for name in names if name not in accepted]:
+        options = " ".join(f"--accept {name}" for name in missing)
         raise UsageError(
-            f"These risks are not accepted yet: {', '.join(missing)}.", hint=f"{hint} Then add: {words}"
+            f"These risks are not accepted yet: {', '.join(missing)}.", hint=f"{hint} Then add: {options}"
         )
     return names
+
+
+def list_risks(risks: Sequence[Risk], *, none: str) -> None:
+    """Print each risk with the name by which it is accepted."""
+    typer.echo("Risks, each with the name that accepts it")
+    for risk in risks:
+        typer.echo(f"  {'▲' if risk.serious else '△'} {risk.name}  {reveal(risk.text)}")
+    if not risks:
+        typer.echo(f"  {none}")
+
+
+def check_digest(given: str, digest: str, *, what: str, show: str) -> None:
+    """Raise UsageError unless `given` is a long enough beginning of `digest`; `show` is the command to look again."""
+    prefix = given.lower().removeprefix("sha256:")
+    if len(prefix) < _SHORTEST_DIGEST or not digest.startswith(prefix):
+        raise UsageError(
+            f"{what} is {digest[:16]}…, not {reveal(given[:70])!r}.", hint=f"Look at it first: {show}"
+        )

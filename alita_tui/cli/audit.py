@@ -1,20 +1,23 @@
-"""`alita audit`: who approved what, seeing what; and whether anyone wrote in the log since."""
+"""`alita audit`: who approved what after seeing what, and whether the log was changed since."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import msgspec
 import typer
 
+from alita_tui.app.context import AppContext
+from alita_tui.app.crosscheck import library_problems, session_problems
+from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.text import one_line, reveal
-
-if TYPE_CHECKING:
-    from alita_tui.spine.values import ToolRecord
-    from alita_tui.store.audit import AuditEntry
-    from alita_tui.wiring.house import House
+from alita_tui.spine.values import ToolRecord
+from alita_tui.store.anchors import differences, put, take
+from alita_tui.store.audit import AuditEntry
+from alita_tui.view.habits import Look, habits
 
 Anchor = Annotated[
     str,
@@ -24,26 +27,19 @@ Anchor = Annotated[
         help="Compare with what `audit anchor` wrote; `|` begins a command.",
     ),
 ]
-_SHOWN = 40
+_MAX_PROBLEMS = 40
 
-app = typer.Typer(
-    help="The log of every verdict, each entry signed and chained to the one before.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+commands = group()
 
 
-@app.command("list")
+@commands.command("list")
 def list_entries(
     context: typer.Context,
-    tool: Annotated[str, typer.Option("--tool", help="Of this tool alone.")] = "",
+    tool: Annotated[str, typer.Option("--tool", help="Only verdicts on this tool.")] = "",
     json: Json = False,
 ) -> None:
     """List the verdicts, oldest first, and how they were given."""
-    from alita_tui.view.habits import Look, habits
-    from alita_tui.wiring.house import House
-
-    entries = [one for one in House.open(context.obj).audit.entries() if tool in ("", one.name)]
+    entries = [entry for entry in AppContext.open(context.obj).audit.entries() if tool in ("", entry.name)]
     if json:
         json_document(entries)
         return
@@ -52,58 +48,58 @@ def list_entries(
         return
     rows = (
         (
-            str(one.sequence),
-            one.at[:19],
-            one.who,
-            _via(one),
-            one.verdict + (" for its task" if one.lasting == "task" else ""),
-            f"{one.name} v{one.version}",
-            one.digest[:12],
-            _looked(one),
-            _why(one),
+            str(entry.sequence),
+            entry.at[:19],
+            entry.who,
+            _via(entry),
+            entry.verdict + (" for its task" if entry.lasting == "task" else ""),
+            f"{entry.name} v{entry.version}",
+            entry.digest[:12],
+            _looked(entry),
+            _why(entry),
         )
-        for one in entries
+        for entry in entries
     )
     table(("NO", "WHEN", "WHO", "VIA", "VERDICT", "TOOL", "SHA256", "LOOKED", "WHY"), rows)
-    said = habits([Look(one.seen_ms, one.scrolled_to_end) for one in entries if one.on_screen]).said
-    if said:
-        typer.echo(f"\nOn screen, {said}.")
+    looks = [Look(entry.seen_ms, entry.scrolled_to_end) for entry in entries if entry.on_screen]
+    if habit := habits(looks).said:
+        typer.echo(f"\nOn screen, {habit}.")
 
 
-@app.command()
+@commands.command()
 def verify(context: typer.Context, anchor: Anchor = "", json: Json = False) -> None:
-    """Check every entry, and the log against library, bans, rules and sessions; exit code 1 where one is wrong."""
-    from alita_tui.store.anchors import differences, take
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.standing import library_problems, session_problems
-
-    house = House.open(context.obj)
-    problems = house.audit.verify()
+    """Check every entry, and the log against library, bans, rules and sessions. Exit code 1 for any problem."""
+    app = AppContext.open(context.obj)
+    problems = app.audit.verify()
     if anchor:
-        found = house.audit.reading()
-        problems += differences(found.raw, found.public, take(anchor))
-    problems += library_problems(house) + session_problems(house)
-    entries = house.audit.entries()
-    unsigned = sum(not one.signed for one in entries)
+        log = app.audit.reading()
+        problems += differences(log.raw, log.public, take(anchor))
+    problems += library_problems(app) + session_problems(app)
+    entries = app.audit.entries()
+    unsigned = sum(not entry.signed for entry in entries)
     if json:
         json_document({"entries": len(entries), "unsigned": unsigned, "problems": problems})
     elif problems:
-        for problem in problems[:_SHOWN]:
+        for problem in problems[:_MAX_PROBLEMS]:
             typer.echo(reveal(problem))
-        if len(problems) > _SHOWN:
-            typer.echo(f"and {len(problems) - _SHOWN} more (--json has them all)")
-        if house.audit.reading().problems:
+        if len(problems) > _MAX_PROBLEMS:
+            typer.echo(f"and {len(problems) - _MAX_PROBLEMS} more (--json has them all)")
+        if app.audit.reading().problems:
             typer.echo("No tool runs until this is mended: alita audit repair", err=True)
     else:
-        typer.echo(f"{len(entries)} entries; the chain is whole, and the sessions tell the same.")
+        typer.echo(f"{len(entries)} entries; the chain is whole, and the sessions agree with it.")
         if unsigned:
-            typer.echo(f"{unsigned} of them were written before entries were signed: they are chained alone.")
+            typer.echo(
+                f"{unsigned} of them were written before entries were signed: only the chain covers them."
+            )
         if not anchor:
-            typer.echo("Whoever has this account can write another log: only an anchor elsewhere shows that.")
+            typer.echo(
+                "Anyone with this account could write another log; only an anchor elsewhere would show it."
+            )
     raise typer.Exit(1 if problems else 0)
 
 
-@app.command()
+@commands.command()
 def anchor(
     context: typer.Context,
     target: Annotated[
@@ -114,14 +110,11 @@ def anchor(
     ],
     json: Json = False,
 ) -> None:
-    """Write elsewhere how far the log goes, so that even who has this account cannot rewrite it unseen.
+    """Write the log's current end to another place, so that a rewritten log can be detected.
 
     Compare with it later: alita audit verify --anchor FILE
     """
-    from alita_tui.store.anchors import put
-    from alita_tui.wiring.house import House
-
-    head = House.open(context.obj).audit.head()
+    head = AppContext.open(context.obj).audit.head()
     if head is None:
         raise UsageError("There is no entry to anchor yet.")
     put(target, head)
@@ -131,84 +124,79 @@ def anchor(
         typer.echo(f"Anchored entry {head.sequence}, sha256 {head.digest[:16]}….")
 
 
-@app.command()
+@commands.command()
 def repair(context: typer.Context, json: Json = False) -> None:
-    """Make a log that holds of one that does not. The damaged one is kept aside; a whole copy of a backup is used.
+    """Repair a damaged log from a whole copy in a backup. The damaged log is kept aside.
 
-    Where something is missing or was changed and no copy has it, a new log begins and every tool has to be
-    approved anew.
+    If no copy has what is missing or changed, a new log begins, and every tool has to be approved anew.
     """
-    from alita_tui.wiring.house import House
-
-    house = House.open(context.obj)
-    said = house.audit.repair(house.backups.logs())
+    app = AppContext.open(context.obj)
+    done = app.audit.repair(app.backups.logs())
     if json:
-        json_document({"done": said})
+        json_document({"done": done})
     else:
-        typer.echo(said or "Nothing is wrong with the log.")
+        typer.echo(done or "Nothing is wrong with the log.")
 
 
-@app.command()
+@commands.command()
 def explain(context: typer.Context, tool: str, json: Json = False) -> None:
-    """Say who approved a tool, seeing what, and what became of each of its versions."""
-    from alita_tui.wiring.house import House
-
-    house = House.open(context.obj)
-    versions = house.shelf.versions(tool)
-    entries = [one for one in house.audit.entries() if one.name == tool]
+    """Show who approved each version of a tool after seeing what, and what became of it."""
+    app = AppContext.open(context.obj)
+    versions = app.library.versions(tool)
+    entries = [entry for entry in app.audit.entries() if entry.name == tool]
     if not versions and not entries:
         raise UsageError(
             f"Nothing is known of a tool {one_line(tool, 60)!r}.",
             hint="`alita tools list` shows the library.",
         )
-    broken = house.audit.verify()
+    problems = app.audit.verify()
     if json:
-        told = [{"version": _bare(one), "bytes": _bytes(house, one)} for one in versions]
-        json_document({"tool": tool, "versions": told, "entries": entries, "chain": broken})
+        records = [{"version": _facts(record), "bytes": _file_state(app, record)} for record in versions]
+        json_document({"tool": tool, "versions": records, "entries": entries, "chain": problems})
         return
     for record in versions:
-        _tell(house, record, entries)
-    shelved = {record.approval_id for record in versions}
-    rest = [one for one in entries if one.approval_id not in shelved and one.on_build]
-    if rest:
+        _print_version(app, record, entries)
+    registered = {record.approval_id for record in versions}
+    others = [entry for entry in entries if entry.approval_id not in registered and entry.on_build]
+    if others:
         typer.echo("Verdicts on builds that did not join the library")
-        _paragraphs(rest)
-    for problem in broken:
-        typer.echo(f"The log is not to be relied on: {reveal(problem)}")
+        _print_entries(others)
+    for problem in problems:
+        typer.echo(f"The log cannot be relied on: {reveal(problem)}")
 
 
-def _tell(house: House, record: ToolRecord, entries: Iterable[AuditEntry]) -> None:
+def _print_version(app: AppContext, record: ToolRecord, entries: Iterable[AuditEntry]) -> None:
     name = f"{record.draft.name} v{record.version}"
     typer.echo(f"{name}  {record.state}  sha256 {record.digest}")
     replaced = f", in place of v{record.parent_version}" if record.parent_version else ""
-    typer.echo(f"  registered {record.created_at[:19]}{replaced}; {_bytes(house, record)}")
-    ours = [one for one in entries if one.approval_id == record.approval_id]
-    if not any(one.verdict == "approved" and one.digest == record.digest for one in ours):
+    typer.echo(f"  registered {record.created_at[:19]}{replaced}; {_file_state(app, record)}")
+    own = [entry for entry in entries if entry.approval_id == record.approval_id]
+    if not any(entry.verdict == "approved" and entry.digest == record.digest for entry in own):
         typer.echo(f"  No approval of these bytes is in the log (it names {one_line(record.approval_id)}).")
-    _paragraphs(ours)
+    _print_entries(own)
 
 
-def _paragraphs(entries: Iterable[AuditEntry]) -> None:
-    for one in entries:
-        lasting = " for its task" if one.lasting == "task" else ""
+def _print_entries(entries: Iterable[AuditEntry]) -> None:
+    for entry in entries:
+        lasting = " for its task" if entry.lasting == "task" else ""
         typer.echo(
-            f"  {one.verdict}{lasting} by {reveal(one.who)} ({_via(one)}) on {one.at[:19]}, {_looked(one)}, "
-            f"entry {one.sequence}"
+            f"  {entry.verdict}{lasting} by {reveal(entry.who)} ({_via(entry)}) on {entry.at[:19]}, "
+            f"{_looked(entry)}, entry {entry.sequence}"
         )
-        if one.grants is not None:
-            typer.echo(f"    granted   {reveal(', '.join(one.grants)) or 'nothing of what it asks for'}")
-        if why := _why(one):
+        if entry.grants is not None:
+            typer.echo(f"    granted   {reveal(', '.join(entry.grants)) or 'nothing of what it asks for'}")
+        if why := _why(entry):
             typer.echo(f"    because   {reveal(why)}")
-        for line in one.evidence:
+        for line in entry.evidence:
             typer.echo(f"    seen      {reveal(line)}")
-        if one.session_id:
-            typer.echo(f"    session   alita replay {reveal(one.session_id)}")
+        if entry.session_id:
+            typer.echo(f"    session   alita replay {reveal(entry.session_id)}")
     typer.echo("")
 
 
-def _bytes(house: House, record: ToolRecord) -> str:
+def _file_state(app: AppContext, record: ToolRecord) -> str:
     try:
-        house.shelf.get(record.draft.name, record.version)
+        app.library.get(record.draft.name, record.version)
     except AlitaError as error:
         return error.message
     return "its files are the ones that were approved"
@@ -228,14 +216,12 @@ def _looked(entry: AuditEntry) -> str:
 
 
 def _why(entry: AuditEntry) -> str:
-    other = f"alias: {entry.alias}" if entry.alias else ""
-    said = (", ".join(entry.tags), entry.reason, ", ".join(entry.banned), other)
-    return "; ".join(part for part in said if part)
+    alias = f"alias: {entry.alias}" if entry.alias else ""
+    parts = (", ".join(entry.tags), entry.reason, ", ".join(entry.banned), alias)
+    return "; ".join(part for part in parts if part)
 
 
-def _bare(record: ToolRecord) -> object:
-    import msgspec
-
+def _facts(record: ToolRecord) -> object:
     return {
         "version": record.version,
         "state": record.state,

@@ -8,80 +8,100 @@ from typing import Annotated
 
 import typer
 
+from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.config import catalogue
+from alita_tui.spine.errors import RequirementsError
 from alita_tui.spine.text import neutralise
 
-config_app = typer.Typer(
-    help="Settings and where each comes from.", no_args_is_help=False, rich_markup_mode=None
-)
+config = typer.Typer(rich_markup_mode=None)
 
-_OWN = ("settings", "access", "records", "model")
-"""Checks of what is alita's own; the others are the sandbox's."""
+_OWN_CHECKS = ("settings", "access", "records", "model")
+"""Checks that are not about the sandbox."""
+
+
+class _ProgressLine:
+    """Progress on stderr: one line that is rewritten on a terminal, a line per piece of work elsewhere."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, work: str, done: float, total: float, detail: str) -> None:
+        if sys.stderr.isatty():
+            share = f" {100 * done / total:3.0f} %" if total else ""
+            line = f"{work} {detail}".strip()
+            sys.stderr.write(f"\r\x1b[K{neutralise(line)[:100]}{share}")
+        elif work != self._last:
+            sys.stderr.write(f"{neutralise(work)}\n")
+        self._last = work
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Go on to the next line."""
+        if self._last and sys.stderr.isatty():
+            sys.stderr.write("\n")
 
 
 def doctor(
     context: typer.Context,
     fix: Annotated[bool, typer.Option("--fix", help="Install and build what is missing.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="With --fix: only say what is done.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="With --fix: print only what is done.")] = False,
     json: Json = False,
 ) -> None:
-    """Check settings, model and sandbox; say what is wrong and what to do."""
-    from alita_tui.sandbox.setup import repair
-    from alita_tui.spine.errors import RequirementsError
-    from alita_tui.wiring.checks import diagnose, mend_records, warm_up
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.sandboxes import sandbox_settings
+    """Check settings, models and sandbox.
 
-    house = House.open(context.obj, strict=False)
+    Every problem comes with what to do about it. Exit code 2 for a problem of alita's own, 6 for one of the
+    sandbox.
+    """
+    from alita_tui.app.doctor import diagnose
+
+    app = AppContext.open(context.obj, strict=False)
     if fix:
-        last = ""
-
-        def tell(work: str, done: float, total: float, detail: str) -> None:
-            nonlocal last
-            line = f"{work} {detail}".strip()
-            share = f" {100 * done / total:3.0f} %" if total else ""
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r\x1b[K{neutralise(line)[:100]}{share}")
-            elif work != last:
-                sys.stderr.write(f"{neutralise(work)}\n")
-            last = work
-            sys.stderr.flush()
-
-        for line in mend_records(house):
-            typer.echo(neutralise(line), err=True)
-        house = House.open(context.obj, strict=False)
-        try:
-            asyncio.run(repair(sandbox_settings(house.paths, house.loaded.settings.sandbox), tell))
-            asyncio.run(warm_up(house, tell))
-        except RequirementsError as error:
-            typer.echo(f"The demo's first tool will need the network: {neutralise(error.message)}", err=True)
-        finally:
-            if last and sys.stderr.isatty():
-                sys.stderr.write("\n")
+        app = _repair(context, app)
         if quiet:
             return
-    checks = asyncio.run(diagnose(house))
+    checks = asyncio.run(diagnose(app))
     if json:
         json_document(checks)
     else:
-        table(("CHECK", "STATE", "DETAIL"), ((c.name, c.state, c.detail) for c in checks))
+        table(("CHECK", "STATE", "DETAIL"), ((check.name, check.state, check.detail) for check in checks))
         for check in checks:
             if check.hint and check.state != "ok":
-                more = " (`alita doctor --fix` can do it)" if check.fixable else ""
-                typer.echo(f"\n{check.name}: {neutralise(check.hint)}{more}")
-    broken = [check for check in checks if check.state == "problem"]
-    sandbox = any(check.name not in _OWN for check in broken)
-    raise typer.Exit(6 if sandbox else 2 if broken else 0)
+                fixable = " (`alita doctor --fix` can do it)" if check.fixable else ""
+                typer.echo(f"\n{check.name}: {neutralise(check.hint)}{fixable}")
+    problems = [check for check in checks if check.state == "problem"]
+    sandbox = any(check.name not in _OWN_CHECKS for check in problems)
+    raise typer.Exit(6 if sandbox else 2 if problems else 0)
+
+
+def _repair(context: typer.Context, app: AppContext) -> AppContext:
+    """Repair records and sandbox, and fetch the demo's packages; return the context as it is then."""
+    from alita_tui.app.doctor import repair_records, warm_up
+    from alita_tui.sandbox.setup import repair
+
+    for line in repair_records(app):
+        typer.echo(neutralise(line), err=True)
+    app = AppContext.open(context.obj, strict=False)
+    progress = _ProgressLine()
+    try:
+        asyncio.run(repair(app.sandbox_settings(), progress))
+        asyncio.run(warm_up(app, progress))
+    except RequirementsError as error:
+        typer.echo(f"The demo's first tool will need the network: {neutralise(error.message)}", err=True)
+    finally:
+        progress.end()
+    return app
 
 
 def setup(context: typer.Context) -> None:
     """Choose provider, model and key in a short wizard."""
-    from alita_tui.cli.console import open_setup
+    from alita_tui.app.console import open_setup
 
-    open_setup(context.obj)
+    if open_setup(context.obj):
+        typer.echo("Some tools come with alita and wait for your approval: alita tools starters")
 
 
-@config_app.callback(invoke_without_command=True)
+@config.callback(invoke_without_command=True)
 def show(
     context: typer.Context,
     json: Json = False,
@@ -92,10 +112,7 @@ def show(
     """List all settings, their values and where each comes from."""
     if context.invoked_subcommand is not None:
         return
-    from alita_tui.config import catalogue
-    from alita_tui.wiring.house import House
-
-    loaded = House.open(context.obj, strict=False).loaded
+    loaded = AppContext.open(context.obj, strict=False).loaded
     keys = tuple(catalogue.fields())
     if json:
         json_document({key: {"value": loaded.value(key), "from": loaded.origin(key)} for key in keys})
@@ -111,33 +128,28 @@ def show(
         typer.echo(f"problem: {problem}", err=True)
 
 
-@config_app.command("set")
-def set_one(context: typer.Context, key: str, value: str) -> None:
+@config.command("set")
+def set_key(context: typer.Context, key: str, value: str) -> None:
     """Write one setting to the settings file."""
     from alita_tui.config.write import set_value
-    from alita_tui.wiring.house import House
 
-    house = House.open(context.obj, strict=False)
-    set_value(house.paths, key, value)
-    typer.echo(f"{key} = {value}  ({house.paths.config_file})")
+    paths = AppContext.open(context.obj, strict=False).paths
+    set_value(paths, key, value)
+    typer.echo(f"{key} = {value}  ({paths.config_file})")
 
 
-@config_app.command("unset")
-def unset_one(context: typer.Context, key: str) -> None:
-    """Remove one setting from the settings file; its default holds again."""
+@config.command("unset")
+def unset_key(context: typer.Context, key: str) -> None:
+    """Remove one setting from the settings file; its default applies again."""
     from alita_tui.config.write import unset_value
-    from alita_tui.wiring.house import House
 
-    house = House.open(context.obj, strict=False)
-    typer.echo("removed" if unset_value(house.paths, key) else "it was not set")
+    paths = AppContext.open(context.obj, strict=False).paths
+    typer.echo("removed" if unset_value(paths, key) else "it was not set")
 
 
-@config_app.command("path")
-def path(context: typer.Context) -> None:
+@config.command("path")
+def show_paths(context: typer.Context) -> None:
     """Show the folders that alita uses."""
-    from alita_tui.wiring.house import House
-
-    paths = House.open(context.obj, strict=False).paths
-    table(
-        ("WHAT", "WHERE"), ((n, str(getattr(paths, n))) for n in ("config_file", "data", "cache", "runtime"))
-    )
+    paths = AppContext.open(context.obj, strict=False).paths
+    names = ("config_file", "data", "cache", "runtime")
+    table(("WHAT", "WHERE"), ((name, str(getattr(paths, name))) for name in names))

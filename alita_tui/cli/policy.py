@@ -1,22 +1,23 @@
-"""`alita policy`: rules that approve in your place, what they would do, and taking one back."""
+"""`alita policy`: rules that approve in your place, what they would decide, and revoking one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from datetime import date
+from typing import Annotated
 
 import typer
 
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import me, now
+from alita_tui.app.recordings import known_packages
+from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.config.policy import Policy, revoke_rule
 from alita_tui.spine.text import reveal
+from alita_tui.view.policy import Rule, unmet
+from alita_tui.view.queries import build_of
 
-if TYPE_CHECKING:
-    from alita_tui.wiring.house import House
-
-app = typer.Typer(
-    help="Rules that may approve builds in your place. There are none until you write some.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+commands = group()
 _EXAMPLE = """\
 enabled = true
 
@@ -29,33 +30,24 @@ until = 2027-01-31
 """
 
 
-@app.command("list")
+@commands.command("list")
 def list_rules(context: typer.Context, json: Json = False) -> None:
-    """List the rules, whether they hold, and how often each was used."""
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import now
-
-    house = House.open(context.obj)
-    policy = house.policy
-    used = _uses(house)
+    """List the rules, whether each is in force, and how often it was used."""
+    app = AppContext.open(context.obj)
+    policy = app.policy
+    used = _uses(app)
     if json:
         json_document({"enabled": policy.enabled, "rules": policy.rule, "uses": used})
         return
     if not policy.rule:
-        typer.echo(f"There are no rules, so you are always asked. They would be in {house.paths.policy}:\n")
+        typer.echo(f"There are no rules, so you are always asked. They would be in {app.paths.policy}:\n")
         typer.echo(_EXAMPLE)
         return
     today = now().astimezone().date()
     rows = (
         (
             rule.name,
-            "off"
-            if not policy.enabled
-            else "revoked"
-            if rule.revoked
-            else "expired"
-            if rule.until is not None and today > rule.until
-            else "holds",
+            _state(policy, rule, today),
             str(len(used.get(rule.name, ()))),
             rule.digest[:12],
             rule.reach,
@@ -65,61 +57,60 @@ def list_rules(context: typer.Context, json: Json = False) -> None:
     table(("RULE", "STATE", "USED", "SHA256", "COVERS"), rows)
 
 
-@app.command()
+def _state(policy: Policy, rule: Rule, today: date) -> str:
+    if not policy.enabled:
+        return "off"
+    if rule.revoked:
+        return "revoked"
+    return "expired" if rule.until is not None and today > rule.until else "holds"
+
+
+@commands.command()
 def explain(
     context: typer.Context,
-    build: Annotated[str, typer.Argument(help="Id of a build that waits, or the beginning of it.")],
+    build: Annotated[str, typer.Argument(help="The id of a waiting build, or its beginning.")],
     json: Json = False,
 ) -> None:
-    """Say for each rule whether it would approve a build, and if not, why not."""
-    from alita_tui.view.policy import unmet
-    from alita_tui.view.queries import build_of
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import now
-    from alita_tui.wiring.records import known_packages
-
-    house = House.open(context.obj)
-    parked, envelopes = house.desk.show(build)
-    made = build_of(envelopes, parked.build_id)
-    attempt = made.presented if made else None
-    if made is None or attempt is None:
+    """Show for each rule whether it would approve a build, and if not, why not."""
+    app = AppContext.open(context.obj)
+    parked, envelopes = app.inbox.show(build)
+    view = build_of(envelopes, parked.build_id)
+    attempt = view.presented if view else None
+    if view is None or attempt is None:
         typer.echo(f"The record of {parked.name} v{parked.version} is damaged; no rule is asked.")
         raise typer.Exit(1)
-    policy, today = house.policy, now().astimezone().date()
-    told = {rule.name: unmet(rule, made, attempt, known_packages(house), today) for rule in policy.rule}
+    policy, today = app.policy, now().astimezone().date()
+    packages = known_packages(app)
+    objections = {rule.name: unmet(rule, view, attempt, packages, today) for rule in policy.rule}
     if json:
-        json_document({"build": parked, "enabled": policy.enabled, "unmet": told})
+        json_document({"build": parked, "enabled": policy.enabled, "unmet": objections})
         return
     if not policy.rules:
         typer.echo("No rule is asked: " + ("the policy is off." if policy.rule else "there is none."))
-    for name, reasons in told.items():
+    for name, reasons in objections.items():
         typer.echo(f"{name}: {'would approve it' if not reasons else 'asks you'}")
         for reason in reasons:
             typer.echo(f"  {reveal(reason)}")
 
 
-@app.command()
+@commands.command()
 def revoke(context: typer.Context, rule: str) -> None:
-    """Take a rule back for good, and list the tools that it approved."""
-    from alita_tui.config.policy import revoke_rule
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import me, now
-
-    house = House.open(context.obj)
-    gone = revoke_rule(house.paths.policy, rule, f"{now().date()} by {me()}")
-    house.audit.append(
-        who=me(), verdict="rule revoked", digest=gone.digest, name=gone.name, version=0, session_id="",
+    """Revoke a rule for good, and list the tools that it approved."""
+    app = AppContext.open(context.obj)
+    revoked = revoke_rule(app.paths.policy, rule, f"{now().date()} by {me()}")
+    app.audit.append(
+        who=me(), verdict="rule revoked", digest=revoked.digest, name=revoked.name, version=0, session_id="",
         approval_id="", via="cli",
     )  # fmt: skip
-    typer.echo(f"Revoked: {gone.name}")
-    for tool in _uses(house).get(gone.name, ()):
-        typer.echo(f"  it approved {tool}; take that back with: alita tools revoke {tool.split(' v')[0]}")
+    typer.echo(f"Revoked: {revoked.name}")
+    for tool in _uses(app).get(revoked.name, ()):
+        typer.echo(f"  it approved {tool}; revoke that with: alita tools revoke {tool.split(' v')[0]}")
 
 
-def _uses(house: House) -> dict[str, list[str]]:
-    """Rule → the builds that it approved, from the audit log."""
+def _uses(app: AppContext) -> dict[str, list[str]]:
+    """Return the builds that each rule approved, from the audit log."""
     used: dict[str, list[str]] = {}
-    for entry in house.audit.entries():
+    for entry in app.audit.entries():
         if entry.via == "policy" and entry.on_build:
             used.setdefault(entry.who.removeprefix("rule "), []).append(f"{entry.name} v{entry.version}")
     return used

@@ -1,4 +1,4 @@
-"""`alita tools recover`: what the audit log knows of the library, and the library lost."""
+"""`alita tools recover`: restore approved tools that the library lost."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ from typing import Annotated
 
 import typer
 
+from alita_tui.app import recovery
+from alita_tui.app.context import AppContext
 from alita_tui.cli.output import Json, json_document
 from alita_tui.spine.text import reveal
 
 
 def recover(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Of this tool alone; else all that is missing.")] = "",
+    name: Annotated[str, typer.Argument(help="Only this tool.")] = "",
     json: Json = False,
 ) -> None:
-    """Put back tools that were approved and are gone from the library, from their files or their sessions.
+    """Restore approved tools that are missing from the library, from their files or sessions.
 
-    Exit code 1 where one is kept nowhere.
+    Exit code 1 if one could not be restored.
     """
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.recovering import recover, told
-
-    done = recover(House.open(context.obj), name)
+    recovered = recovery.recover(AppContext.open(context.obj), name)
     if json:
-        json_document(done)
-    elif not done:
-        typer.echo("Nothing that was approved is missing from the library.")
+        json_document(recovered)
+    elif not recovered:
+        typer.echo("No approved tool is missing from the library.")
     else:
-        for one in done:
-            typer.echo(reveal(told(one)))
-    raise typer.Exit(0 if all(one.source for one in done) else 1)
+        for version in recovered:
+            typer.echo(reveal(version.line))
+    raise typer.Exit(0 if all(version.source for version in recovered) else 1)

@@ -1,173 +1,162 @@
-"""`alita sandbox`: what is there, and running any file behind the wall."""
+"""`alita sandbox`: its state, its containers, and running any file in one."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from alita_tui.cli.files import read_arguments, read_code, run_file, show_row
+from alita_tui.app.context import AppContext
+from alita_tui.cli.files import read_arguments, read_text, show_row
+from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.text import counted, neutralise, one_line
 
 if TYPE_CHECKING:
+    from alita_tui.sandbox.fleet import Fleet
+    from alita_tui.spine.inventory import Inventory
     from alita_tui.spine.values import SandboxStatus
 
-app = typer.Typer(
-    help="The containers that tools run in, and running any file in one.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+T = TypeVar("T")
+
+commands = group()
 _MB = 1024 * 1024
 
 
-@app.command()
+def _with_sandbox(app: AppContext, ask: Callable[[Fleet], Awaitable[T]]) -> T:
+    """Return what `ask` returns for a sandbox that is closed afterwards."""
+
+    async def run() -> T:
+        sandbox = app.sandbox("cli")
+        try:
+            return await ask(sandbox)
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(run())
+
+
+@commands.command()
 def status(context: typer.Context, json: Json = False) -> None:
     """Show engine, base image, what enforces each limit, containers and environments."""
     from alita_tui.sandbox.fleet import together
-    from alita_tui.wiring.house import House
 
-    house = House.open(context.obj)
+    async def ask(sandbox: Fleet) -> tuple[dict[str, SandboxStatus], Inventory | None]:
+        engines = await sandbox.statuses()
+        return engines, await sandbox.inventory() if together(engines.values()).available else None
 
-    async def go() -> None:
-        sandbox = house.sandbox("cli")
-        try:
-            each = await sandbox.statuses()
-            found = together(each.values())
-            containers, environments = await sandbox.overview() if found.available else ((), ())
-        finally:
-            await sandbox.close()
-        if json:
-            json_document(
-                {"status": found, "engines": each, "containers": containers, "environments": environments}
-            )
-        else:
-            typer.echo(found.engine if found.available else neutralise(f"{found.problem} {found.hint}"))
-            if found.available:
-                typer.echo(f"{found.image}, {found.image_origin}, {found.image_digest[:19]}\n")
-                if found.problem:
-                    typer.echo(neutralise(f"{found.problem}\n"))
-            table(
-                ("RESOURCE", "STRONG", "MEASURED", "ENFORCED BY"),
-                (
-                    (row.resource, "yes" if row.strong else "no", row.measured, row.mechanism)
-                    for row in found.enforcement
-                ),
-            )
-            typer.echo(
-                f"\n{counted(len(containers), 'container')}, {counted(len(environments), 'environment')}"
-            )
-            table(
-                ("ENVIRONMENT", "MB", "PACKAGES"),
-                ((e.environment, f"{e.size / _MB:.0f}", ", ".join(e.packages)) for e in environments),
-            )
-        if not found.available:
-            raise typer.Exit(SandboxUnavailable.exit_code)
-
-    asyncio.run(go())
+    engines, inventory = _with_sandbox(AppContext.open(context.obj), ask)
+    combined = together(engines.values())
+    containers = inventory.containers if inventory else ()
+    environments = inventory.environments if inventory else ()
+    if json:
+        json_document(
+            {"status": combined, "engines": engines, "containers": containers, "environments": environments}
+        )
+    else:
+        typer.echo(
+            combined.engine if combined.available else neutralise(f"{combined.problem} {combined.hint}")
+        )
+        if combined.available:
+            typer.echo(f"{combined.image}, {combined.image_origin}, {combined.image_digest[:19]}\n")
+            if combined.problem:
+                typer.echo(neutralise(f"{combined.problem}\n"))
+        table(
+            ("RESOURCE", "STRONG", "MEASURED", "ENFORCED BY"),
+            (
+                (limit.resource, "yes" if limit.strong else "no", limit.measured, limit.mechanism)
+                for limit in combined.enforcement
+            ),
+        )
+        typer.echo(f"\n{counted(len(containers), 'container')}, {counted(len(environments), 'environment')}")
+        table(
+            ("ENVIRONMENT", "MB", "PACKAGES"),
+            ((env.environment, f"{env.size / _MB:.0f}", ", ".join(env.packages)) for env in environments),
+        )
+    if not combined.available:
+        raise typer.Exit(SandboxUnavailable.exit_code)
 
 
-@app.command()
+@commands.command()
 def pool(context: typer.Context, json: Json = False) -> None:
-    """Show the containers that wait or run, of every alita here, and how many are kept."""
-    from alita_tui.wiring.house import House
-
-    house = House.open(context.obj)
-    chosen = house.loaded.settings.sandbox
-
-    async def go() -> None:
-        sandbox = house.sandbox("cli")
-        try:
-            found = await sandbox.inventory()
-        finally:
-            await sandbox.close()
-        sizes = {
-            "hot": chosen.pool_hot,
-            "warm": chosen.pool_warm,
-            "environments": chosen.pool_environments,
+    """Show waiting and running containers of every alita on this machine, and how many are kept ready."""
+    app = AppContext.open(context.obj)
+    settings = app.loaded.settings.sandbox
+    inventory = _with_sandbox(app, lambda sandbox: sandbox.inventory())
+    if json:
+        kept = {
+            "hot": settings.pool_hot,
+            "warm": settings.pool_warm,
+            "environments": settings.pool_environments,
         }
-        if json:
-            json_document({"kept": sizes, "containers": found.containers, "silent": found.silent})
-        else:
-            typer.echo(
-                "kept for each environment: {hot} hot, {warm} warm; {environments} environments\n".format(
-                    **sizes
-                )
+        json_document({"kept": kept, "containers": inventory.containers, "silent": inventory.silent})
+        return
+    typer.echo(
+        f"kept for each environment: {settings.pool_hot} hot, {settings.pool_warm} warm; "
+        f"{settings.pool_environments} environments\n"
+    )
+    table(
+        ("CONTAINER", "ENGINE", "SESSION", "ENVIRONMENT", "STATE", "SINCE"),
+        (
+            (
+                container.container,
+                container.engine,
+                container.session,
+                container.environment,
+                container.state + (", orphan" if container.orphan else ""),
+                container.since,
             )
-            table(
-                ("CONTAINER", "ENGINE", "SESSION", "ENVIRONMENT", "STATE", "SINCE"),
-                (
-                    (
-                        c.container,
-                        c.engine,
-                        c.session,
-                        c.environment,
-                        c.state + (", orphan" if c.orphan else ""),
-                        c.since,
-                    )
-                    for c in found.containers
-                ),
-            )
-            for engine in found.silent:
-                typer.echo(f"{one_line(engine)} does not answer", err=True)
-
-    asyncio.run(go())
+            for container in inventory.containers
+        ),
+    )
+    for engine in inventory.silent:
+        typer.echo(f"{one_line(engine)} does not answer", err=True)
 
 
-@app.command()
+@commands.command()
 def reap(context: typer.Context, json: Json = False) -> None:
-    """Remove what dead sessions left, and environments past their room."""
-    from alita_tui.wiring.house import House
-
-    house = House.open(context.obj)
-
-    async def go() -> tuple[int, int]:
-        sandbox = house.sandbox("cli")
-        try:
-            return await sandbox.reap()
-        finally:
-            await sandbox.close()
-
-    containers, folders = asyncio.run(go())
+    """Remove what dead sessions left, and environments beyond their disk quota."""
+    containers, folders = _with_sandbox(AppContext.open(context.obj), lambda sandbox: sandbox.reap())
     if json:
         json_document({"containers": containers, "folders": folders})
     else:
         typer.echo(f"removed {counted(containers, 'container')} and {counted(folders, 'folder')}")
 
 
-@app.command()
+@commands.command()
 def rebuild(context: typer.Context, json: Json = False) -> None:
-    """Make the base image anew on every engine; the old one serves until the new one is there.
+    """Rebuild the base image on every engine; the old image serves until the new one is ready.
 
-    An engine that fails does not keep the others waiting. Exit code 1 where one failed, 6 where all did.
+    Engines are rebuilt side by side. Exit code 1 if one failed, 6 if all did.
     """
-    from alita_tui.wiring.house import House
-
-    house = House.open(context.obj)
     last = ""
 
-    def tell(work: str, _done: float, _total: float, _detail: str) -> None:
+    def progress(work: str, _done: float, _total: float, _detail: str) -> None:
         nonlocal last
         if work != last:
             typer.echo(neutralise(work), err=True)
         last = work
 
-    async def go() -> tuple[dict[str, SandboxUnavailable], dict[str, SandboxStatus]]:
-        sandbox = house.sandbox("cli")
-        try:
-            return await sandbox.rebuild(tell), await sandbox.statuses()
-        finally:
-            await sandbox.close()
+    async def ask(sandbox: Fleet) -> tuple[dict[str, SandboxUnavailable], dict[str, SandboxStatus]]:
+        return await sandbox.rebuild(progress), await sandbox.statuses()
 
-    _tell_rebuilt(*asyncio.run(go()), json=json)
+    failed, engines = _with_sandbox(AppContext.open(context.obj), ask)
+    if json:
+        json_document({"engines": engines, "failed": {name: str(error) for name, error in failed.items()}})
+    for name, engine in engines.items() if not json else ():
+        if name in failed:
+            typer.echo(f"{one_line(name)}: {neutralise(str(failed[name]))}", err=True)
+        else:
+            typer.echo(f"{one_line(name)}: {engine.image}, {engine.image_origin}, {engine.image_digest[:19]}")
+    if failed:
+        raise typer.Exit(SandboxUnavailable.exit_code if len(failed) == len(engines) else 1)
 
 
-@app.command()
+@commands.command()
 def run(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tools or plain scripts.")],
@@ -177,12 +166,12 @@ def run(
     profile: Annotated[
         str,
         typer.Option(
-            "--profile", metavar="NAME", help="`draft` or `gvisor`; without it, as the settings say."
+            "--profile", metavar="NAME", help="`draft` or `gvisor`; by default as the settings say."
         ),
     ] = "",
     requirement: Annotated[
         list[str] | None,
-        typer.Option("--requirement", metavar="SPEC", help="A package besides the file's own."),
+        typer.Option("--requirement", metavar="SPEC", help="A package besides the file's own; repeatable."),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, max=64, help="How many at a time.")
@@ -191,37 +180,19 @@ def run(
 ) -> None:
     """Run each file in a fresh container with nothing granted.
 
-    A file that the sandbox lost has a row that says so. Exit code 1 where one was not ok, 6 where all were lost.
+    Exit code 1 if a file failed, 6 if the sandbox could not run any of them.
     """
+    from alita_tui.app.file_runs import run_files
     from alita_tui.sandbox.policy import PROFILES
-    from alita_tui.wiring.house import House
 
     if profile and profile not in PROFILES:
         raise UsageError(
             f"There is no profile {one_line(profile, 40)!r}.", hint=f"There is {', '.join(PROFILES)}."
         )
     arguments = read_arguments(input_json)
-    house = House.open(context.obj)
-    wanted = tuple(requirement or ())
-    codes = [read_code(file) for file in files]
-
-    async def go() -> list[dict[str, Any]]:
-        sandbox = house.sandbox("cli", pool=len(files) > 1, profile=profile)
-        gate = asyncio.Semaphore(jobs or min(os.cpu_count() or 1, 4))
-
-        async def one(file: Path, code: str) -> dict[str, Any]:
-            async with gate:
-                return await run_file(sandbox, house.limits, file, code, arguments, wanted)
-
-        try:
-            await sandbox.prepare(lambda *_: None)
-            async with asyncio.TaskGroup() as group:
-                running = [group.create_task(one(f, c)) for f, c in zip(files, codes, strict=True)]
-        finally:
-            await sandbox.close()
-        return [task.result() for task in running]
-
-    rows = asyncio.run(go())
+    code = [(file, read_text(file)) for file in files]
+    app = AppContext.open(context.obj)
+    rows = asyncio.run(run_files(app, code, arguments, tuple(requirement or ()), profile=profile, jobs=jobs))
     if json:
         json_document(rows)
     elif len(rows) == 1:
@@ -231,31 +202,16 @@ def run(
             ("FILE", "OUTCOME", "REASON", "WALL MS", "CPU MS", "PEAK MB"),
             (
                 (
-                    r["file"],
-                    r["outcome"],
-                    r["reason"],
-                    f"{r['wall_ms']:.0f}",
-                    f"{r['cpu_ms']:.0f}",
-                    f"{r['peak_mb']:.0f}",
+                    row["file"],
+                    row["outcome"],
+                    row["reason"],
+                    f"{row['wall_ms']:.0f}",
+                    f"{row['cpu_ms']:.0f}",
+                    f"{row['peak_mb']:.0f}",
                 )
-                for r in rows
+                for row in rows
             ),
         )
     if all(row["reason"] == "sandbox" for row in rows):
         raise typer.Exit(SandboxUnavailable.exit_code)
     raise typer.Exit(0 if all(row["outcome"] == "ok" for row in rows) else 1)
-
-
-def _tell_rebuilt(
-    failed: Mapping[str, SandboxUnavailable], each: Mapping[str, SandboxStatus], *, json: bool
-) -> None:
-    """What came of it on every engine. Raises typer.Exit where one failed."""
-    if json:
-        json_document({"engines": each, "failed": {name: str(error) for name, error in failed.items()}})
-    for name, found in each.items() if not json else ():
-        if name in failed:
-            typer.echo(f"{one_line(name)}: {neutralise(str(failed[name]))}", err=True)
-        else:
-            typer.echo(f"{one_line(name)}: {found.image}, {found.image_origin}, {found.image_digest[:19]}")
-    if failed:
-        raise typer.Exit(SandboxUnavailable.exit_code if len(failed) == len(each) else 1)

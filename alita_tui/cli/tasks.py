@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import stat
 import sys
 from typing import Annotated
 
 import typer
 
+from alita_tui.app.context import AppContext
+from alita_tui.cli.output import json_line, plain
+from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
-
-EXIT_CODES = {
-    "answered": 0, "failed": 1, "stuck": 1, "step_limit": 3, "budget": 3, "parked": 4, "rejected": 5,
-    "sandbox": 6, "interrupted": 130,
-}  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="Print the stream of events as JSON lines.")]
 ModelOption = Annotated[str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="Use this model.")]
+
+_DEMO = "demo:recorded"
 
 
 def run(
@@ -25,10 +28,13 @@ def run(
     json: Json = False,
     model: ModelOption = None,
     session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Go on in this session.")
+        str | None, typer.Option("--session", metavar="ID", help="Continue this session.")
     ] = None,
 ) -> None:
-    """Do one task without a screen. A build that needs a verdict parks the task: exit code 4."""
+    """Do one task without a screen.
+
+    A build that needs your verdict parks the task: exit code 4.
+    """
     text = sys.stdin.read() if task == "-" else task
     if task != "-" and (piped := _piped()):
         text = f"{task}\n\n{piped}"
@@ -36,73 +42,62 @@ def run(
         raise UsageError(
             "There is no task.", hint='Give one: `alita run "TASK"`, or `echo TASK | alita run -`.'
         )
-    _exit(context, {"model": model}, text.strip(), session, json=json)
+    _run(context, model, text.strip(), session, json=json)
 
 
 def resume(
     context: typer.Context,
     session: Annotated[
-        str | None, typer.Argument(help="A session's id or its beginning; the newest one.")
+        str | None, typer.Argument(help="A session's id or its beginning; by default the newest.")
     ] = None,
     json: Json = False,
     model: ModelOption = None,
 ) -> None:
-    """Go on with a session where it stood; what failed or stopped at a limit is tried again."""
-    from alita_tui.wiring.house import House
+    """Continue a session where it stopped.
 
-    house = House.open(context.obj, {"model": model})
+    What failed or stopped at a limit is tried again.
+    """
+    from alita_tui.app.headless import was_recorded
+
+    app = AppContext.open(context.obj, {"model": model})
     if session is None:
-        latest = house.sessions.latest()
+        latest = app.sessions.latest()
         if latest is None:
             raise UsageError("There is no session to resume.", hint='Begin one with `alita run "TASK"`.')
         session = latest.session_id
-    _exit(context, _models(house, session, model), None, session, json=json)
+    if was_recorded(app, session) and model is None:
+        model = _DEMO
+    _run(context, model, None, session, json=json)
 
 
 def demo(
     context: typer.Context,
     json: Json = False,
-    task: Annotated[str, typer.Argument(help="One of the recorded tasks; the first one.")] = "",
+    task: Annotated[str, typer.Argument(help="One of the recorded tasks; by default the first.")] = "",
 ) -> None:
-    """Do a task with the recorded demo model: its replies are a recording, everything else is real."""
+    """Try alita with a recorded model.
+
+    Only the model's replies are a recording; everything else is real.
+    """
     if not json and not task:
-        from alita_tui.cli.console import open_console
+        from alita_tui.app.console import open_console
 
-        return open_console(context.obj, None, "demo:recorded")
-    from alita_tui.wiring.house import House
-
-    flags: dict[str, object] = {"model": "demo:recorded"}
-    house = House.open(context.obj, flags)
-    _exit(context, flags, task or house.suggestions[0], None, json=json)
-
-
-def _models(house: object, session: str, model: str | None) -> dict[str, object]:
-    """A demo session goes on with the demo's recording unless another model is named."""
-    from alita_tui.spine.events import SessionOpened
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.records import recording
-
-    assert isinstance(house, House)
-    first = next(iter(recording(house, session)), None)
-    recorded = first is not None and isinstance(first.event, SessionOpened) and first.event.recorded
-    return {"model": "demo:recorded" if recorded and model is None else model}
+        return open_console(context.obj, None, _DEMO)
+    task = task or AppContext.open(context.obj, {"model": _DEMO}).suggestions[0]
+    _run(context, _DEMO, task, None, json=json)
 
 
 _QUIET_SECONDS = 2.0
-"""After which it is said that standard input is waited for."""
+"""Seconds after which a wait for standard input is mentioned."""
 
 
 def _piped() -> str:
-    """Standard input to its end where it is a pipe or a file; a terminal, a device or a closed one gives nothing."""
-    import os
-    import select
-    import stat
-
+    """Return standard input if it is a pipe or a file; a terminal, a device or a closed one is not read."""
     try:
-        kind = os.fstat(sys.stdin.fileno()).st_mode
-        if stat.S_ISSOCK(kind):  # some programs leave one open that nothing ever comes from
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        if stat.S_ISSOCK(mode):  # some programs leave a socket open that never delivers anything
             return sys.stdin.read().strip() if select.select([sys.stdin], [], [], 0)[0] else ""
-        if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind)):
+        if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
             return ""
         if not select.select([sys.stdin], [], [], _QUIET_SECONDS)[0]:
             typer.echo("Reading standard input to its end; without one: alita run … < /dev/null", err=True)
@@ -111,51 +106,19 @@ def _piped() -> str:
     return sys.stdin.read().strip()
 
 
-def _exit(
-    context: typer.Context, flags: dict[str, object], task: str | None, session: str | None, *, json: bool
+def _run(
+    context: typer.Context, model: str | None, task: str | None, session: str | None, *, json: bool
 ) -> None:
-    raise typer.Exit(asyncio.run(_headless(context, flags, task, session, json=json)))
+    from alita_tui.app.headless import run_headless
 
+    def show(envelope: Envelope) -> None:
+        if json:
+            json_line(envelope)
+        elif envelope.durable:
+            plain(envelope)
 
-async def _headless(
-    context: typer.Context, flags: dict[str, object], task: str | None, session: str | None, *, json: bool
-) -> int:
-    import signal
-
-    from alita_tui.cli.output import json_line, plain
-    from alita_tui.spine.commands import Interrupt, Retry, SubmitTask
-    from alita_tui.spine.events import TaskFinished
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.live import live
-
-    house = House.open(context.obj, flags)
-    opened = await live(house, session, parks=True)
-    code = 0
-
-    async def tell() -> None:
-        nonlocal code
-        old = len(opened.bus.history)
-        async for envelope in opened.source:
-            if envelope.seq is not None and envelope.seq <= old:
-                continue
-            if json:
-                json_line(envelope)
-            elif envelope.durable:
-                plain(envelope)
-            if isinstance(envelope.event, TaskFinished):
-                code = EXIT_CODES[envelope.event.outcome]
-
-    telling = asyncio.create_task(tell())
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, opened.send, Interrupt())
-    if task is not None:
-        opened.send(SubmitTask(text=task))
-    else:
-        ends = (one.event for one in reversed(opened.bus.history) if isinstance(one.event, TaskFinished))
-        code = EXIT_CODES.get(getattr(next(ends, None), "outcome", ""), 0)
-        opened.send(Retry())
-    await opened.run(until_idle=True)
-    await telling
+    app = AppContext.open(context.obj, {"model": model})
+    session_id, code = asyncio.run(run_headless(app, task, session, show))
     if not json:
-        typer.echo(f"session {opened.session_id}", err=True)
-    return code
+        typer.echo(f"session {session_id}", err=True)
+    raise typer.Exit(code)

@@ -5,43 +5,42 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import me
+from alita_tui.app.recordings import lineage
 from alita_tui.cli import starters
+from alita_tui.cli.accepting import check_digest
 from alita_tui.cli.files import read_arguments
-from alita_tui.cli.output import Json, damaged, json_document, table
+from alita_tui.cli.lazy import group
+from alita_tui.cli.output import Json, json_document, report_damage, table
 from alita_tui.cli.recover import recover
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.events import BrokerAnswered
+from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import neutralise, reveal
+from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
 
-if TYPE_CHECKING:
-    from alita_tui.registry.shelf import Shelf
-    from alita_tui.spine.values import Lineage, MoveKind
-
-_DIGITS = 12
-"""Of a digest that a person has to give at least."""
-
-app = typer.Typer(help="The library of approved tools.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(starters.app, name="starters")
-app.command()(recover)
+commands = group()
+commands.add_typer(starters.commands, name="starters")
+commands.command()(recover)
 Version = Annotated[
-    int | None, typer.Option("--version", metavar="N", help="The version; the one that runs now.")
+    int | None, typer.Option("--version", metavar="N", help="The version; by default the one that runs.")
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the audit log.")]
 
 
-@app.command("list")
+@commands.command("list")
 def list_tools(context: typer.Context, json: Json = False) -> None:
     """List the tools."""
-    from alita_tui.wiring.house import House
-
-    house = House.open(context.obj)
-    cards = house.shelf.cards()
-    _say_what_does_not_run(house.shelf)
-    damaged(house)
+    app = AppContext.open(context.obj)
+    cards = app.library.cards()
+    _report_unproven(app.library)
+    report_damage(app)
     if json:
         json_document(cards)
     elif not cards:
@@ -49,18 +48,21 @@ def list_tools(context: typer.Context, json: Json = False) -> None:
             "The library is empty: give alita a task that needs a tool, or see `alita tools starters`."
         )
     else:
-        rows = ((c.name, f"v{c.version}", c.state, f"{c.runs}/{c.failures}", c.description) for c in cards)
+        rows = (
+            (card.name, f"v{card.version}", card.state, f"{card.runs}/{card.failures}", card.description)
+            for card in cards
+        )
         table(("NAME", "VERSION", "STATE", "RUNS/FAILED", "DESCRIPTION"), rows)
 
 
-def _say_what_does_not_run(shelf: Shelf) -> None:
-    """Where the library and the audit log differ, which versions cannot prove their approval, and what to do."""
-    if problem := shelf.standing().problem:
+def _report_unproven(library: ToolLibrary) -> None:
+    """Print on stderr where library and audit log differ, and which versions cannot prove an approval."""
+    if problem := library.standing().problem:
         typer.echo(reveal(f"No tool runs: {problem}. Look into it: alita audit verify"), err=True)
         return
-    for one in shelf.overridden():
-        typer.echo(reveal(one.text), err=True)
-    for (name, version), why in shelf.doubts().items():
+    for difference in library.overridden():
+        typer.echo(reveal(difference.text), err=True)
+    for (name, version), why in library.doubts().items():
         typer.echo(
             reveal(f"{name} v{version} does not run: {why}. To look at it and approve it anew: ")
             + f"alita tools approve {name} --version {version}",
@@ -68,7 +70,7 @@ def _say_what_does_not_run(shelf: Shelf) -> None:
         )
 
 
-@app.command()
+@commands.command()
 def approve(
     context: typer.Context,
     name: str,
@@ -77,54 +79,53 @@ def approve(
         str, typer.Option("--digest", metavar="SHA256", help="At least 12 digits of the digest that you saw.")
     ] = "",
 ) -> None:
-    """Approve anew what no approval of this home proves: a copied tool, or one whose log was lost.
+    """Approve anew a tool without a provable approval: a copied one, or one whose log was lost.
 
     Without --digest it is shown whole. With it, it is reviewed and its tests run in the sandbox first; it
-    joins the library as a version of its own, and the one that proves nothing is put away.
+    joins the library as a new version, and the unproven one is archived.
     """
-    from alita_tui.spine.grants import phrases
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import me
-    from alita_tui.wiring.tools import approve_anew, prove
+    from alita_tui.app.tool_runs import approve_anew, prove
 
-    house = House.open(context.obj)
-    record = house.shelf.unproven(name, version)
+    app = AppContext.open(context.obj)
+    record = app.library.unproven(name, version)
     draft = record.draft
-    given = digest.lower().removeprefix("sha256:")
-    if not given:
-        typer.echo(f"{draft.name} v{record.version}  sha256 {draft.digest}\n{reveal(draft.description)}")
-        typer.echo(f"does not run: {reveal(house.shelf.doubts()[name, record.version])}")
-        typer.echo(f"may use {reveal('; '.join(phrases(draft.capabilities))) or 'nothing but its arguments'}")
-        for package in record.lock.packages:
-            typer.echo(f"needs {reveal(package.name)} {reveal(package.version)}")
-        typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
-        typer.echo(
-            f"Approve with: alita tools approve {name} --version {record.version} --digest {draft.digest[:16]}"
-        )
+    if not digest.lower().removeprefix("sha256:"):
+        _show_unproven(app, name, record)
         return
-    if len(given) < _DIGITS or not draft.digest.startswith(given):
-        raise UsageError(
-            f"{name} v{record.version} is {draft.digest[:16]}…, not {reveal(digest[:70])!r}.",
-            hint=f"Look at it first: alita tools approve {name} --version {record.version}",
-        )
-    proof, seen = asyncio.run(prove(house, draft, lambda *_: None))
-    starters.evidence(seen)
+    check_digest(
+        digest,
+        draft.digest,
+        what=f"{name} v{record.version}",
+        show=f"alita tools approve {name} --version {record.version}",
+    )
+    proof, events = asyncio.run(prove(app, draft, lambda *_: None))
+    starters.print_proof(events)
     if proof.problem:
         typer.echo(reveal(f"{name} was not approved: {proof.problem}"), err=True)
         raise typer.Exit(1)
-    made = approve_anew(house, draft, proof.lock, origin="imported")
-    because = f"approved anew as v{made.version}"
-    house.lineages("cli").move(draft.name, "archive", record.version, by=me(), reason=because)
-    typer.echo(f"approved: {name} v{made.version}, sha256 {made.digest[:16]}…")
+    approved = approve_anew(app, draft, proof.lock, origin="imported")
+    reason = f"approved anew as v{approved.version}"
+    app.lineages("cli").move(draft.name, "archive", record.version, by=me(), reason=reason)
+    typer.echo(f"approved: {name} v{approved.version}, sha256 {approved.digest[:16]}…")
 
 
-@app.command()
+def _show_unproven(app: AppContext, name: str, record: ToolRecord) -> None:
+    draft = record.draft
+    typer.echo(f"{draft.name} v{record.version}  sha256 {draft.digest}\n{reveal(draft.description)}")
+    typer.echo(f"does not run: {reveal(app.library.doubts()[name, record.version])}")
+    typer.echo(f"may use {reveal('; '.join(phrases(draft.capabilities))) or 'nothing but its arguments'}")
+    for package in record.lock.packages:
+        typer.echo(f"needs {reveal(package.name)} {reveal(package.version)}")
+    typer.echo(f"\nCode\n{reveal(draft.code)}\nTests\n{reveal(draft.tests)}")
+    typer.echo(
+        f"Approve with: alita tools approve {name} --version {record.version} --digest {draft.digest[:16]}"
+    )
+
+
+@commands.command()
 def show(context: typer.Context, name: str, json: Json = False) -> None:
     """Show a tool whole."""
-    from alita_tui.spine.grants import phrases
-    from alita_tui.wiring.house import House
-
-    record = House.open(context.obj).shelf.get(name)
+    record = AppContext.open(context.obj).library.get(name)
     if json:
         json_document(record)
         return
@@ -135,183 +136,173 @@ def show(context: typer.Context, name: str, json: Json = False) -> None:
     typer.echo(reveal(record.draft.code))
 
 
-@app.command()
+@commands.command()
 def history(context: typer.Context, name: str, json: Json = False) -> None:
-    """Show every version of a tool, what became of it, and what was done with it."""
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.records import lineage
-
-    found = lineage(House.open(context.obj), name)
+    """Show every version of a tool, its state, and every change that was made to it."""
+    versions = lineage(AppContext.open(context.obj), name)
     if json:
-        json_document(found)
+        json_document(versions)
         return
     rows = (
         (
-            f"v{one.version}" + ("*" if one.version == found.current else ""),
-            one.state + (" pinned" if one.version == found.pinned else ""),
-            one.digest[:12],
-            f"v{one.parent_version}" if one.parent_version else "",
-            f"{one.runs}/{one.failures}",
-            f"${found.spent_usd[one.version]:.4f}" if one.version in found.spent_usd else "",
-            one.created_at[:19],
+            f"v{record.version}" + ("*" if record.version == versions.current else ""),
+            record.state + (" pinned" if record.version == versions.pinned else ""),
+            record.digest[:12],
+            f"v{record.parent_version}" if record.parent_version else "",
+            f"{record.runs}/{record.failures}",
+            f"${versions.spent_usd[record.version]:.4f}" if record.version in versions.spent_usd else "",
+            record.created_at[:19],
         )
-        for one in found.versions
+        for record in versions.versions
     )
     table(("VERSION", "STATE", "SHA256", "FROM", "RUNS/FAILED", "BUILT FOR", "REGISTERED"), rows)
-    if found.spent_usd:
-        spent = sum(found.spent_usd.values())
-        typer.echo(f"Built for ${spent:.4f}; building it anew for each run: ${found.saved_usd:.4f} more.")
-    if found.aliases:
-        typer.echo(f"Also called {', '.join(found.aliases)}.")
-    for move in found.moves:
-        back = ", taken back" if move.undone else ""
+    if versions.spent_usd:
+        spent = sum(versions.spent_usd.values())
+        typer.echo(f"Built for ${spent:.4f}; building it anew for each run: ${versions.saved_usd:.4f} more.")
+    if versions.aliases:
+        typer.echo(f"Also called {', '.join(versions.aliases)}.")
+    for move in versions.moves:
+        undone = ", taken back" if move.undone else ""
         what = f"{move.kind} {move.before or move.after}" if "alias" in move.kind else move.kind
-        because = f": {move.reason}" if move.reason else ""
-        typer.echo(reveal(f"{move.at[:19]}  {what} v{move.version} by {move.by}{because}{back}"))
+        reason = f": {move.reason}" if move.reason else ""
+        typer.echo(reveal(f"{move.at[:19]}  {what} v{move.version} by {move.by}{reason}{undone}"))
 
 
-@app.command()
+@commands.command()
 def rollback(context: typer.Context, name: str, reason: Reason = "") -> None:
     """Go back to the version before; the one that ran is archived."""
     _move(context, name, "rollback", None, reason)
 
 
-@app.command()
+@commands.command()
 def revoke(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
-    """Take the approval of a version back: it does not run any more."""
+    """Revoke the approval of a version: it runs no more."""
     _move(context, name, "revoke", version, reason)
 
 
-@app.command()
+@commands.command()
 def quarantine(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
     """Keep a version from running until you restore it."""
     _move(context, name, "quarantine", version, reason)
 
 
-@app.command()
+@commands.command()
 def archive(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
-    """Put a version away that is not needed."""
+    """Archive a version that is not needed."""
     _move(context, name, "archive", version, reason)
 
 
-@app.command()
+@commands.command()
 def restore(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
-    """Let a version run again that was put away, as it was approved."""
+    """Let an archived or quarantined version run again, as it was approved."""
     _move(context, name, "restore", version, reason)
 
 
-@app.command()
+@commands.command()
 def pin(context: typer.Context, name: str, version: Version = None, reason: Reason = "") -> None:
-    """Let this version run whatever newer ones there are."""
+    """Let this version run, even when there are newer ones."""
     _move(context, name, "pin", version, reason)
 
 
-@app.command()
+@commands.command()
 def unpin(context: typer.Context, name: str, reason: Reason = "") -> None:
     """Let the newest version run again."""
     _move(context, name, "unpin", None, reason)
 
 
-@app.command()
+@commands.command()
 def undo(context: typer.Context, name: str) -> None:
-    """Take back what was last done with a tool."""
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import me
-
-    _tell(House.open(context.obj).lineages("cli").undo(name, by=me()))
+    """Undo the newest change to a tool."""
+    _print_state(AppContext.open(context.obj).lineages("cli").undo(name, by=me()))
 
 
 def _move(context: typer.Context, name: str, kind: MoveKind, version: int | None, reason: str) -> None:
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import me
-
-    lineages = House.open(context.obj).lineages("cli")
-    _tell(lineages.move(name, kind, version, by=me(), reason=reason))
-    typer.echo(f"Take it back with: alita tools undo {name}")
+    lineages = AppContext.open(context.obj).lineages("cli")
+    _print_state(lineages.move(name, kind, version, by=me(), reason=reason))
+    typer.echo(f"Undo it with: alita tools undo {name}")
 
 
-def _tell(found: Lineage) -> None:
-    pinned = f", v{found.pinned} is pinned" if found.pinned else ""
-    runs = f"v{found.current} runs" if found.current else "no version runs"
-    states = ", ".join(f"v{one.version} {one.state}" for one in found.versions)
-    typer.echo(f"{found.name}: {runs}{pinned} ({states})")
+def _print_state(versions: Lineage) -> None:
+    pinned = f", v{versions.pinned} is pinned" if versions.pinned else ""
+    runs = f"v{versions.current} runs" if versions.current else "no version runs"
+    states = ", ".join(f"v{record.version} {record.state}" for record in versions.versions)
+    typer.echo(f"{versions.name}: {runs}{pinned} ({states})")
 
 
-@app.command()
+@commands.command()
 def aliases(context: typer.Context, json: Json = False) -> None:
     """List the other names of tools."""
-    from alita_tui.wiring.house import House
-
-    shelf = House.open(context.obj).shelf
-    found = shelf.aliases.all()
+    library = AppContext.open(context.obj).library
+    listed = library.aliases.all()
     if json:
-        json_document(found)
-    elif not found:
+        json_document(listed)
+    elif not listed:
         typer.echo("No tool has another name.")
     else:
-        own = {card.name for card in shelf.cards()}
-        runs = (
-            "the tool of that name" if a.name in own else a.target.name if a.target.name in own else "nothing"
-            for a in found
-        )
+        tools = {card.name for card in library.cards()}
         rows = (
-            (a.name, a.target.label, does, a.at[:19], a.description)
-            for a, does in zip(found, runs, strict=True)
+            (
+                alias.name,
+                alias.target.label,
+                "the tool of that name"
+                if alias.name in tools
+                else alias.target.name
+                if alias.target.name in tools
+                else "nothing",
+                alias.at[:19],
+                alias.description,
+            )
+            for alias in listed
         )
         table(("NAME", "STANDS FOR", "RUNS", "SINCE", "DESCRIPTION"), rows)
 
 
-@app.command()
+@commands.command()
 def unalias(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="The other name.")],
     reason: Annotated[str, typer.Option("--reason", help="Why; it is kept.")] = "",
 ) -> None:
-    """Take another name of a tool away."""
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import me
-
-    found = House.open(context.obj).lineages("cli").unalias(name, by=me(), reason=reason)
-    typer.echo(f"{name} is no name of {found.name} any more.")
-    typer.echo(f"Take it back with: alita tools undo {found.name}")
+    """Remove another name of a tool."""
+    tool = AppContext.open(context.obj).lineages("cli").unalias(name, by=me(), reason=reason)
+    typer.echo(f"{name} is no name of {tool.name} any more.")
+    typer.echo(f"Undo it with: alita tools undo {tool.name}")
 
 
-@app.command()
+@commands.command()
 def bans(context: typer.Context, json: Json = False) -> None:
-    """List what you never want to be asked about again."""
-    from alita_tui.wiring.house import House
-
-    found = House.open(context.obj).shelf.bans.all()
+    """List what you are never asked about again."""
+    listed = AppContext.open(context.obj).library.bans.all()
     if json:
-        json_document(found)
-    elif not found:
+        json_document(listed)
+    elif not listed:
         typer.echo("Nothing is banned.")
     else:
-        rows = ((b.ban_id, b.name, b.digest[:16], ", ".join(b.capabilities), b.by, b.reason) for b in found)
+        rows = (
+            (ban.ban_id, ban.name, ban.digest[:16], ", ".join(ban.capabilities), ban.by, ban.reason)
+            for ban in listed
+        )
         table(("ID", "NAME", "SHA256", "CAPABILITIES", "BY", "REASON"), rows)
 
 
-@app.command()
+@commands.command()
 def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its id.")]) -> None:
-    """Take a ban back. The library is backed up before, since the ban leaves it."""
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.identity import me
-
-    house = House.open(context.obj)
-    known = [one for one in house.shelf.bans.all() if one.ban_id == ban]
-    if not known:
+    """Lift a ban. The library is backed up first, since the ban is removed from it."""
+    app = AppContext.open(context.obj)
+    lifted = [known for known in app.library.bans.all() if known.ban_id == ban]
+    if not lifted:
         raise UsageError(f"There is no ban {ban[:60]!r}.", hint="`alita tools bans` lists them.")
-    house.backups.create("clean-up")
-    house.shelf.bans.lift(ban)
-    for one in known:
-        house.audit.append(
-            who=me(), verdict="unbanned", digest=one.digest, name=one.name, version=0,
-            session_id="", approval_id=one.ban_id, banned=one.capabilities, via="cli",
+    app.backups.create("clean-up")
+    app.library.bans.lift(ban)
+    for known in lifted:
+        app.audit.append(
+            who=me(), verdict="unbanned", digest=known.digest, name=known.name, version=0,
+            session_id="", approval_id=known.ban_id, banned=known.capabilities, via="cli",
         )  # fmt: skip
-    typer.echo(f"Taken back: {ban}")
+    typer.echo(f"Lifted: {ban}")
 
 
-@app.command()
+@commands.command()
 def run(
     context: typer.Context,
     name: str,
@@ -319,33 +310,32 @@ def run(
         str,
         typer.Option("--input", metavar="JSON", help="Arguments as a JSON object; `-` reads standard input."),
     ] = "{}",
-    json: Annotated[bool, typer.Option("--json", help="The whole report as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the whole report as JSON.")] = False,
 ) -> None:
     """Run an approved tool in the sandbox.
 
-    A run of a tool that is granted something is recorded, with all that it asked for.
+    A run of a tool with granted capabilities is recorded, with every request it makes.
     """
-    from alita_tui.wiring.house import House
-    from alita_tui.wiring.tools import run_tool
+    from alita_tui.app.tool_runs import run_tool
 
     arguments = read_arguments(input_json)
-    house = House.open(context.obj)
-    record = house.shelf.get(name)
+    app = AppContext.open(context.obj)
+    record = app.library.get(name)
     if record.draft.name != name and not json:
         typer.echo(f"{name} is another name of {record.draft.name} v{record.version}, which runs.", err=True)
 
-    def tell(_: str, said: str) -> None:
+    def print_output(_: str, text: str) -> None:
         if not json:
-            sys.stderr.write(neutralise(said))
+            sys.stderr.write(neutralise(text))
 
-    async def told(answered: BrokerAnswered) -> None:
+    async def print_request(answered: BrokerAnswered) -> None:
         if not json:
             why = f": {answered.reason}" if answered.reason else ""
             typer.echo(reveal(f"{answered.request} → {answered.outcome}{why}"), err=True)
 
-    report, recorded = asyncio.run(run_tool(house, record, arguments, tell, told))
+    report, recorded = asyncio.run(run_tool(app, record, arguments, print_output, print_request))
     ok = report.status == "ok"
-    house.shelf.record_run(record.draft.name, record.version, ok=ok, query="")
+    app.library.record_run(record.draft.name, record.version, ok=ok, query="")
     if json:
         json_document(report)
     elif ok:
@@ -353,5 +343,5 @@ def run(
     else:
         typer.echo(reveal(f"{name} failed ({report.status}): {report.error}".strip()), err=True)
     if recorded is not None and not json:
-        typer.echo(f"what it asked for is recorded: alita replay {shlex.quote(str(recorded))}", err=True)
+        typer.echo(f"its requests are recorded: alita replay {shlex.quote(str(recorded))}", err=True)
     raise typer.Exit(0 if ok else 1)

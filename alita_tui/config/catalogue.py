@@ -47,28 +47,28 @@ class Field(Value, frozen=True):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The only texts that it may be; empty where any is one."""
+        """The only allowed texts; empty if any is allowed."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
     def lists_models(self) -> bool:
-        """True when each of its texts is a model."""
+        """True if each of its texts is a model."""
         return self.key == "models.known" or self.key.startswith("roles.")
 
 
 @cache
 def fields() -> dict[str, Field]:
-    """Every setting by its key, in the order of the settings file."""
-    found = {}
+    """Return every setting by its key, in the order of the settings file."""
+    settings = {}
     for section in msgspec.structs.fields(Settings):
         for field in msgspec.structs.fields(section.type):
             key = f"{section.name}.{field.name}"
-            found[key] = Field(key=key, type=field.type, default=field.default)
-    return found
+            settings[key] = Field(key=key, type=field.type, default=field.default)
+    return settings
 
 
 def meaning(key: str) -> str:
-    """The sentence that describes a setting, or a section. Raises ConfigError."""
+    """Return the sentence that describes a setting or a section. Raises ConfigError."""
     name, _, attribute = key.partition(".")
     section = next((s.type for s in msgspec.structs.fields(Settings) if s.name == name), None)
     if section is None or (attribute and key not in fields()):
@@ -83,15 +83,15 @@ def meaning(key: str) -> str:
 
 
 def field(key: str, where: str) -> Field:
-    """One setting. Raises ConfigError naming the nearest key."""
-    found = fields().get(key)
-    if found is None:
+    """Return one setting. Raises ConfigError that names the nearest key."""
+    known = fields().get(key)
+    if known is None:
         raise unknown(key, where)
-    return found
+    return known
 
 
 def unknown(key: str, where: str) -> ConfigError:
-    """There is no such key; the hint names the nearest."""
+    """Return the error for an unknown key; its hint names the nearest."""
     near = nearest(key, fields())
     return ConfigError(
         f"There is an unknown key in {where}: {one_line(key, 80)!r}.",
@@ -100,7 +100,7 @@ def unknown(key: str, where: str) -> ConfigError:
 
 
 def coerce(field: Field, value: object, where: str, *, text: bool = False) -> Any:
-    """A value as the setting's type. With `text` it is written as in a variable or on a command line.
+    """Return a value as the setting's type. With `text` it is written as in a variable or on a command line.
 
     Lists in text are separated by commas. Raises ConfigError that names the place and the key.
     """
@@ -110,11 +110,11 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
             raise ValueError
         value_read = msgspec.convert(read, field.type, strict=True)
     except (msgspec.ValidationError, ValueError) as error:
-        unsaid = field.choices or not isinstance(error, msgspec.ValidationError)
-        said = "" if unsaid else f" {one_line(str(error), 80)}."
+        generic = field.choices or not isinstance(error, msgspec.ValidationError)
+        detail = "" if generic else f" {one_line(str(error), 80)}."
         wanted = " or ".join(field.choices) or _WORDS[field.kind]
         raise ConfigError(
-            f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{said}",
+            f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{detail}",
             hint=f"The default is {field.default!r}.",
         ) from error
     if field.lists_models:
@@ -124,7 +124,7 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
 
 
 def written(value: object) -> str:
-    """A value as it is written on a command line; what `coerce` reads back."""
+    """Return a value as written on a command line; `coerce` reads it back."""
     if isinstance(value, bool):
         return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,9 +1,8 @@
-"""Who may write what alita relies on: settings, rules, keys and records belong to one person.
+"""Checks who may write what alita relies on: settings, rules, keys and records belong to one person.
 
-Refused is what others can write, keys that others can read, and links in the place of records. A folder
-or file that is writable by a group is accepted where nobody else is in that group, as where each user
-has a group of their own (umask 002). Settings and `.env` may be links, as dotfile managers make them, to
-what only their owner can write; rules, keys and records may not.
+Refused are files that others can write, keys that others can read, and links in place of records. Group access
+is accepted if nobody else is in the group, as with a group per user (umask 002). Settings and `.env` may be
+links, as dotfile managers create them, to files that only their owner can write; rules, keys and records may not.
 """
 
 from __future__ import annotations
@@ -21,32 +20,32 @@ from alita_tui.spine.values import Value
 
 
 class Fault(Value, frozen=True):
-    """Something that is open to others."""
+    """A file or folder that is open to others."""
 
     path: str
     what: str
-    """What is wrong, in a sentence that names the path."""
+    """The problem, in a sentence that names the path."""
     command: str
-    """What mends it."""
+    """The command that fixes it."""
     mode: int = -1
-    """The mode that it ought to have; -1 where another one does not help."""
+    """The right mode; -1 if another mode does not help."""
     link: bool = False
-    """It is a link that has to be what it points to."""
+    """It is a link and has to be a plain file."""
     refused: bool = True
-    """Nothing begins before it is mended; else `alita doctor` says it."""
+    """alita does not start with it; otherwise only `alita doctor` reports it."""
 
 
 def faults(paths: Paths) -> tuple[Fault, ...]:
-    """Everything that is open to others, or no plain file where it has to be one."""
+    """Return everything that is open to others, or a link where it has to be a plain file."""
     return tuple(_faults(paths))
 
 
 def refusals(paths: Paths) -> tuple[ConfigError, ...]:
-    """Those before which nothing begins, as errors that say what mends them."""
+    """Return the faults that alita does not start with, as errors with the command that fixes them."""
     return tuple(
-        ConfigError(f"{one.what}.", hint=f"Mend it with: {one.command}  (or all: alita doctor --fix)")
-        for one in faults(paths)
-        if one.refused
+        ConfigError(f"{fault.what}.", hint=f"Mend it with: {fault.command}  (or all: alita doctor --fix)")
+        for fault in faults(paths)
+        if fault.refused
     )
 
 
@@ -68,7 +67,7 @@ def _faults(paths: Paths) -> Iterator[Fault]:
 def _open(path: Path, *, what: str, linked: bool = False, private: bool = False) -> Iterator[Fault]:
     try:
         own = path.lstat()
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return
     place = shlex.quote(str(path))
@@ -80,16 +79,16 @@ def _open(path: Path, *, what: str, linked: bool = False, private: bool = False)
             link=True,
         )
         return
-    if found.st_uid not in (os.geteuid(), 0):
+    if status.st_uid not in (os.geteuid(), 0):
         yield Fault(
             path=str(path),
             what=f"The {what} {path} belongs to another user",
             command=f'sudo chown "$(id -un)" {place}',
         )
         return
-    mode = stat.S_IMODE(found.st_mode)
+    mode = stat.S_IMODE(status.st_mode)
     wrong = mode & stat.S_IWOTH
-    if mode & stat.S_IWGRP and not (found.st_gid == os.getegid() and _alone(found.st_gid)):
+    if mode & stat.S_IWGRP and not (status.st_gid == os.getegid() and _alone(status.st_gid)):
         wrong |= stat.S_IWGRP
     if private:
         wrong |= mode & 0o077
@@ -106,7 +105,7 @@ def _open(path: Path, *, what: str, linked: bool = False, private: bool = False)
 
 @cache
 def _alone(gid: int) -> bool:
-    """Whether a group has no member but this user, as a user's own group has."""
+    """Return True if no other user is in a group, as with a user's own group."""
     import grp
     import pwd
 
@@ -114,12 +113,12 @@ def _alone(gid: int) -> bool:
         me, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
     except KeyError:
         return False
-    others = {one.pw_name for one in pwd.getpwall() if one.pw_gid == gid} | set(group.gr_mem)
-    return others <= {me.pw_name}
+    members = {user.pw_name for user in pwd.getpwall() if user.pw_gid == gid} | set(group.gr_mem)
+    return members <= {me.pw_name}
 
 
 def mend(fault: Fault) -> bool:
-    """Put one right; False where that takes another user. Raises StoreError."""
+    """Fix a fault; return False if only another user can. Raises StoreError."""
     path = Path(fault.path)
     try:
         if fault.link:

@@ -1,7 +1,7 @@
-"""Joins the layers: defaults < settings file < `.env` file < environment < flags.
+"""Merges the layers: defaults < settings file < `.env` file < environment < flags.
 
-Each value knows which layer it came from. A broken layer never stops the start: with
-`strict=False` every problem is collected and the values in question keep what they had.
+Each value knows which layer it came from. With `strict=False` every problem is collected, and a value with a
+problem keeps what the layer below it gave.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ KEY_NAMES = (
     "OLLAMA_API_KEY",
     "GITHUB_TOKEN",
 )
-"""Keys that are taken from `.env` and the environment, beside those the settings name."""
+"""Keys that are read from `.env` and the environment, besides those that the settings name."""
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS)$", re.IGNORECASE
 )
 SHORTEST_KEY = 8
-"""Characters; what is shorter is a placeholder, such as a server of one's own asks for."""
+"""Characters; shorter keys are placeholders, as local servers want them."""
 _OTHER_VARIABLES = frozenset({"ALITA_HOME"})
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Settings, where each came from, and what was wrong on the way."""
+    """Settings, where each came from, and the problems on the way."""
 
     settings: Settings
     problems: tuple[ConfigError, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     layers: Mapping[str, tuple[tuple[str, Any], ...]] = field(default_factory=dict)
-    """Every place that gives a value, and the value, the one that holds last."""
+    """Every place that gives a value, with the value, in order; the last one counts."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """API keys by name, from `.env` and the environment. Never shown or written."""
     unwritten: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """What is never written, as (name, value): those keys, all that is named like one, and what the settings mark."""
+    """What is never written, as (name, value): those keys, variables named like one, and what the settings list."""
 
     def origin(self, key: str) -> str:
-        """Where a value came from, such as `config.toml line 3`, `flag` or `default`.
+        """Return where a value came from, such as `config.toml line 3`, `flag` or `default`.
 
         Raises ConfigError for an unknown key.
         """
@@ -69,7 +69,7 @@ class Loaded:
         return self.origins.get(key, "default")
 
     def explain(self, key: str) -> str:
-        """The way to a value, from its default over every place that gives another one.
+        """Return every step to a value, from its default through each place that changes it.
 
         Raises ConfigError for an unknown key.
         """
@@ -80,7 +80,7 @@ class Loaded:
         return " → ".join((f"{default} (default)", *given))
 
     def value(self, key: str) -> Any:
-        """One value by its key. Raises ConfigError for an unknown key."""
+        """Return one value by its key. Raises ConfigError for an unknown key."""
         catalogue.field(key, "the settings")
         section, name = key.split(".")
         return getattr(getattr(self.settings, section), name)
@@ -96,7 +96,7 @@ def load(
 ) -> Loaded:
     """Read all layers. `flags` maps keys to values; None means not given; `model` is `provider:name`.
 
-    Raises ConfigError with every problem found, unless `strict` is false.
+    Raises ConfigError with every problem, unless `strict` is false.
     """
     layers = _Layers()
     layers.file(paths.config_file)
@@ -121,8 +121,8 @@ def _unwritten(
         if len(value) >= SHORTEST_KEY
         and (name in secrets or (_SECRET_NAME.search(name) and not value.startswith(("/", "~"))))
     }
-    literal = [("", one) for one in marked if not one.startswith("$")]
-    named |= {one[1:]: variables.get(one[1:], "") for one in marked if one.startswith("$")}
+    literal = [("", text) for text in marked if not text.startswith("$")]
+    named |= {text[1:]: variables.get(text[1:], "") for text in marked if text.startswith("$")}
     return (*literal, *named.items())
 
 
@@ -148,8 +148,8 @@ class _Layers:
 
     def _put(self, key: str, value: object, origin: str, *, text: bool = False) -> None:
         try:
-            found = catalogue.field(key, origin)
-            self._values[key] = catalogue.coerce(found, value, origin, text=text)
+            setting = catalogue.field(key, origin)
+            self._values[key] = catalogue.coerce(setting, value, origin, text=text)
             self.origins[key] = origin
             self.given[key] = (*self.given.get(key, ()), (origin, self._values[key]))
         except ConfigError as problem:
@@ -249,7 +249,7 @@ class _Layers:
 
 
 def line_of(text: str, section: str, name: str = "") -> int:
-    """1-based line of a section or key in TOML text; 0 when it is written in an unusual way."""
+    """Return the line (from 1) of a section or key in TOML text; 0 if it is written in an unusual way."""
     head = re.compile(rf"\s*\[\s*[\"']?{re.escape(section)}[\"']?\s*\]")
     top = re.compile(rf"\s*[\"']?{re.escape(section)}[\"']?\s*(?:=|\.\s*[\"']?{re.escape(name)}[\"']?\s*=)")
     inner = re.compile(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=")

@@ -28,13 +28,13 @@ class ModelEntry(Value, frozen=True):
     tools: Literal["", "native", "text"] = ""
     """How it calls tools: `native`, by the text protocol, or (empty) as its first use shows."""
     context: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
-    """Tokens that it reads at most; 0: as the price table says."""
+    """Context window in tokens; 0: as the price table says."""
     max_usd: Price | None = None
     """A call that could cost more goes to the next candidate."""
     vision: bool = False
-    """Whether it reads images."""
+    """True if it reads images."""
     needs: Literal["", "tools", "vision", "tools+vision"] = ""
-    """What the role needs of it: tool calling of its own, reading images; without it the next one is asked."""
+    """What the role needs of it (its own tool calls, reading images); a model without it is skipped."""
     input_usd: Price | None = None
     """Own price in US dollars for a million tokens read."""
     output_usd: Price | None = None
@@ -47,8 +47,8 @@ class ModelEntry(Value, frozen=True):
 
     @property
     def abilities(self) -> tuple[Literal["tools", "vision"], ...]:
-        """What `needs` lists."""
-        return tuple(one for one in ("tools", "vision") if one in self.needs.split("+"))
+        """The abilities that `needs` lists."""
+        return tuple(ability for ability in ("tools", "vision") if ability in self.needs.split("+"))
 
     @property
     def text(self) -> str:
@@ -70,7 +70,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> ModelEntry:
-    """An entry from its text; options that it leaves out are those of the known model of that name.
+    """Return an entry from its text; options that it leaves out are those of the known model of that name.
 
     Raises ConfigError that names the place and the nearest option.
     """
@@ -85,9 +85,8 @@ def read_entry(text: str, where: str, known: tuple[ModelEntry, ...] = ()) -> Mod
     for part in filter(None, rest):
         option, _, value = (piece.strip() for piece in part.partition("="))
         given[option] = _value(option, value, where)
-    base = next((one for one in known if one.full_name == head), None) or ModelEntry(
-        provider=provider, name=name
-    )
+    same = (model for model in known if model.full_name == head)
+    base = next(same, ModelEntry(provider=provider, name=name))
     entry: ModelEntry = msgspec.structs.replace(base, **given)
     if (entry.input_usd is None) != (entry.output_usd is None):
         raise ConfigError(
@@ -106,19 +105,19 @@ def _value(option: str, value: str, where: str) -> object:
     try:
         return msgspec.convert(value, OPTIONS[option], strict=False)
     except msgspec.ValidationError as error:
-        said = one_line(str(error), 80)
+        detail = one_line(str(error), 80)
         raise ConfigError(
-            f"{where}: the option {option} cannot be {one_line(value, 40)!r}. {said}."
+            f"{where}: the option {option} cannot be {one_line(value, 40)!r}. {detail}."
         ) from None
 
 
 def known_models(settings: Settings) -> tuple[ModelEntry, ...]:
-    """The models of `models.known`. Raises ConfigError."""
+    """Return the models of `models.known`. Raises ConfigError."""
     return tuple(read_entry(text, "models.known") for text in settings.models.known)
 
 
 def candidates(settings: Settings, role: str, *, chosen: bool = False) -> tuple[ModelEntry, ...]:
-    """The models of a role in order. With `chosen` the one of `model.*` alone, whatever the roles say.
+    """Return a role's models in order; with `chosen` only the one of `model.*`, whatever the roles say.
 
     Raises ConfigError.
     """
@@ -128,5 +127,5 @@ def candidates(settings: Settings, role: str, *, chosen: bool = False) -> tuple[
         return tuple(read_entry(text, f"roles.{role}", known) for text in listed)
     given = settings.model
     entry = ModelEntry(provider=given.provider, name=given.name, base_url=given.base_url)
-    found = next((one for one in known if one.full_name == entry.full_name), entry)
-    return (msgspec.structs.replace(found, base_url=given.base_url or found.base_url),)
+    match = next((model for model in known if model.full_name == entry.full_name), entry)
+    return (msgspec.structs.replace(match, base_url=given.base_url or match.base_url),)

@@ -1,4 +1,4 @@
-"""The name that was probably meant."""
+"""Guesses the name that was meant."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, valid: Iterable[str]) -> str:
-    """The valid name that looks most like a word, or nothing."""
+    """Return the valid name most like a word, or an empty string."""
     close = difflib.get_close_matches(word, list(valid), n=1, cutoff=0.6)
     return close[0] if close else ""

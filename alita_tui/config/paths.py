@@ -13,14 +13,14 @@ _APP = "alita"
 
 
 class Paths(Value, frozen=True):
-    """The four base folders; every file below is derived from them. Nothing is created by reading it."""
+    """The four base folders; every file below is derived from them. Reading a path creates nothing."""
 
     data: Path
-    """What must not be lost: sessions, registry, memory, audit."""
+    """Data that must not be lost: sessions, registry, memory, audit."""
     config: Path
-    """What the person writes."""
+    """Files that the person writes."""
     cache: Path
-    """What can be made again."""
+    """Files that can be made again."""
     runtime: Path
     """Locks and sockets of running processes."""
 
@@ -31,12 +31,12 @@ class Paths(Value, frozen=True):
 
     @property
     def runs(self) -> Path:
-        """Folder with one file, as a session's, for each run outside of any session that was granted something."""
+        """Folder with one session file for each run of a granted tool outside a session."""
         return self.data / "runs"
 
     @property
     def labels(self) -> Path:
-        """Names, tags and bookmarks that the person gave to sessions."""
+        """Titles, tags and bookmarks of sessions."""
         return self.data / "labels.json"
 
     @property
@@ -71,7 +71,7 @@ class Paths(Value, frozen=True):
 
     @property
     def audit_key_folder(self) -> Path:
-        """Folder with the key that signs that log and how far it goes: apart from the data, in no backup."""
+        """Folder with the key that signs that log and its second head: apart from the data, in no backup."""
         return self.config / "audit"
 
     @property
@@ -91,7 +91,7 @@ class Paths(Value, frozen=True):
 
     @property
     def replies(self) -> Path:
-        """Models' replies to requests that were made before."""
+        """Replies of models to earlier requests."""
         return self.cache / "replies.json"
 
     @property
@@ -130,9 +130,9 @@ class Paths(Value, frozen=True):
         return self.config / "themes"
 
     def prepare(self) -> None:
-        """Create the base folders and those for data, for this user only (0700).
+        """Create the base folders and the data folders, for this user only (0700).
 
-        Folders that exist keep their mode. Raises StoreError.
+        Existing folders keep their mode. Raises StoreError.
         """
         folders = (self.data, self.config, self.cache, self.runtime)
         for folder in (*folders, self.sessions, self.mcp_box, self.desk, self.environments):
@@ -140,7 +140,7 @@ class Paths(Value, frozen=True):
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder, and the missing ones above it, with mode 0700. Raises StoreError."""
+    """Create a folder and its missing parents with mode 0700. Raises StoreError."""
     try:
         for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
             missing.mkdir(mode=0o700, exist_ok=True)
@@ -154,9 +154,9 @@ def make_private(folder: Path) -> None:
 
 
 def locate(home: Path | None, environ: Mapping[str, str]) -> Paths:
-    """Paths under `home` or ALITA_HOME when given, else in the XDG base directories.
+    """Return the paths under `home` or ALITA_HOME if given, else in the XDG base directories.
 
-    Relative XDG variables are passed over, as the specification (0.8) asks.
+    Relative XDG variables are ignored, as the specification (0.8) asks.
     """
     chosen = str(home) if home is not None else environ.get("ALITA_HOME", "")
     if chosen:
@@ -180,7 +180,7 @@ def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
 
 
 def shipped(kind: Literal["themes", "sessions", "starters"]) -> Path:
-    """The folder that comes with alita: inside the package in a wheel, beside it in a checkout."""
+    """Return a folder that ships with alita: inside the package in a wheel, beside it in a checkout."""
     package = Path(__file__).parents[1]
     packed = package / "_shipped" / kind
     return packed if packed.is_dir() else package.parent / kind

@@ -1,4 +1,4 @@
-"""`policy.toml`: rules that may approve in your place. Without the file, or without `enabled = true`, none does."""
+"""`policy.toml`: rules that may approve for the person. Without the file, or without `enabled = true`, none does."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from alita_tui.view.policy import Rule, faulty
 
 
 class Policy(Value, frozen=True, forbid_unknown_fields=True):
-    """The file as it is read."""
+    """The file as read."""
 
     enabled: bool = False
     rule: tuple[Rule, ...] = ()
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules that are asked; none while it is off."""
+        """The rules in force; none while the policy is off."""
         return self.rule if self.enabled else ()
 
     def without(self, revoked: Mapping[str, str]) -> Policy:
-        """The same where these rules, by name, were taken back, and by whom and when."""
+        """Return the policy with these rules (name to note) revoked."""
         rules = (
             msgspec.structs.replace(rule, revoked=rule.revoked or revoked.get(rule.name, ""))
             for rule in self.rule
@@ -37,7 +37,7 @@ class Policy(Value, frozen=True, forbid_unknown_fields=True):
 
 
 def load_policy(path: Path) -> Policy:
-    """The policy of a file; an empty one where there is none. Raises ConfigError."""
+    """Return the policy of a file; an empty one if there is no file. Raises ConfigError."""
     try:
         raw = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -65,10 +65,10 @@ def load_policy(path: Path) -> Policy:
 
 
 def _check_keys(path: Path, raw: dict[str, Any]) -> None:
-    """Raises ConfigError for a key that nothing reads: a rule that means more than it says is none."""
+    """Raise ConfigError for an unknown key: a rule must not mean less than its author thinks."""
     for known, table, where in (
         (Policy.__struct_fields__, raw, "the file"),
-        *((Rule.__struct_fields__, one, "a rule") for one in _tables(raw)),
+        *((Rule.__struct_fields__, rule, "a rule") for rule in _tables(raw)),
     ):
         for key in table:
             if key not in known:
@@ -76,26 +76,26 @@ def _check_keys(path: Path, raw: dict[str, Any]) -> None:
                 meant = f"Did you mean {near[0]}? " if near else ""
                 raise ConfigError(
                     f"{path}: {where} has no {one_line(key, 60)!r}.",
-                    hint=f"{meant}It can have: {', '.join(one for one in known if one != 'revoked')}.",
+                    hint=f"{meant}It can have: {', '.join(name for name in known if name != 'revoked')}.",
                 )
 
 
 def revoke_rule(path: Path, name: str, note: str) -> Rule:
-    """Take a rule back for good, and give it as it was: the file keeps it, with a note of when and by whom.
+    """Revoke a rule for good and return it as it was; the file keeps it, with a note of when and by whom.
 
-    Raises ConfigError where there is none of this name or it is revoked already, StoreError.
+    Raises ConfigError if there is none of this name or it is revoked already, StoreError.
     """
     import tomlkit
 
-    found = next((rule for rule in load_policy(path).rule if rule.name == name), None)
-    if found is None:
+    rule = next((known for known in load_policy(path).rule if known.name == name), None)
+    if rule is None:
         raise ConfigError(f"There is no rule {one_line(name, 60)!r}.", hint="`alita policy list` shows them.")
-    if found.revoked:
-        raise ConfigError(f"The rule {one_line(name, 60)!r} was revoked {found.revoked}.")
+    if rule.revoked:
+        raise ConfigError(f"The rule {one_line(name, 60)!r} was revoked {rule.revoked}.")
     document: Any = tomlkit.parse(path.read_text("utf-8"))
-    for rule in document["rule"]:
-        if rule["name"] == name:
-            rule["revoked"] = note
+    for table in document["rule"]:
+        if table["name"] == name:
+            table["revoked"] = note
     draft = path.with_suffix(".tmp")
     try:
         draft.write_text(tomlkit.dumps(document), "utf-8")
@@ -103,7 +103,7 @@ def revoke_rule(path: Path, name: str, note: str) -> Rule:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise StoreError(f"{path} could not be saved: {error.strerror or error}.") from error
-    return found
+    return rule
 
 
 def _tables(raw: dict[str, Any]) -> list[dict[str, Any]]:

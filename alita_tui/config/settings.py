@@ -15,7 +15,7 @@ Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 
 
 class ModelSettings(Value, frozen=True):
-    """Which language model works."""
+    """The language model that does the work."""
 
     provider: str = ""
     """Provider or preset, such as `anthropic`, `openai` or `ollama`; empty: not configured."""
@@ -33,11 +33,11 @@ class KnownSettings(Value, frozen=True):
     known: tuple[str, ...] = ()
     """Models with their options: base_url, key, tools, context, max_usd, vision, needs, input_usd, output_usd."""
     cache: bool = False
-    """Whether the orchestrator, too, is answered from the cache where the very same was asked before."""
+    """Also answer the orchestrator from the cache when exactly the same was asked before."""
 
 
 class RoleSettings(Value, frozen=True):
-    """Which models do which work, in order: the next one is asked where one cannot answer."""
+    """Which models do which work, in order: if one cannot answer, the next one is asked."""
 
     orchestrator: tuple[str, ...] = ()
     """Thinks and acts; empty: the model of `model.provider` and `model.name`."""
@@ -46,9 +46,9 @@ class RoleSettings(Value, frozen=True):
     toolsmith: tuple[str, ...] = ()
     """Writes tools; empty: as the orchestrator."""
     reviewer: tuple[str, ...] = ()
-    """Looks over what others wrote; empty: as the orchestrator."""
+    """Reviews what other models wrote; empty: as the orchestrator."""
     summariser: tuple[str, ...] = ()
-    """Shortens long conversations; empty: as the orchestrator."""
+    """Summarises long conversations; empty: as the orchestrator."""
 
 
 class BudgetSettings(Value, frozen=True):
@@ -63,7 +63,7 @@ class BudgetSettings(Value, frozen=True):
     build_usd: Dollars = 0.0
     """Cap of one build in US dollars, over its drafts, repairs and hidden tests; 0: only the task's caps."""
     unknown_usd: Dollars = 10.0
-    """US dollars that a million tokens of a model without a known price are taken to cost; 0: nothing."""
+    """Assumed US dollars for a million tokens of a model without a known price; 0: nothing."""
     task_tokens: Count = 1_000_000
     """Cap of one task in tokens, for models without a known price too; 0: none."""
     session_tokens: Count = 0
@@ -82,17 +82,17 @@ class SandboxSettings(Value, frozen=True):
     """Where generated code runs, and its limits."""
 
     image: str = "docker.io/library/python:3.12-slim"
-    """Base image that is pulled where a registry answers."""
+    """Base image to pull if a registry answers."""
     image_tar: str = ""
     """Root file system as a tar file, imported instead of pulling."""
     pull: bool = True
-    """Whether a registry may be asked at all."""
+    """Whether images may be pulled from a registry."""
     wall_seconds: Seconds = 20.0
-    """Longest run of a tool, by the clock."""
+    """Time limit of one run, by the clock."""
     memory_mb: Annotated[int, Meta(ge=32, le=1_048_576)] = 512
-    """Memory of one run in mebibytes."""
+    """Memory limit of one run in mebibytes."""
     profile: Literal["draft", "gvisor"] = "draft"
-    """How tools are confined: `draft`, or `gvisor`: the same on a kernel of their own, where runsc is installed."""
+    """Confinement of tools: `draft`, or `gvisor`: the same with a kernel of its own, if runsc is installed."""
     account: str = "alita-sandbox"
     """Unprivileged account that runs Podman when alita runs as root."""
     socket: str = ""
@@ -100,19 +100,19 @@ class SandboxSettings(Value, frozen=True):
     engines: tuple[str, ...] = ("local",)
     """Where containers run: `local`, `ssh://USER@HOST[:PORT][/PATH/OF/PODMAN.SOCK]`; the least loaded is taken."""
     ssh_config: str = ""
-    """File for ssh instead of your own configuration; empty: your own."""
+    """ssh configuration file to use instead of your own; empty: your own."""
     pool_hot: Annotated[int, Meta(ge=0, le=16)] = 1
-    """Containers that wait with the last tool's imports done, for each environment."""
+    """Ready containers with the last tool's imports done, for each environment."""
     pool_warm: Annotated[int, Meta(ge=0, le=16)] = 1
-    """Containers that wait with nothing imported, for each environment."""
+    """Ready containers with nothing imported, for each environment."""
     pool_environments: Annotated[int, Meta(ge=1, le=16)] = 3
-    """Environments that containers wait for at a time."""
+    """How many environments have ready containers."""
     session_calls: bool = True
-    """Whether the calls of an approved tool in a session may share a container, each under its own user id."""
+    """Whether calls of an approved tool in a session may share a container, each under its own user id."""
     environments_mb: Annotated[int, Meta(ge=256, le=1_048_576)] = 4096
-    """Room on disk for installed requirements; those unused for longest go first."""
+    """Disk space for installed requirements; those unused for longest are removed first."""
     environment_mb: Annotated[int, Meta(ge=16, le=1_048_576)] = 1024
-    """Room for the requirements of one tool, downloaded and unpacked."""
+    """Disk space for the requirements of one tool, downloaded and unpacked."""
     workspace: str = ""
     """Folder whose files a tool may be granted; empty: `workspace` in the data folder."""
     allowed_private: tuple[str, ...] = ()
@@ -120,14 +120,14 @@ class SandboxSettings(Value, frozen=True):
 
 
 class WebSettings(Value, frozen=True):
-    """Searching and reading. Keys are never settings: they are named here and kept elsewhere."""
+    """Searching and reading. Keys are never settings: their names are, and the keys are kept elsewhere."""
 
     provider: str = "web"
-    """Search provider that is asked by default: `web`, `github` or `pypi`."""
+    """Default search provider: `web`, `github` or `pypi`."""
     duckduckgo_url: str = "https://html.duckduckgo.com/html/"
     """Keyless web search."""
     google_url: str = "https://www.googleapis.com/customsearch/v1"
-    """Google Programmable Search, used for `web` when its key and `google_cx` are there."""
+    """Google Programmable Search, used for `web` if its key and `google_cx` are set."""
     google_key_name: str = "GOOGLE_API_KEY"
     """Name under which the key of Google Programmable Search is kept."""
     google_cx: str = ""
@@ -139,13 +139,13 @@ class WebSettings(Value, frozen=True):
     pypi_url: str = "https://pypi.org"
     """The Python package index."""
     osv_url: str = "https://api.osv.dev"
-    """Database of known faults in packages, in OSV's format (a mirror will do)."""
+    """Database of known vulnerabilities in packages, in OSV's format (a mirror will do)."""
     allowed_private: tuple[str, ...] = ()
     """Private hosts that may be read, as `host`, `host:port` or network (`10.0.0.0/8`)."""
     timeout: Seconds = 20.0
     """Seconds for one request, redirects included."""
     max_bytes: Annotated[int, Meta(ge=1024, le=100_000_000)] = 2_000_000
-    """Bytes that are read of one page."""
+    """Bytes to read of one page at most."""
 
 
 class ConsoleSettings(Value, frozen=True):
@@ -158,16 +158,16 @@ class ConsoleSettings(Value, frozen=True):
     mouse: bool = True
     """Whether the mouse is used; without it the terminal selects text itself."""
     bell: bool = True
-    """Whether a build that waits rings, notifies and sets the title while the terminal is in the background."""
+    """Ring, notify and set the title when a build waits while the terminal is in the background."""
     reduced_motion: bool = False
     """No spinners and no animations."""
 
 
 class PrivacySettings(Value, frozen=True):
-    """What is never written into a file, beside keys and tokens, which never are."""
+    """What is never written to a file, besides keys and tokens, which never are."""
 
     redact: tuple[Annotated[str, Meta(min_length=4)], ...] = ()
-    """Texts that are kept out of sessions, memory and exports; `$NAME` is the value of a variable or of `.env`."""
+    """Texts to keep out of sessions, memory and exports; `$NAME` is the value of a variable or of `.env`."""
 
 
 class Settings(Value, frozen=True):
@@ -184,5 +184,5 @@ class Settings(Value, frozen=True):
 
     @property
     def configured(self) -> bool:
-        """True when a model is named; else the demo is offered."""
+        """True if a model is configured; otherwise the demo is offered."""
         return bool(self.model.provider or self.roles.orchestrator)

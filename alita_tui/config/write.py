@@ -15,13 +15,13 @@ from alita_tui.spine.text import one_line
 
 
 def set_value(paths: Paths, key: str, value: object) -> Any:
-    """Write one setting and return it as its type. A text is read as on a command line.
+    """Write one setting and return it as its type. Text is read as on a command line.
 
-    Raises ConfigError for an unknown key, a wrong value or a broken file; StoreError when the file
-    cannot be written. The file is then as it was.
+    Raises ConfigError for an unknown key, a wrong value or a broken file, StoreError if the file cannot be
+    written. The file is then unchanged.
     """
-    found = catalogue.field(key, "the settings")
-    wanted = catalogue.coerce(found, value, "the settings", text=True)
+    setting = catalogue.field(key, "the settings")
+    wanted = catalogue.coerce(setting, value, "the settings", text=True)
     plain = list(wanted) if isinstance(wanted, tuple) else wanted
     section, name = key.split(".")
     import tomlkit
@@ -41,7 +41,7 @@ def set_value(paths: Paths, key: str, value: object) -> Any:
 
 
 def unset_value(paths: Paths, key: str) -> bool:
-    """Remove one setting, so that its default holds again; False when it was not set.
+    """Remove one setting, so that its default applies again; return False if it was not set.
 
     Raises ConfigError, StoreError.
     """
@@ -79,7 +79,7 @@ def _document(path: Path) -> Any:
 
 
 def _save(path: Path, text: str, section: str, name: str, wanted: object) -> None:
-    """Write the text if reading it back gives the wanted value (None: no value)."""
+    """Write the text, if reading it back gives the wanted value (None: no value)."""
     try:
         read = tomllib.loads(text).get(section, {}).get(name)
     except tomllib.TOMLDecodeError:
@@ -94,7 +94,7 @@ def _save(path: Path, text: str, section: str, name: str, wanted: object) -> Non
 
 
 def replace(path: Path, text: str) -> None:
-    """Replace a file in one step with mode 0600; a link is followed. Raises StoreError."""
+    """Replace a file atomically, with mode 0600; a link is followed. Raises StoreError."""
     target = path.resolve()
     temporary = ""
     try:

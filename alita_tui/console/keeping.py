@@ -1,4 +1,4 @@
-"""What the console asks of whoever keeps the sessions. Met by wiring."""
+"""What the console asks of whoever keeps the sessions. Met by `app`."""
 
 from __future__ import annotations
 

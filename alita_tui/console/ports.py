@@ -1,4 +1,4 @@
-"""What the console asks of the rest of the house. Met by wiring."""
+"""What the console asks of the rest of the house. Met by `app`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other names of tools, kept beside them. A removed one stays on record, and can be put back."""
+"""Other names of tools. A removed alias stays on record and can be put back."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from alita_tui.spine.values import Alias, Json
 
 
 class Aliases:
-    """All aliases, in the registry's documents; none holds that the audit log does not have."""
+    """All aliases in the registry's documents; only those in the audit log count."""
 
     def __init__(self, documents: Documents, standing: Callable[[], Standing] | None = None) -> None:
-        """Without `standing` the documents are believed."""
+        """Without `standing` the documents are trusted."""
         self._documents = documents
         self._standing = standing
 
     def all(self) -> tuple[Alias, ...]:
-        """Every alias that was not removed, oldest first."""
-        return tuple(one for one in self._kept() if not one.removed)
+        """Return every alias that was not removed, oldest first."""
+        return tuple(alias for alias in self._stored() if not alias.removed)
 
     def of(self, target: str) -> tuple[Alias, ...]:
-        """The other names of a tool."""
-        return tuple(one for one in self.all() if one.target.name == target)
+        """Return the other names of a tool."""
+        return tuple(alias for alias in self.all() if alias.target.name == target)
 
     def find(self, name: str, *, removed: bool = False) -> Alias | None:
-        """The alias of this name; one that was removed only where that is asked for."""
-        return next((one for one in self._kept() if one.name == name and (removed or not one.removed)), None)
+        """Return the alias of this name; a removed one only with `removed`."""
+        named = (alias for alias in self._stored() if alias.name == name)
+        return next((alias for alias in named if removed or not alias.removed), None)
 
     def keep(self, alias: Alias) -> None:
-        """Keep an alias, in place of an earlier one of its name. Raises StoreError."""
+        """Keep an alias, replacing an earlier one of its name. Raises StoreError."""
         self._documents.put(f"alias:{alias.name}", {"alias": msgspec.to_builtins(alias)})
 
-    def _kept(self) -> tuple[Alias, ...]:
-        found = (_read(document) for document in self._documents.all())
-        said = self._standing() if self._standing is not None else None
-        return tuple(
-            alias if said is None else _as_logged(alias, said) for alias in found if alias is not None
-        )
+    def _stored(self) -> tuple[Alias, ...]:
+        aliases = [alias for document in self._documents.all() if (alias := _read(document)) is not None]
+        if self._standing is None:
+            return tuple(aliases)
+        standing = self._standing()
+        return tuple(_as_logged(alias, standing) for alias in aliases)
 
 
-def _as_logged(alias: Alias, said: Standing) -> Alias:
-    """The alias as the log has it: taken away where it has none of this name for this tool."""
-    move = said.aliases.get(alias.name)
+def _as_logged(alias: Alias, standing: Standing) -> Alias:
+    """Return the alias as the log has it: removed unless the log has this name for this tool."""
+    move = standing.aliases.get(alias.name)
     if move is None or move.name not in (alias.target.name, alias.target.label):
         removed = True
     elif move.kind == "alias" and not move.undone:
@@ -55,7 +56,7 @@ def _as_logged(alias: Alias, said: Standing) -> Alias:
 
 
 def _read(document: Json) -> Alias | None:
-    """A document as an alias; what is none, or cannot be read, is passed over."""
+    """Return a document as an alias, or None if it is something else or cannot be read."""
     try:
         return msgspec.convert(document["alias"], Alias)
     except (msgspec.ValidationError, TypeError, KeyError):

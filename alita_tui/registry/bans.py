@@ -1,4 +1,4 @@
-"""What a person does not want to be asked about again, kept beside the tools."""
+"""What the person does not want to be asked about again."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ from alita_tui.spine.values import Ban, Capabilities, Json
 
 
 class Bans:
-    """All bans: those in the registry's documents, and those that the audit log has."""
+    """All bans, of the registry's documents and of the audit log."""
 
     def __init__(self, documents: Documents, standing: Callable[[], Standing] = Standing) -> None:
-        """What the log has banned is banned, whatever the documents say of it."""
+        """A ban in the log holds, whatever the documents say."""
         self._documents = documents
         self._standing = standing
 
     def all(self) -> tuple[Ban, ...]:
-        """Every ban, oldest first."""
-        said = self._standing()
-        read = (_read(document) for document in self._documents.all())
-        kept = {ban.ban_id: ban for ban in read if ban is not None}
-        for ban_id, ban in said.bans.items():
-            known = kept.get(ban_id)
-            kept[ban_id] = msgspec.structs.replace(ban, draft=known.draft) if known else ban
-        return tuple(kept.values())
+        """Return every ban, oldest first."""
+        stored = map(_read, self._documents.all())
+        bans = {ban.ban_id: ban for ban in stored if ban is not None}
+        for ban_id, ban in self._standing().bans.items():
+            known = bans.get(ban_id)
+            bans[ban_id] = msgspec.structs.replace(ban, draft=known.draft) if known else ban
+        return tuple(bans.values())
 
     def keep(self, ban: Ban) -> None:
-        """Keep a ban; doing it again changes nothing. Raises StoreError."""
+        """Keep a ban. Raises StoreError."""
         self._documents.put(_key(ban.ban_id), {"ban": msgspec.to_builtins(ban)})
 
     def lift(self, ban_id: str) -> bool:
-        """Take a ban back; False when there is none of this id. Raises StoreError."""
+        """Remove a ban; return False if there is none of this id. Raises StoreError."""
         if all(ban.ban_id != ban_id for ban in self.all()):
             return False
         self._documents.remove(_key(ban_id))
@@ -43,9 +42,9 @@ class Bans:
     def against(
         self, *, name: str = "", digest: str = "", draft: str = "", asks: Capabilities | None = None
     ) -> str:
-        """Why something may not be, in one sentence; empty when nothing speaks against it.
+        """Return the ban on something in one sentence; empty if there is none.
 
-        `digest` is the build's, `draft` that of the draft without the wheels it is locked to.
+        `digest` is the build's; `draft` is that of the draft, without its locked wheels.
         """
         wanted = set(asks.items) if asks else set()
         for ban in self.all():
@@ -53,14 +52,14 @@ class Bans:
                 what = f"The name {one_line(name, 60)}"
             elif digest and ban.digest == digest:
                 what = f"The build {digest[:12]}"
-            elif draft and draft in (ban.draft, ban.digest):  # without requirements both are one
+            elif draft and draft in (ban.draft, ban.digest):  # the same without requirements
                 what = f"The draft {draft[:12]}"
-            elif taboo := wanted & set(ban.capabilities):
-                what = f"Asking for {one_line(', '.join(sorted(taboo)), 120)}"
+            elif banned := wanted & set(ban.capabilities):
+                what = f"Asking for {one_line(', '.join(sorted(banned)), 120)}"
             else:
                 continue
-            because = f": {one_line(ban.reason, 200)}" if ban.reason else ""
-            return f"{what} was banned by {one_line(ban.by, 60) or 'a person'}{because}."
+            reason = f": {one_line(ban.reason, 200)}" if ban.reason else ""
+            return f"{what} was banned by {one_line(ban.by, 60) or 'a person'}{reason}."
         return ""
 
 
@@ -69,7 +68,7 @@ def _key(ban_id: str) -> str:
 
 
 def _read(document: Json) -> Ban | None:
-    """A document as a ban; what is none, or cannot be read, is passed over."""
+    """Return a document as a ban, or None if it is something else or cannot be read."""
     try:
         return msgspec.convert(document["ban"], Ban)
     except (msgspec.ValidationError, TypeError, KeyError):

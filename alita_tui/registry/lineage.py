@@ -1,4 +1,4 @@
-"""What a person does with versions of a tool: every move is kept, names who made it, and can be undone."""
+"""Changes that a person makes to versions of a tool: each is recorded, names its author, and can be undone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.moves import Moves
-from alita_tui.registry.shelf import RUNNABLE, Shelf
+from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.ports import Clock, Documents
@@ -17,24 +18,24 @@ from alita_tui.spine.values import STATE_AFTER, Lineage, Move, MoveKind, ToolRec
 
 
 class Lineages:
-    """Versions and moves of the tools on a shelf, in the same documents."""
+    """Versions and moves of the library's tools."""
 
     def __init__(
         self,
-        shelf: Shelf,
+        library: ToolLibrary,
         documents: Documents,
-        told: Callable[[Move, ToolRecord], None],
+        enter: Callable[[Move, ToolRecord], None],
         clock: Clock = lambda: datetime.now(UTC),
     ) -> None:
-        """`told` writes each move down before it is made; `repair` makes those that a crash kept from it."""
-        self._shelf = shelf
+        """`enter` puts each move in the audit log before it is made; `repair` makes moves that a crash prevented."""
+        self._library = library
         self._moves = Moves(documents)
-        self._told = told
+        self._enter = enter
         self._clock = clock
 
     def of(self, name: str) -> Lineage:
-        """All that is kept of a tool. Raises RegistryError."""
-        versions = self._shelf.versions(name)
+        """Return all versions and moves of a tool. Raises RegistryError."""
+        versions = self._library.versions(name)
         if not versions:
             raise RegistryError(
                 f"There is no tool {one_line(name, 60)}.", hint="`alita tools list` shows the library."
@@ -42,16 +43,17 @@ class Lineages:
         return Lineage(
             name=name,
             versions=versions,
-            pinned=self._shelf.pinned(name),
-            current=self._shelf.current(name),
+            pinned=self._library.pinned(name),
+            current=self._library.current(name),
             moves=self._moves.of(name),
-            aliases=tuple(one.name for one in self._shelf.aliases.of(name)),
+            aliases=tuple(alias.name for alias in self._library.aliases.of(name)),
         )
 
     def move(self, name: str, kind: MoveKind, version: int | None, *, by: str, reason: str = "") -> Lineage:
-        """Archive, revoke, quarantine, restore, pin, unpin or roll back. Raises RegistryError, StoreError.
+        """Archive, revoke, quarantine, restore, pin, unpin or roll back a version.
 
-        Without a version it is the one that runs now; for a restore, the newest that does not run.
+        Without a version it is the one that runs now; for a restore, the newest that does not run. Raises
+        RegistryError, StoreError.
         """
         lineage = self.of(name)
         record = self._pick(lineage, kind, version)
@@ -69,65 +71,72 @@ class Lineages:
         before = str(lineage.pinned or "") if kind in ("pin", "unpin") else base(record.state)
         if before == after:
             raise RegistryError(f"{name} v{record.version} is {after or 'not pinned'} already.")
-        made = Move(
+        move = Move(
             name=name, version=record.version, kind=kind, before=before, after=after, by=by,
             at=self._clock().isoformat(), reason=reason,
         )  # fmt: skip
-        self._told(made, record)
-        self._set(made, after)
-        self._moves.remember(name, (*lineage.moves, made))
+        self._enter(move, record)
+        self._set(move, after)
+        self._moves.remember(name, (*lineage.moves, move))
         return self.of(name)
 
     def unalias(self, alias: str, *, by: str, reason: str = "") -> Lineage:
-        """Take another name of a tool away. Raises RegistryError, StoreError."""
-        found = self._shelf.aliases.find(alias)
-        if found is None:
+        """Remove another name of a tool. Raises RegistryError, StoreError."""
+        known = self._library.aliases.find(alias)
+        if known is None:
             raise RegistryError(
                 f"{one_line(alias, 60)} is no other name of a tool.", hint="`alita tools aliases` lists them."
             )
-        lineage = self.of(found.target.name)
-        made = Move(
-            name=lineage.name, version=found.target.version, kind="unalias", before=alias, after="", by=by,
+        lineage = self.of(known.target.name)
+        move = Move(
+            name=lineage.name, version=known.target.version, kind="unalias", before=alias, after="", by=by,
             at=self._clock().isoformat(), reason=reason,
         )  # fmt: skip
-        self._told(made, _version(lineage, made))
-        self._set(made, "")
-        self._moves.remember(lineage.name, (*lineage.moves, made))
+        self._enter(move, _version(lineage, move))
+        self._set(move, "")
+        self._moves.remember(lineage.name, (*lineage.moves, move))
         return self.of(lineage.name)
 
     def undo(self, name: str, *, by: str) -> Lineage:
-        """Take the newest move back that was not taken back yet. Raises RegistryError, StoreError."""
+        """Undo the newest move that was not undone yet. Raises RegistryError, StoreError."""
         lineage = self.of(name)
         at = next((n for n in range(len(lineage.moves) - 1, -1, -1) if not lineage.moves[n].undone), None)
         if at is None:
             raise RegistryError(f"Nothing was done to {name} that could be taken back.")
         undone = msgspec.structs.replace(lineage.moves[at], undone=True)
-        self._told(msgspec.structs.replace(undone, by=by), _version(lineage, undone))
+        self._enter(msgspec.structs.replace(undone, by=by), _version(lineage, undone))
         self._set(undone, undone.before)
         self._moves.remember(name, (*lineage.moves[:at], undone, *lineage.moves[at + 1 :]))
         return self.of(name)
 
     def repair(self) -> tuple[str, ...]:
-        """Make in the documents what the audit log has and they do not; one line for each. Raises StoreError.
+        """Make in the documents what only the audit log has; return a line for each change. Raises StoreError.
 
-        A move is in the log first: what ended the process before it was made, or an older library that was
-        put back, is mended here.
+        A move is in the log first. This completes it after a crash, and after an older library was restored.
         """
-        found = self._shelf.overridden()
-        for one in found:
-            if one.move.kind in ("pin", "unpin"):
-                self._shelf.pin(one.move.name, int(one.move.after) if one.move.after else None)
-            else:
-                self._shelf.change_state(
-                    one.move.name, one.version, msgspec.convert(one.move.after, ToolState)
+        differences = self._library.overridden()
+        for difference in differences:
+            if difference.move.kind in ("pin", "unpin"):
+                self._library.pin(
+                    difference.move.name, int(difference.move.after) if difference.move.after else None
                 )
-            self._mend_history(msgspec.structs.replace(one.move, version=one.version))
-        return tuple(one.text for one in found)
+            else:
+                self._library.change_state(
+                    difference.move.name,
+                    difference.version,
+                    msgspec.convert(difference.move.after, ToolState),
+                )
+            self._mend_history(msgspec.structs.replace(difference.move, version=difference.version))
+        return tuple(difference.text for difference in differences)
 
     def _mend_history(self, move: Move) -> None:
-        """Let the moves that are kept end with this one."""
+        """Make this the last of the recorded moves."""
         moves = self._moves.of(move.name)
-        same = [n for n, one in enumerate(moves) if (one.kind, one.version) == (move.kind, move.version)]
+        same = [
+            n
+            for n, earlier in enumerate(moves)
+            if (earlier.kind, earlier.version) == (move.kind, move.version)
+        ]
         if move.undone:
             if same and not moves[same[-1]].undone:
                 undone = msgspec.structs.replace(moves[same[-1]], undone=True)
@@ -139,33 +148,33 @@ class Lineages:
     def _pick(self, lineage: Lineage, kind: MoveKind, version: int | None) -> ToolRecord:
         name = lineage.name
         if version is not None:
-            found = [one for one in lineage.versions if one.version == version]
+            picked = [record for record in lineage.versions if record.version == version]
         elif kind == "restore":
-            found = [one for one in lineage.versions if one.state not in RUNNABLE][-1:]
+            picked = [record for record in lineage.versions if record.state not in RUNNABLE][-1:]
         else:
-            found = [one for one in lineage.versions if one.version == lineage.current]
-        if not found:
+            picked = [record for record in lineage.versions if record.version == lineage.current]
+        if not picked:
             which = f" v{version}" if version is not None else ""
             raise RegistryError(f"There is no version of {name}{which} to {kind}.")
-        earlier = [one for one in lineage.versions if one.version < found[0].version]
-        if kind == "rollback" and not any(one.state in RUNNABLE for one in earlier):
+        earlier = [record for record in lineage.versions if record.version < picked[0].version]
+        if kind == "rollback" and not any(record.state in RUNNABLE for record in earlier):
             raise RegistryError(
-                f"{name} v{found[0].version} has no earlier version that runs.",
+                f"{name} v{picked[0].version} has no earlier version that runs.",
                 hint=f"`alita tools history {name}` shows them; restore one first.",
             )
-        return found[0]
+        return picked[0]
 
     def _set(self, move: Move, value: str) -> None:
         if move.kind in ("pin", "unpin"):
-            self._shelf.pin(move.name, int(value) if value else None)
+            self._library.pin(move.name, int(value) if value else None)
         elif move.kind in ("alias", "unalias"):
-            known = self._shelf.aliases.find(move.before or move.after, removed=True)
+            known = self._library.aliases.find(move.before or move.after, removed=True)
             if known is None or known.target.name != move.name:
                 raise RegistryError(f"{move.before or move.after} is the name of something else by now.")
-            self._shelf.aliases.keep(msgspec.structs.replace(known, removed=not value))
+            self._library.aliases.keep(msgspec.structs.replace(known, removed=not value))
         else:
-            self._shelf.change_state(move.name, move.version, msgspec.convert(value, ToolState))
+            self._library.change_state(move.name, move.version, msgspec.convert(value, ToolState))
 
 
 def _version(lineage: Lineage, move: Move) -> ToolRecord:
-    return next(one for one in lineage.versions if one.version == move.version)
+    return next(record for record in lineage.versions if record.version == move.version)

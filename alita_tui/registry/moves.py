@@ -1,4 +1,4 @@
-"""What was done with each tool, in the registry's documents."""
+"""The history of changes to each tool, in the registry's documents."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from alita_tui.spine.values import Json, Move
 
 
 class Moves:
-    """The moves of every tool, the oldest first."""
+    """The moves of every tool, oldest first."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
     def of(self, name: str) -> tuple[Move, ...]:
-        """What was done with one tool."""
-        found: Json = next((one["moves"] for one in self._documents.all() if _is_of(one, name)), [])
-        return msgspec.convert(found, tuple[Move, ...])
+        """Return the moves of one tool."""
+        moves: Json = next((doc["moves"] for doc in self._documents.all() if _is_of(doc, name)), [])
+        return msgspec.convert(moves, tuple[Move, ...])
 
     def remember(self, name: str, moves: tuple[Move, ...]) -> None:
-        """Keep these as all that was done with it. Raises StoreError."""
+        """Keep these as all moves of a tool. Raises StoreError."""
         self._documents.put(f"moves:{name}", {"of": name, "moves": msgspec.to_builtins(moves)})
 
 

@@ -1,7 +1,6 @@
-"""Finds the tool that fits a need: by its own words and by the words of those it has served.
+"""Finds the tool that fits a need, by its own words and by the words of queries it has served.
 
-Adding the queries that a tool has answered to its text does more for the next query than a
-better encoder does, so success teaches the index.
+Adding the queries that a tool answered to its text helps the next query more than a better encoder does.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from alita_tui.spine.values import Alias, Json, NearMiss, SearchHit, ToolRecord
 HIT = 0.36
 """Score from which a tool is offered for use; below it is a near miss."""
 _BESIDE = 0.6
-"""Share of the best score that the other hits have to reach."""
+"""Share of the best score that further hits have to reach."""
 _NEAR = 0.08
-"""Score below which a tool has nothing to do with the need."""
+"""Score below which a tool is unrelated to the need."""
 _NEAR_MISSES = 3
 
 
@@ -33,59 +32,59 @@ class ToolIndex:
     def update(
         self, records: Iterable[tuple[ToolRecord, tuple[str, ...]]], aliases: Iterable[Alias] = ()
     ) -> None:
-        """Hold exactly these tools, each with the queries it has served, and their other names.
+        """Index exactly these tools, each with the queries it has served and its other names.
 
-        Only changed ones are indexed anew.
+        Unchanged tools are not indexed again.
         """
-        gone = set(self._records)
-        others: defaultdict[str, list[Alias]] = defaultdict(list)
+        dropped = set(self._records)
+        names: defaultdict[str, list[Alias]] = defaultdict(list)
         for alias in aliases:
-            others[alias.target.name].append(alias)
+            names[alias.target.name].append(alias)
         for record, queries in records:
             draft = record.draft
-            gone.discard(draft.name)
+            dropped.discard(draft.name)
             self._records[draft.name] = record
             text = (
                 draft.description,
                 tuple(_properties(draft.input_schema)),
                 queries,
-                tuple(others[draft.name]),
+                tuple(names[draft.name]),
             )
             if self._texts.get(draft.name) != text:
                 self._texts[draft.name] = text
                 title = draft.name.replace("_", " ")
                 served = " \n".join(queries)
                 fields = [(title, 2.0), (draft.description, 1.0), (" ".join(text[1]), 0.5), (served, 1.0)]
-                for one in others[draft.name]:
-                    fields += [(one.name.replace("_", " "), 2.0), (one.description, 1.0)]
+                for alias in names[draft.name]:
+                    fields += [(alias.name.replace("_", " "), 2.0), (alias.description, 1.0)]
                 self._ranking.put(draft.name, fields, title=title)
-        for name in gone:
+        for name in dropped:
             del self._records[name], self._texts[name]
             self._ranking.remove(name)
 
     def search(self, query: str, limit: int) -> SearchResult:
-        """Tools that fit, best first, and the nearest of those that do not."""
+        """Return tools that fit, best first, and the nearest of those that do not."""
         hits: list[SearchHit] = []
         near: list[NearMiss] = []
         ranked = self._ranking.rank(query)
         bar = max(HIT, _BESIDE * ranked[0].score) if ranked else HIT
-        for found in ranked:
-            record = self._records[found.key]
-            if found.score >= bar and len(hits) < limit:
+        for match in ranked:
+            record = self._records[match.key]
+            if match.score >= bar and len(hits) < limit:
                 hits.append(
                     SearchHit(
                         card=record.card,
-                        score=found.score,
+                        score=match.score,
                         input_schema=record.draft.input_schema,
                         output_schema=record.draft.output_schema,
                     )
                 )
-            elif _NEAR <= found.score < bar and len(near) < _NEAR_MISSES:
+            elif _NEAR <= match.score < bar and len(near) < _NEAR_MISSES:
                 near.append(
                     NearMiss(
-                        name=found.key,
+                        name=match.key,
                         version=record.version,
-                        score=found.score,
+                        score=match.score,
                         description=record.draft.description,
                     )
                 )
@@ -93,7 +92,7 @@ class ToolIndex:
 
 
 def _properties(schema: Json) -> Iterator[str]:
-    """Names of a schema's properties as words, nested ones too; a schema may be anything."""
+    """Yield the names of a schema's properties as words, nested ones included; a schema may be anything."""
     if isinstance(schema, dict):
         properties = schema.get("properties")
         if isinstance(properties, dict):

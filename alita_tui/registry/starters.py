@@ -1,4 +1,4 @@
-"""Tools that come with alita, as files like any other tool's. Each is approved by a person before it runs."""
+"""Tools that come with alita. A person approves each of them before it runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from alita_tui.spine.values import Capabilities, Json, ToolDraft, Value
 
 
 class _Facts(Value, frozen=True):
-    """What the file beside a starter's code says of it."""
+    """The file beside a starter's code."""
 
     description: str
     input_schema: Json
     output_schema: Json
     capabilities: Capabilities = Capabilities()
     hosts_at_approval: bool = False
-    """True where the person who approves it says which hosts it may reach."""
+    """True if hosts and secrets are chosen when it is approved."""
 
 
 class Starters:
@@ -31,19 +31,19 @@ class Starters:
         self._folder = folder
 
     def names(self) -> tuple[str, ...]:
-        """All of them, sorted."""
+        """Return all names, sorted."""
         return tuple(
             sorted(path.name for path in self._folder.iterdir() if (path / f"{path.name}.py").exists())
         )
 
     def takes_hosts(self, name: str) -> bool:
-        """Whether hosts and secrets are chosen at its approval. Raises RegistryError."""
+        """Return True if hosts and secrets are chosen when it is approved. Raises RegistryError."""
         return self._facts(name).hosts_at_approval
 
     def draft(self, name: str, hosts: Iterable[str] = (), secrets: Iterable[str] = ()) -> ToolDraft:
-        """The tool, with the hosts and secrets that were chosen for it.
+        """Return the tool with the chosen hosts and secrets.
 
-        Raises RegistryError where there is none, UsageError for what cannot be chosen.
+        Raises RegistryError if there is none, UsageError for hosts or secrets that cannot be granted.
         """
         facts = self._facts(name)
         chosen = Capabilities(network=tuple(hosts), secrets=tuple(secrets))

@@ -1,4 +1,4 @@
-"""How far a tool is relied on, from how its runs went: earned by use, lost by failing or by lying idle. Pure."""
+"""Trust in a tool from its runs: earned by use, lost by failures or by lying idle. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from alita_tui.spine.text import one_line
 from alita_tui.spine.values import ToolRecord, ToolState, Value
 
 QUERIES = 20
-"""Queries that a tool remembers having served, the newest."""
+"""How many of the newest served queries are kept."""
 _TRUST = 2
-"""Different queries that a tool has to serve to be trusted."""
+"""How many different queries a trusted tool has served."""
 _RECENT = 5
 _DOUBT = 2
-"""Failures among the last three runs that end trust."""
+"""How many failures among the last three runs end trust."""
 FAILING = 3
-"""Failures in a row after which a tool is not relied on any more."""
+"""How many failures in a row make a tool stale."""
 _IDLE = timedelta(days=90)
 
 
 class Use(Value, frozen=True):
-    """How one version did."""
+    """The run counts of one version."""
 
     name: str
     version: int
@@ -31,12 +31,12 @@ class Use(Value, frozen=True):
     failures: int = 0
     queries: tuple[str, ...] = ()
     recent: tuple[bool, ...] = ()
-    """Whether the last runs went well, the newest last."""
+    """Success of the last runs, newest last."""
     used_at: str = ""
     """ISO 8601, UTC."""
 
     def ran(self, *, ok: bool, query: str, at: datetime) -> Use:
-        """The same after one more run; on success the query counts as served."""
+        """Return the counts after one more run; on success the query counts as served."""
         learned, asked = self.queries, one_line(query, 300)
         if ok and words(asked) and _shape(asked) not in map(_shape, learned):
             learned = (*learned, str(asked))[-QUERIES:]
@@ -51,21 +51,21 @@ class Use(Value, frozen=True):
 
     @property
     def trusted(self) -> bool:
-        """Whether it served enough different queries, mostly well, and of late too."""
+        """True if it served enough different queries, mostly well, and lately well."""
         doubted = self.recent[-3:].count(False) >= _DOUBT
         return len(self.queries) >= _TRUST and self.failures * 2 < self.runs and not doubted
 
     @property
     def failing(self) -> bool:
-        """Whether its last runs all failed."""
+        """True if its last runs all failed."""
         return len(self.recent) >= FAILING and not any(self.recent[-FAILING:])
 
 
 def with_use(record: ToolRecord, use: Use | None, now: datetime, *, pinned: bool) -> ToolRecord:
-    """A record with its runs, and the state that they make of an approved tool.
+    """Return a record with its run counts and the state that follows from them.
 
-    What a person set (archived, revoked, quarantined) stays; a pinned version does not become stale by
-    lying idle.
+    A state that a person set (archived, revoked, quarantined) stays. A pinned version does not become stale
+    by lying idle.
     """
     use = use or Use(name=record.draft.name, version=record.version)
     state = record.state
@@ -76,18 +76,18 @@ def with_use(record: ToolRecord, use: Use | None, now: datetime, *, pinned: bool
 
 
 def base(state: ToolState) -> ToolState:
-    """The state as it is stored: how far an approved tool is relied on follows from its runs."""
+    """Return the state as it is stored; trust follows from the runs and is not stored."""
     return "provisional" if state in ("trusted", "stale") else state
 
 
 def _when(text: str, otherwise: datetime) -> datetime:
     try:
-        found = datetime.fromisoformat(text)
+        at = datetime.fromisoformat(text)
     except ValueError:
         return otherwise
-    return found if found.tzinfo else found.replace(tzinfo=otherwise.tzinfo)
+    return at if at.tzinfo else at.replace(tzinfo=otherwise.tzinfo)
 
 
 def _shape(query: str) -> frozenset[str]:
-    """Two queries of the same shape are one: they differ in their data only."""
+    """Return the shape of a query: queries of one shape differ only in their data."""
     return frozenset(form for form, _ in words(query))

@@ -1,4 +1,4 @@
 """A session seen again: an indexed recording, and a player that feeds it to the console as a source.
 
-May import: spine, view. Never: an engine, a sandbox, a store, a command sink. Nothing here can act.
+May import spine and view only: nothing here has an engine, a sandbox, a store or a command sink to act with.
 """

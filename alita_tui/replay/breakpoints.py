@@ -1,4 +1,4 @@
-"""Where a replay stops by itself: `error`, `approval`, `build`, `answer`, `tool=NAME`, `cost>X`, in any number."""
+"""Conditions at which a replay stops: `error`, `approval`, `build`, `answer`, `tool=NAME`, `cost>X`, any number."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Breakpoint(NamedTuple):
     """One condition."""
 
     text: str
-    """As it was written."""
+    """The condition as written."""
     holds: Callable[[Envelope], bool]
-    """Whether an event meets it."""
+    """Returns True for an event that meets it."""
 
 
 def breakpoints(text: str) -> tuple[Breakpoint, ...]:
-    """The conditions in a text; empty for none. Raises UsageError for what is none."""
+    """Return the conditions in a text; empty for none. Raises UsageError for an invalid one."""
     return tuple(Breakpoint(part, _condition(part)) for part in text.replace(",", " ").split())
 
 
 def stopped_by(points: tuple[Breakpoint, ...], envelope: Envelope) -> str:
-    """The text of the first condition that an event meets; empty for none."""
+    """Return the text of the first condition that an event meets, or an empty string."""
     return next((point.text for point in points if point.holds(envelope)), "")
 
 
@@ -40,11 +40,11 @@ def _condition(part: str) -> Callable[[Envelope], bool]:
     kinds: tuple[Mark, ...] = get_args(Mark)
     if part in kinds:
         return lambda envelope: mark(envelope) == part
-    if found := _TOOL.fullmatch(part):
-        name = found[1]
+    if match := _TOOL.fullmatch(part):
+        name = match[1]
         return lambda envelope: _touches(envelope.event, name)
-    if found := _COST.fullmatch(part):
-        usd = float(found[1])
+    if match := _COST.fullmatch(part):
+        usd = float(match[1])
         return lambda envelope: _crosses(envelope.event, usd)
     raise UsageError(f"{one_line(part, 40)!r} is no breakpoint.", hint=HINT)
 
@@ -60,7 +60,7 @@ def _touches(event: e.SessionEvent, name: str) -> bool:
 
 
 def _crosses(event: e.SessionEvent, usd: float) -> bool:
-    """True for the one call that took the session's spend above the sum."""
+    """Return True for the one call that took the session's spend above the sum."""
     if not isinstance(event, e.BudgetSpent):
         return False
     return event.total_usd - (event.cost_usd or 0.0) <= usd < event.total_usd

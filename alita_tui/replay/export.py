@@ -1,4 +1,4 @@
-"""What a session is handed on as: an HTML player, Markdown, a terminal recording or its events."""
+"""Exports a session as an HTML player, Markdown, a terminal recording, or its events."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from alita_tui.spine.envelope import Envelope
 
 Format = Literal["html", "markdown", "asciicast", "jsonl"]
 ENDINGS: dict[Format, str] = {"html": "html", "markdown": "md", "asciicast": "cast", "jsonl": "jsonl"}
-"""Format → what a file's name ends in."""
+"""File name extension by format."""
 
 Redact = Callable[[Envelope], Envelope]
-"""An envelope without secrets; the very same where there is none."""
+"""Returns an envelope without secrets; the same one if it has none."""
 
 
 def export(envelopes: Iterable[Envelope], wanted: Format, redact: Redact) -> str:
-    """A session as text in a format. Secrets are taken out first, and the text says so."""
-    given = [one for one in envelopes if one.durable]
-    clean = [redact(one) for one in given]
+    """Return a session as text in a format. Secrets are removed first, and the text says so."""
+    given = [envelope for envelope in envelopes if envelope.durable]
+    clean = [redact(envelope) for envelope in given]
     return _written(clean, facts_of(clean), wanted)
 
 

@@ -37,7 +37,7 @@ _OPENED = frozenset({"answer", "task", "plan"})
 
 
 def asciicast(envelopes: Sequence[Envelope], facts: Facts) -> str:
-    """The recording: a head, output events and a marker at each build, approval and error."""
+    """Return the recording: a head, output events, and a marker at each build, approval and error."""
     head = {
         "version": 2,
         "width": WIDTH,
@@ -48,7 +48,7 @@ def asciicast(envelopes: Sequence[Envelope], facts: Facts) -> str:
         "env": {"TERM": "xterm-256color"},
     }
     lines = [json.dumps(head, ensure_ascii=False)]
-    lines += (json.dumps(one, ensure_ascii=False) for one in _events(envelopes, facts))
+    lines += (json.dumps(envelope, ensure_ascii=False) for envelope in _events(envelopes, facts))
     return "\n".join(lines) + "\n"
 
 
@@ -57,10 +57,10 @@ def _events(envelopes: Sequence[Envelope], facts: Facts) -> Iterator[tuple[float
     opening = [_ink("7", " REPLAY — nothing runs "), _ink("1", facts.title)]
     opening += [_ink("90", text) for told in (about, facts.note) for text in _wrapped(told, WIDTH)]
     yield 0.0, "o", "".join(f"{text}\r\n" for text in (*opening, ""))
-    for at, one in zip(seconds_of(envelopes), envelopes, strict=True):
-        if (kind := mark(one)) in ("build", "approval", "error"):
+    for at, envelope in zip(seconds_of(envelopes), envelopes, strict=True):
+        if (kind := mark(envelope)) in ("build", "approval", "error"):
             yield round(at, 3), "m", str(kind)
-        if drawn := "".join(f"{text}\r\n" for row in rows_for(one) for text in _row(row)):
+        if drawn := "".join(f"{text}\r\n" for row in rows_for(envelope) for text in _row(row)):
             yield round(at, 3), "o", drawn
 
 
@@ -78,7 +78,7 @@ def _row(row: TraceRow) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most so many characters, broken between words where that is possible."""
+    """Return lines of limited length, broken between words where possible."""
     lines: list[str] = []
     while len(text) > width:
         at = text.rfind(" ", width // 2, width) + 1 or width

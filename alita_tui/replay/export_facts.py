@@ -1,4 +1,4 @@
-"""What every export says of its session first."""
+"""The facts that every export begins with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_tui.view.fold import fold_all
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """A session in a few words; all of it neutralised."""
+    """A session in a few words, all of it neutralised."""
 
     session_id: SafeText
     title: SafeText
@@ -28,7 +28,7 @@ class Facts(msgspec.Struct, frozen=True):
     events: int
     cost_usd: float
     redacted: int
-    """Events that something was taken out of."""
+    """Number of events that something was removed from."""
 
     @property
     def note(self) -> str:
@@ -39,7 +39,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """Label and value."""
+        """Labels and values."""
         when = f"{self.started:%Y-%m-%d %H:%M} UTC" if self.started else "unknown"
         found = (
             ("Session", self.session_id),
@@ -54,7 +54,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def line_of(envelope: Envelope) -> str:
-    """An envelope as a line of JSON."""
+    """Return an envelope as a line of JSON."""
     try:
         return encode(envelope).decode()
     except UnicodeEncodeError:  # a lone surrogate
@@ -62,7 +62,7 @@ def line_of(envelope: Envelope) -> str:
 
 
 def facts_of(envelopes: Sequence[Envelope]) -> Facts:
-    """The facts of a session from which secrets were taken out, when it was written or now."""
+    """Return the facts of a session, including redactions made when it was written or just now."""
     view = fold_all(envelopes)
     first = envelopes[0] if envelopes else None
     opened = first.event if first and isinstance(first.event, e.SessionOpened) else e.SessionOpened()
@@ -76,5 +76,5 @@ def facts_of(envelopes: Sequence[Envelope]) -> Facts:
         started=first.at if first else None,
         events=len(envelopes),
         cost_usd=view.spend.total_usd,
-        redacted=sum(bool(MARK.search(line_of(one))) for one in envelopes),
+        redacted=sum(bool(MARK.search(line_of(envelope))) for envelope in envelopes),
     )

@@ -1,4 +1,4 @@
-"""One HTML file that plays a session: nothing is loaded, nothing is sent, nothing in it runs but the player."""
+"""One HTML file that plays a session. It loads nothing and sends nothing; only the player runs in it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from alita_tui.view.trace import rows_for
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _TAIL = 4000
-"""Characters of a run's output that the sandbox's pane shows; the trace has all of it."""
+"""Characters of a run's output that the sandbox pane shows; the trace has all of it."""
 
 
 def player(envelopes: Sequence[Envelope], facts: Facts) -> str:
-    """The page. Its policy (CSP level 3) allows the player's own script and style by hash, and nothing else."""
+    """Return the page. Its policy (CSP level 3) allows only the player's own script and style, by hash."""
     page = files("alita_tui.replay").joinpath("player.html").read_text("utf-8")
     data = {
         "title": facts.title,
@@ -43,17 +43,17 @@ def player(envelopes: Sequence[Envelope], facts: Facts) -> str:
         "__TITLE__": html.escape(f"{facts.title} — alita"),
         "__DATA__": _embedded(data),
     }
-    return re.sub("|".join(parts), lambda found: parts[found[0]], page)
+    return re.sub("|".join(parts), lambda match: parts[match[0]], page)
 
 
 def _hash(part: re.Pattern[str], page: str) -> str:
-    found = part.search(page)
-    assert found is not None
-    return f"sha256-{b64encode(sha256(found[1].encode()).digest()).decode()}"
+    match = part.search(page)
+    assert match is not None
+    return f"sha256-{b64encode(sha256(match[1].encode()).digest()).decode()}"
 
 
 def _embedded(data: object) -> str:
-    """JSON that no parser of HTML can take for markup, whatever text is in it."""
+    """Return JSON that no HTML parser can take for markup, whatever text it contains."""
     text = msgspec.json.encode(data).decode()
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
@@ -61,14 +61,14 @@ def _embedded(data: object) -> str:
 
 
 def _frames(envelopes: Sequence[Envelope]) -> Iterator[dict[str, object]]:
-    """What each event adds; a pane is named where it changed."""
+    """Return what each event adds; a pane is named if it changed."""
     view = SessionView()
-    for at, one in zip(seconds_of(envelopes), envelopes, strict=True):
-        before, view = view, fold(view, one)
-        frame: dict[str, object] = {"at": round(at, 3), "step": one.step}
-        if (kind := mark(one)) is not None:
+    for at, envelope in zip(seconds_of(envelopes), envelopes, strict=True):
+        before, view = view, fold(view, envelope)
+        frame: dict[str, object] = {"at": round(at, 3), "step": envelope.step}
+        if (kind := mark(envelope)) is not None:
             frame["mark"] = kind
-        if rows := rows_for(one):
+        if rows := rows_for(envelope):
             frame["rows"] = [
                 {
                     "kind": row.kind,

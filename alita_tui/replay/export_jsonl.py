@@ -1,4 +1,4 @@
-"""A session as JSON lines: a head that says what it is, then one event a line; and back."""
+"""A session as JSON lines: a head that describes it, then one event a line; and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HEAD = "alita_session"
 
 
 def jsonl(envelopes: Iterable[Envelope], facts: Facts) -> str:
-    """The lines. What stands in the place of a secret changes digests: such a session tells so when checked."""
+    """Return the lines. A redacted text has another digest, which a later check of the session reports."""
     head = {
         _HEAD: 1,
         "session_id": facts.session_id,
@@ -31,21 +31,24 @@ def jsonl(envelopes: Iterable[Envelope], facts: Facts) -> str:
 
 
 def from_jsonl(text: str, session_id: str = "") -> list[Envelope]:
-    """The envelopes of an export, or of `alita run --json`, under an id; an empty one leaves them theirs.
+    """Return the envelopes of an export, or of `alita run --json`, under an id; an empty id leaves theirs.
 
-    A line that cannot be read becomes an `UnknownEvent` in its place; transient events are left out.
-    Raises UsageError where the text holds no session.
+    A line that cannot be read becomes an `UnknownEvent`; transient events are left out. Raises UsageError if the
+    text holds no session.
     """
-    found = list(_events(text, session_id))
-    if not found or all(isinstance(one.event, UnknownEvent) for one in found):
+    envelopes = list(_events(text, session_id))
+    if not envelopes or all(isinstance(envelope.event, UnknownEvent) for envelope in envelopes):
         raise UsageError(
             "There is no session in this file.", hint="Give one that `alita sessions export` wrote as jsonl."
         )
-    return [msgspec.structs.replace(one, seq=seq, session_id=session_id) for seq, one in enumerate(found, 1)]
+    return [
+        msgspec.structs.replace(envelope, seq=seq, session_id=session_id)
+        for seq, envelope in enumerate(envelopes, 1)
+    ]
 
 
 def read_jsonl(path: Path, session_id: str = "") -> list[Envelope]:
-    """The same from a file. Raises UsageError."""
+    """Read the envelopes from a file. Raises UsageError."""
     try:
         text = path.expanduser().read_text("utf-8", "replace")
     except OSError as error:
@@ -67,7 +70,7 @@ def _events(text: str, session_id: str) -> Iterator[Envelope]:
 def _read(line: str, session_id: str, seq: int) -> Envelope:
     found = decode(line, session_id=session_id, seq=seq)
     if isinstance(found.event, UnknownEvent):
-        with suppress(ValueError):  # half a surrogate pair, which only the lenient parser takes
+        with suppress(ValueError):  # half a surrogate pair, which only the lenient parser accepts
             return from_builtins(json.loads(line), session_id=session_id, seq=seq)
     return found
 

@@ -1,4 +1,4 @@
-"""A session as Markdown that reads like a report; hostile text stays text."""
+"""A session as a Markdown report; hostile text stays text."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _NAMES: dict[RowKind, str] = {
 
 
 def markdown(envelopes: Iterable[Envelope], facts: Facts) -> str:
-    """The report."""
+    """Return the report."""
     parts = [f"# {_escaped(facts.title)}", "", "| | |", "| --- | --- |"]
     parts += [f"| {label} | {_escaped(value)} |" for label, value in facts.lines]
     parts += ["", f"_{facts.note}_", ""]
     step = 0
-    for one in envelopes:
-        for row in rows_for(one):
+    for envelope in envelopes:
+        for row in rows_for(envelope):
             if row.step and row.step != step:
                 parts += [f"### Step {row.step}", ""]
             step = row.step or step
@@ -65,6 +65,6 @@ def _escaped(text: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    """Text between fences longer than any in it (CommonMark 4.5)."""
+    """Return text between fences longer than any in it (CommonMark 4.5)."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"

@@ -1,4 +1,4 @@
-"""A recording folded without a screen, and its state held against what was recorded when it was closed."""
+"""Folds a recording without a screen, and compares its states with those recorded on closing."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ class Closing(Value, frozen=True):
 
     @property
     def foreign(self) -> bool:
-        """True when another version recorded it, so that the two cannot be held against each other."""
+        """True if another version recorded it, so that the two cannot be compared."""
         return self.version not in ("", __version__)
 
     @property
     def same(self) -> bool:
-        """True when both are one, or cannot be compared."""
+        """True if both are the same, or cannot be compared."""
         return self.foreign or self.recorded == self.folded
 
 
 class Folded(Value, frozen=True):
-    """What folding all of a recording gives."""
+    """The result of folding a whole recording."""
 
     session_id: str
     events: int
     state: str
-    """Fingerprint of the final state; where the session was closed, of the one just before."""
+    """Fingerprint of the final state; if the session was closed, of the state just before."""
     closings: tuple[Closing, ...] = ()
     """Every close that recorded a state."""
 
     @property
     def same(self) -> bool:
-        """True when no recorded state is another one now."""
+        """True if every comparable state is as recorded."""
         return all(closing.same for closing in self.closings)
 
 
@@ -54,17 +54,17 @@ def play_through(envelopes: Iterable[Envelope]) -> Folded:
     view, before = SessionView(), SessionView()
     closings: list[Closing] = []
     count, closed = 0, False
-    for one in envelopes:
-        before, view = view, fold(view, one)
-        count += one.durable
-        closed = isinstance(one.event, e.SessionClosed)
-        if isinstance(one.event, e.SessionClosed) and one.event.state:
+    for envelope in envelopes:
+        before, view = view, fold(view, envelope)
+        count += envelope.durable
+        closed = isinstance(envelope.event, e.SessionClosed)
+        if isinstance(envelope.event, e.SessionClosed) and envelope.event.state:
             closings.append(
                 Closing(
-                    seq=one.seq or 0,
-                    recorded=one.event.state,
+                    seq=envelope.seq or 0,
+                    recorded=envelope.event.state,
                     folded=fingerprint(before),
-                    version=one.event.version,
+                    version=envelope.event.version,
                 )
             )
     return Folded(

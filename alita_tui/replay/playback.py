@@ -1,8 +1,8 @@
 """Plays a recording as an event source, with the controls of a player. It has nothing to act with.
 
-The reader folds what comes, as it does live. A seek is not in that stream: whoever seeks hands the reader
-`view`, and the next envelope that the source yields follows exactly on it. Between taking a position's
-envelope and yielding it there is no await, so `view` and the stream never disagree.
+The reader folds what comes, as it does live. After a seek the reader takes `view`, and the next envelope that the
+source yields follows exactly on it: between taking a position's envelope and yielding it there is no await, so
+`view` and the stream never disagree.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from alita_tui.view.model import SessionView
 from alita_tui.view.queries import Mark
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, float("inf"))
-"""How fast recorded time passes; infinite leaves all waiting out."""
+"""Recorded seconds played per second; infinite skips all waiting."""
 _SHARE = 64
-"""Events given without a wait before other work on the event loop gets its turn."""
+"""Events yielded without a wait before other work on the event loop gets its turn."""
 
 
 class Ticker(Protocol):
     """A monotonic clock that can be waited on."""
 
     def now(self) -> float:
-        """Seconds; only differences mean anything."""
+        """Return seconds; only differences mean anything."""
 
     async def wait(self, wake: asyncio.Event, seconds: float) -> None:
         """Return once `wake` is set or the seconds have passed."""
@@ -39,11 +39,11 @@ class WallTicker:
     """Real time."""
 
     def now(self) -> float:
-        """See `Ticker.now`."""
+        """Return the event loop's time."""
         return time.monotonic()
 
     async def wait(self, wake: asyncio.Event, seconds: float) -> None:
-        """See `Ticker.wait`."""
+        """Wait for the event or the seconds."""
         try:
             async with asyncio.timeout(seconds):
                 await wake.wait()
@@ -52,7 +52,7 @@ class WallTicker:
 
 
 class Playback:
-    """An `EventSource` over a recording. One reader at a time; ends only when closed."""
+    """An `EventSource` over a recording, for one reader at a time; ends only when closed."""
 
     def __init__(self, recording: Recording, ticker: Ticker | None = None, *, position: int = 0) -> None:
         self.recording = recording
@@ -61,29 +61,29 @@ class Playback:
         self._position = recording.clamp(position)
         self._speed = SPEEDS.index(1.0)
         self._waited = 0.0
-        """Recorded seconds of the gap before the next event that have passed."""
+        """Recorded seconds of the current gap that have passed."""
         self._seeks = 0
         self._changed = asyncio.Event()
         self._closed = False
         self._points: tuple[Breakpoint, ...] = ()
         self.stopped = ""
-        """The breakpoint that playing stopped at, until something else is done."""
+        """The breakpoint that playing stopped at, until the next control."""
 
     # --- what the console shows ---------------------------------------------------------
 
     @property
     def position(self) -> int:
-        """How many events have happened."""
+        """The number of events that have happened."""
         return self._position
 
     @property
     def total(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return len(self.recording)
 
     @property
     def speed(self) -> float:
-        """Recorded seconds in a second; infinite for no waiting."""
+        """Recorded seconds per second; infinite for no waiting."""
         return SPEEDS[self._speed]
 
     @property
@@ -128,15 +128,15 @@ class Playback:
 
     @property
     def breakpoints(self) -> str:
-        """The conditions that playing stops at, as they were written."""
+        """The conditions that playing stops at, as written."""
         return " ".join(point.text for point in self._points)
 
     def position_of(self, seq: int) -> int:
-        """The position just after the event with a number."""
+        """Return the position just after the event with a number."""
         return self.recording.position_of(seq)
 
     def explain(self, seq: int) -> Explanation:
-        """Why an event happened, what it changed and what it cost."""
+        """Return why an event happened, what it changed and what it cost."""
         return self.recording.explain(self.recording.position_of(seq))
 
     # --- controls -----------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Playback:
         self._touch()
 
     def pause(self) -> None:
-        """Stop where it is."""
+        """Pause."""
         self.playing = False
         self._touch()
 
@@ -159,7 +159,7 @@ class Playback:
         self._touch()
 
     def seek(self, position: int) -> None:
-        """Go to a position and keep playing, or stay paused, as before."""
+        """Go to a position; playing or paused as before."""
         self._position = self.recording.clamp(position)
         self._waited = 0.0
         self._seeks += 1
@@ -170,19 +170,19 @@ class Playback:
         self.seek(round(self.total * tenth / 10))
 
     def move(self, events: int) -> None:
-        """Go some events on, or back."""
+        """Move some events forward or back."""
         self.seek(self._position + events)
 
     def move_step(self, direction: int) -> bool:
-        """Go to where the next (1) or the previous (-1) step begins; False at the last one."""
+        """Go to where the next (1) or previous (-1) step begins; return False if there is none."""
         return self._go(self.recording.find_step(self._position, direction))
 
     def move_mark(self, kinds: Collection[Mark], direction: int) -> bool:
-        """Go to the next (1) or previous (-1) event so marked; False where there is none."""
+        """Go to the next (1) or previous (-1) event with a mark; return False if there is none."""
         return self._go(self.recording.find_mark(self._position, kinds, direction))
 
     def find(self, needle: str, direction: int) -> bool:
-        """Go to the next (1) or previous (-1) event with the text; False where there is none."""
+        """Go to the next (1) or previous (-1) event with the text; return False if there is none."""
         return self._go(self.recording.find_text(self._position, needle, direction))
 
     def seek_seq(self, seq: int) -> None:
@@ -190,13 +190,15 @@ class Playback:
         self.seek(self.recording.position_of(seq))
 
     def stop_at(self, conditions: str) -> None:
-        """Stop where one of the conditions holds (see `breakpoints`); none with an empty text. Raises UsageError."""
+        """Set the conditions to stop at (see `breakpoints`); an empty text removes them. Raises UsageError."""
         self._points = breakpoints(conditions)
 
     def move_break(self, direction: int) -> bool:
-        """Go to the next (1) or previous (-1) event that a breakpoint holds for; False where there is none."""
+        """Go to the next (1) or previous (-1) event that meets a breakpoint; return False if there is none."""
         return self._go(
-            self.recording.find(self._position, lambda one: bool(stopped_by(self._points, one)), direction)
+            self.recording.find(
+                self._position, lambda envelope: bool(stopped_by(self._points, envelope)), direction
+            )
         )
 
     def close(self) -> None:
@@ -237,7 +239,7 @@ class Playback:
                     await asyncio.sleep(0)
 
     async def _until_due(self) -> bool:
-        """Wait for the next event's time; False when something was changed meanwhile."""
+        """Wait for the next event's time; return False if a control was used meanwhile."""
         gap = min(self.recording.gap(self._position), IDLE_CAP)
         speed = self.speed
         if speed == float("inf") or self._waited >= gap:
@@ -247,19 +249,19 @@ class Playback:
         seeks, before = self._seeks, self._ticker.now()
         await self._ticker.wait(self._changed, (gap - self._waited) / speed)
         if self._seeks == seeks:
-            # What a late wake-up ran over counts for the next gap; a machine that slept owes nothing.
+            # A late wake-up shortens the next gap; time that the machine slept through is not made up.
             passed = (self._ticker.now() - before) * speed
             self._waited = min(self._waited + passed, gap + 0.1 * speed)
         return False
 
 
 class LiveTape(Recording):
-    """The running session as a recording that grows. Meets the console's `Tape`."""
+    """The running session as a recording that grows. Implements the console's `Tape`."""
 
     def newest(self) -> SessionView:
-        """The view at its end; folds the few events since the last checkpoint."""
+        """Return the view at its end, folding the few events since the last checkpoint."""
         return self.view_at(len(self))
 
     def player(self) -> Playback:
-        """A player that stands at the end."""
+        """Return a player at the end."""
         return Playback(self, position=len(self))

@@ -1,4 +1,4 @@
-"""A recorded session, indexed: any moment of it is one fast fold away."""
+"""A recorded session with an index: any moment of it is one short fold away."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from alita_tui.view.queries import Mark, mark
 from alita_tui.view.trace import leaving_out, rows_for
 
 CHECKPOINT_EVERY = 100
-"""Events between two kept views; a seek folds at most this many."""
+"""Events between two stored views; a seek folds at most this many."""
 IDLE_CAP = 2.0
-"""Seconds of a pause that are played; the rest is skipped and told."""
+"""Seconds of a pause that are played; the rest is skipped and reported."""
 
 
 class _Elsewhere(Sequence[Envelope]):
-    """So many of the events of a history that is not in memory."""
+    """The same for a history that is not in memory."""
 
     def __init__(self, history: History) -> None:
         self.history = history
@@ -53,9 +53,9 @@ class _Elsewhere(Sequence[Envelope]):
 
 
 class Recording:
-    """The durable events of one session. A position `n` means: the first `n` events have happened.
+    """The durable events of one session. At position `n` the first `n` events have happened.
 
-    It may grow at its end while it is looked at: a running session is a recording as well.
+    It may grow at its end: a running session is a recording as well.
     """
 
     def __init__(self, envelopes: Iterable[Envelope] = ()) -> None:
@@ -76,28 +76,28 @@ class Recording:
 
     @classmethod
     def prepared(cls, envelopes: Iterable[Envelope]) -> Self:
-        """A recording with every checkpoint folded already; for a thread, where the session is long."""
-        made = cls()
+        """Return a recording with every checkpoint folded already; for long sessions, in a thread."""
+        recording = cls()
         if isinstance(envelopes, History):
-            made.follow(envelopes)
-        view = made.view_at(0)
+            recording.follow(envelopes)
+        view = recording.view_at(0)
         with uncollected():
             for envelope in envelopes:
-                view = fold(view, envelope, made.rows_of)
-                made.add(envelope, view)
-        return made
+                view = fold(view, envelope, recording.rows_of)
+                recording.add(envelope, view)
+        return recording
 
     def follow(self, history: History) -> None:
-        """Hold no event that the history can read again, nor long texts of the trace. Only while this is empty."""
+        """Keep no event that the history can read again, and no long texts of the trace. Only while this is empty."""
         assert not self._envelopes
         if history.stored:
             self._envelopes = _Elsewhere(history)
             self.rows_of = leaving_out(lambda seq: history[seq - 1])
 
     def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
-        """Take in what the fold would: a durable event with a higher number than the one before.
+        """Add the durable events that follow on the newest one; skip others, as the fold does.
 
-        `view` is the view after it, where the caller has it: then it need not be folded again.
+        `view` is the view after it, if the caller has it: then it need not be folded again.
         """
         last, before = self._last
         if not envelope.durable or envelope.seq is None or envelope.seq <= last:
@@ -126,7 +126,7 @@ class Recording:
 
     @property
     def marks(self) -> Sequence[Mark | None]:
-        """How each event is marked on the timeline."""
+        """The mark of each event on the timeline."""
         return self._marks
 
     @property
@@ -138,62 +138,62 @@ class Recording:
         return len(self.envelopes)
 
     def view_at(self, position: int) -> SessionView:
-        """The view after the first `position` events."""
+        """Return the view after the first `position` events."""
         position = self.clamp(position)
-        kept = min(position // CHECKPOINT_EVERY, len(self._views) - 1)
-        view = self._views[kept]
-        for index in range(kept * CHECKPOINT_EVERY, position):
+        checkpoint = min(position // CHECKPOINT_EVERY, len(self._views) - 1)
+        view = self._views[checkpoint]
+        for index in range(checkpoint * CHECKPOINT_EVERY, position):
             view = fold(view, self._envelopes[index], self.rows_of)
             if index + 1 == len(self._views) * CHECKPOINT_EVERY:
                 self._views.append(view)
         return view
 
     def clamp(self, position: int) -> int:
-        """The nearest position that exists."""
+        """Return the nearest position that exists."""
         return max(0, min(position, len(self.envelopes)))
 
     def elapsed(self, position: int) -> float:
-        """Recorded seconds from the first event to the one just before `position`."""
+        """Return the recorded seconds from the first event to the one just before `position`."""
         return self._seconds[self.clamp(position) - 1] if self._seconds and position > 0 else 0.0
 
     def gap(self, position: int) -> float:
-        """Recorded seconds that pass at `position` before the next event."""
+        """Return the recorded seconds at `position` before the next event."""
         if not 0 < position < len(self._seconds):
             return 0.0
         return self._seconds[position] - self._seconds[position - 1]
 
     def skipped(self, position: int) -> float:
-        """Recorded seconds of idle time that playing up to `position` leaves out."""
+        """Return the recorded seconds of idle time that playing up to `position` skips."""
         return self._skipped[self.clamp(position)]
 
     def find(self, position: int, fits: Callable[[Envelope], bool], direction: int) -> int | None:
-        """The position just after the nearest event that fits, forward (1) or back (-1) of the current one."""
+        """Return the position just after the nearest matching event, forward (1) or back (-1)."""
         wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
         return next((index + 1 for index in wanted if fits(self._envelopes[index])), None)
 
     def position_of(self, seq: int) -> int:
-        """The position just after the event with a number, or after the last one before it."""
-        return bisect_right(self._envelopes, seq, key=lambda one: one.seq or 0)
+        """Return the position just after the event with a number, or after the last one before it."""
+        return bisect_right(self._envelopes, seq, key=lambda envelope: envelope.seq or 0)
 
     def explain(self, position: int) -> Explanation:
-        """Why the event just before a position happened, what it changed and what it cost."""
+        """Return why the event just before a position happened, what it changed and what it cost."""
         position = max(1, self.clamp(position))
         before, after = self.view_at(position - 1), self.view_at(position)
         return explain(self._envelopes, position - 1, before, after)
 
     def find_mark(self, position: int, kinds: Collection[Mark], direction: int) -> int | None:
-        """The position just after the nearest event so marked, forward (1) or back (-1) of the current one."""
+        """Return the position just after the nearest event with a mark, forward (1) or back (-1)."""
         wanted = range(position, len(self)) if direction > 0 else range(position - 2, -1, -1)
         return next((index + 1 for index in wanted if self.marks[index] in kinds), None)
 
     def find_step(self, position: int, direction: int) -> int | None:
-        """The nearest position at which a step begins, forward (1) or back (-1)."""
+        """Return the nearest position at which a step begins, forward (1) or back (-1)."""
         if direction > 0:
             return next((start for start in self.steps if start > position), None)
         return next((start for start in reversed(self.steps) if start < position), None)
 
     def _text(self, index: int) -> str:
-        """What an event says in the trace, for searching; made when first needed."""
+        """Return an event's text in the trace, for searching; made when first needed."""
         if isinstance(self._envelopes, _Elsewhere):
             return _searched(self._envelopes[index])
         for envelope in self._envelopes[len(self._texts) : index + 1]:
@@ -201,7 +201,7 @@ class Recording:
         return self._texts[index]
 
     def find_text(self, position: int, needle: str, direction: int) -> int | None:
-        """The position just after the nearest event whose row in the trace has the text; case is ignored."""
+        """Return the position just after the nearest event whose row has the text; case is ignored."""
         sought = needle.casefold()
         if not sought:
             return None
@@ -214,7 +214,7 @@ def _searched(envelope: Envelope) -> str:
 
 
 def seconds_of(envelopes: Iterable[Envelope]) -> tuple[float, ...]:
-    """Seconds since the first event, never falling: an unreadable record may carry no true time."""
+    """Return seconds since the first event, never falling: an unreadable record may have no true time."""
     seconds: list[float] = []
     start: datetime | None = None
     for envelope in envelopes:

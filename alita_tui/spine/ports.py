@@ -1,4 +1,4 @@
-"""What the rooms promise each other. Each protocol is met by one room and joined in `wiring`."""
+"""What the rooms promise each other. Each protocol is met by one room and joined in `app`."""
 
 from __future__ import annotations
 

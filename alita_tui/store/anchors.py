@@ -1,7 +1,7 @@
-"""Heads of the audit log that were written elsewhere: a file on another disk, a Git repository, a log service.
+"""Heads of the audit log that were written elsewhere: to a file on another disk, a Git repository, a log service.
 
-Whoever has the whole account, key and data, can write another log that holds; it contradicts what was
-anchored before. A target is a file, or `|` and a command with its arguments, which no shell reads.
+Whoever controls the whole account, key and data, can write another valid log; it contradicts earlier anchors.
+A target is a file, or `|` and a command with arguments, run without a shell.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SECONDS = 120.0
 
 
 def put(target: str, head: Head) -> None:
-    """Append a head to a file, or hand it to a command's standard input. Raises StoreError, UsageError."""
+    """Append a head to a file, or write it to a command's standard input. Raises StoreError, UsageError."""
     line = msgspec.json.encode(head) + b"\n"
     if target.startswith("|"):
         _run(target, line)
@@ -41,7 +41,7 @@ def put(target: str, head: Head) -> None:
 
 
 def take(target: str) -> tuple[bytes, ...]:
-    """The heads in a file, or in what a command prints, a line each. Raises StoreError, UsageError."""
+    """Return the heads in a file or in a command's output, one per line. Raises StoreError, UsageError."""
     raw = _run(target, b"") if target.startswith("|") else disk.read_bytes(Path(target))
     if raw is None:
         raise StoreError(
@@ -51,23 +51,23 @@ def take(target: str) -> tuple[bytes, ...]:
 
 
 def differences(raw: bytes, public: str, lines: Iterable[bytes]) -> list[str]:
-    """What anchored heads say against a log (its bytes, its key in hex), one line each."""
-    found = []
+    """Return how anchored heads contradict a log (its bytes, its key in hex), one line each."""
+    problems = []
     for number, line in enumerate(lines, 1):
         head = read_head(line)
         if head is None or not head.genuine:
-            found.append(f"anchor, line {number}: it is no head of an audit log")
+            problems.append(f"anchor, line {number}: it is no head of an audit log")
         elif head.key != public:
-            found.append(
+            problems.append(
                 f"anchor, line {number}: entry {head.sequence} was anchored on {one_line(head.at, 19)} with another "
                 "key: the log was begun anew since, or is another home's"
             )
         elif not head.fits(raw):
-            found.append(
+            problems.append(
                 f"anchor, line {number}: the log is not the one that was anchored on {one_line(head.at, 19)} "
                 f"at entry {head.sequence}"
             )
-    return found
+    return problems
 
 
 def _run(target: str, given: bytes) -> bytes:
@@ -82,6 +82,6 @@ def _run(target: str, given: bytes) -> bytes:
     except (OSError, subprocess.SubprocessError) as error:
         raise StoreError(f"{words[0]} could not be run: {one_line(str(error), 200)}.") from error
     if done.returncode:
-        said = one_line(done.stderr.decode("utf-8", "replace"), 300)
-        raise StoreError(f"{words[0]} ended with {done.returncode}: {said}")
+        message = one_line(done.stderr.decode("utf-8", "replace"), 300)
+        raise StoreError(f"{words[0]} ended with {done.returncode}: {message}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""What the audit log makes of the library: the registry asks before it lets a tool run."""
+"""What the audit log says about the library; the registry asks it before a tool may run."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _KINDS = {said: kind for kind, said in MOVED.items()}
 
 
 class AuditedApprovals:
-    """Meets `Approvals`. The log is read each time, and judged again only where a byte of it is another."""
+    """Implements `Approvals`. The log is read on each call, and evaluated again only if a byte of it changed."""
 
     def __init__(self, audit: AuditLog) -> None:
         self._audit = audit
         self._seen: Reading | None = None
         self._standing = Standing()
-        self._guard = threading.Lock()  # the engine asks from its loop and from threads
+        self._guard = threading.Lock()  # the engine calls from its loop and from threads
 
     def standing(self) -> Standing:
-        """See `Approvals.standing`. Raises StoreError."""
+        """Return what the newest entries say about each tool. Raises StoreError."""
         with self._guard:
             reading = self._audit.reading()
-            # A home that signed nothing yet begins to: from then on no unsigned log is taken for its own.
+            # A home that signed nothing yet begins to: from then on it accepts no unsigned log as its own.
             if (reading.behind or not reading.public) and not reading.problems:
-                with suppress(StoreError):  # a home that cannot be written to holds as it is
+                with suppress(StoreError):  # a home that cannot be written to is used as it is
                     self._audit.settle()
                     reading = self._audit.reading()
             if reading is not self._seen:
@@ -43,7 +43,7 @@ class AuditedApprovals:
 
 
 def standing(entries: Iterable[AuditEntry]) -> Standing:
-    """What the newest entries say of each thing."""
+    """Reduce the entries to what the newest says about each thing."""
     approvals: dict[str, Approval] = {}
     states: dict[str, Move] = {}
     pins: dict[str, Move] = {}
@@ -86,7 +86,7 @@ def standing(entries: Iterable[AuditEntry]) -> Standing:
 
 
 def _move(entry: AuditEntry) -> Move | None:
-    """What an entry did to a tool of the library; None where it did nothing, or an old one does not say what."""
+    """Return the change that an entry made to a tool; None if it made none or its format is too old to say."""
     undone = entry.verdict.startswith(TAKEN_BACK)
     kind = entry.move or _KINDS.get(entry.verdict.removeprefix(TAKEN_BACK), "")
     before, after = entry.before, entry.after
@@ -112,12 +112,12 @@ def _move(entry: AuditEntry) -> Move | None:
 
 
 def _ban(entry: AuditEntry) -> Ban:
-    """The ban that a verdict on a build made."""
+    """Return the ban that a verdict on a build made."""
     return Ban(
         ban_id=entry.approval_id,
         name=entry.name if "name" in entry.banned else "",
         digest=entry.digest if "digest" in entry.banned else "",
-        capabilities=tuple(one for one in entry.banned if one not in ("name", "digest")),
+        capabilities=tuple(item for item in entry.banned if item not in ("name", "digest")),
         reason=entry.reason,
         by=entry.who,
         at=entry.at,

@@ -1,8 +1,8 @@
-"""Every verdict on every build, in a file where each entry is signed and carries the hash of the one before.
+"""The audit log: every verdict, in a file where each entry is signed and holds the hash of the one before.
 
-Two signed heads say how far the log goes (`store/heads.py`): what was changed, taken out, put in, cut off
-or put back from an older copy contradicts one of them, and then nothing of the log is relied on. Whoever
-has the key as well can write another log; only a head that was anchored elsewhere shows that.
+Two signed heads say how far the log goes (`store/heads.py`). A change, a removal, an insertion, a cut or an older
+copy contradicts one of them, and then nothing in the log is relied on. Whoever has the key as well can write
+another log; only a head that was anchored elsewhere shows that.
 """
 
 from __future__ import annotations
@@ -56,37 +56,37 @@ class AuditLog:
         self._seal = Seal(key_folder)
         self._heads = Heads(path.with_suffix(".head"), key_folder / "head")
         self._last: Reading | None = None
-        self._guard = threading.RLock()  # the engine asks from its loop and from threads
+        self._guard = threading.RLock()  # the engine calls from its loop and from threads
 
     # --- reading
 
     def reading(self) -> Reading:
-        """The log as it is now; the same object as long as log and heads are the same, byte for byte."""
+        """Return the log as it is now; the same object as long as log and heads are the same, byte for byte."""
         with self._guard:
-            found = self._look()
-            if found.problems and self._path.exists():
+            reading = self._look()
+            if reading.problems and self._path.exists():
                 with suppress(OSError), self._locked():  # another process was half way through a write
-                    found = self._look()
-            return found
+                    reading = self._look()
+            return reading
 
     def entries(self) -> tuple[AuditEntry, ...]:
-        """Every entry that can be read, oldest first, also where the log is not to be relied on."""
+        """Return every readable entry, oldest first, even if the log cannot be relied on."""
         return tuple(self.reading().chain.entries)
 
     def verify(self) -> list[str]:
-        """What is wrong, one line per problem, every signature checked anew; empty when it holds."""
+        """Return what is wrong, one line each, after checking every signature anew."""
         with self._guard:
-            found = self._look(fully=True)
-            if found.problems and self._path.exists():
+            reading = self._look(fully=True)
+            if reading.problems and self._path.exists():
                 with suppress(OSError), self._locked():
-                    found = self._look(fully=True)
-            return list(found.problems)
+                    reading = self._look(fully=True)
+            return list(reading.problems)
 
     def head(self) -> Head | None:
-        """How far the log goes, signed; None where nothing was signed yet. Raises StoreError where it is broken."""
+        """Return how far the log goes, signed; None if nothing was signed yet. Raises StoreError if it is broken."""
         self.settle()
-        found = self.reading()
-        return found.heads[-1] if found.heads else None
+        reading = self.reading()
+        return reading.heads[-1] if reading.heads else None
 
     # --- writing
 
@@ -114,7 +114,7 @@ class AuditLog:
         before: str = "",
         after: str = "",
     ) -> AuditEntry:
-        """Add one verdict; on disk when it returns. Raises StoreError, also where the log is broken."""
+        """Add one entry; it is on disk when this returns. Raises StoreError, also if the log is broken."""
         bare = AuditEntry(
             sequence=0,
             at=self._clock().isoformat(),
@@ -141,12 +141,12 @@ class AuditLog:
             after=_storable(after),
         )
         with self._writing() as fd:
-            private, found = self._taken_up(fd)
-            # A build is decided once: who enters its verdict again tries anew what failed behind the entry.
-            known = (one for one in reversed(found.chain.entries) if one.approval_id == approval_id)
-            if session_id and (same := next((one for one in known if _same(one, bare)), None)):
+            private, reading = self._taken_up(fd)
+            # A build is decided once: entering a verdict again returns the entry that is there.
+            earlier = (entry for entry in reversed(reading.chain.entries) if entry.approval_id == approval_id)
+            if session_id and (same := next((entry for entry in earlier if _same(entry, bare)), None)):
                 return same
-            return self._write(fd, found, private, bare)
+            return self._write(fd, reading, private, bare)
 
     def enter(
         self,
@@ -155,7 +155,7 @@ class AuditLog:
         verdict: ApprovalResolved,
         evidence: tuple[str, ...] = (),
     ) -> AuditEntry:
-        """Add the verdict that a session has on record. Raises StoreError."""
+        """Add the verdict that a session has recorded. Raises StoreError."""
         return self.append(
             who=verdict.by,
             verdict=verdict.verdict,
@@ -177,10 +177,10 @@ class AuditLog:
         )
 
     def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
-        """Enter what a crash kept out of here, and name its approvals. Raises StoreError.
+        """Enter verdicts that a crash kept from being entered; return their approval ids. Raises StoreError.
 
-        The session's record comes first and the entry here second, so a verdict of its last run can be
-        missing. Earlier ones are left alone: they may be those of the session that it was forked from.
+        A session records a verdict before it is entered here, so one of its last run can be missing. Earlier ones are
+        left alone: they may belong to the session that this one was forked from.
         """
         asked: dict[str, ApprovalRequested] = {}
         given: list[ApprovalResolved] = []
@@ -198,70 +198,72 @@ class AuditLog:
         if not given:
             return ()
         known = {entry.approval_id for entry in self.entries()}
-        missing = [one for one in given if one.approval_id in asked and one.approval_id not in known]
+        missing = [
+            verdict for verdict in given if verdict.approval_id in asked and verdict.approval_id not in known
+        ]
         for verdict in missing:
             self.enter(session_id, asked[verdict.approval_id], verdict)
         return tuple(verdict.approval_id for verdict in given)
 
     def settle(self) -> None:
-        """Have a key, adopt what an older alita wrote, and count in the heads what a crash left uncounted."""
-        found = self.reading()
-        if found.behind or not found.public:
+        """Create the key, adopt entries of an older alita, and include in the heads what a crash left out."""
+        reading = self.reading()
+        if reading.behind or not reading.public:
             with self._writing() as fd:
                 self._taken_up(fd)
 
     def repair(self, copies: Iterable[bytes] = ()) -> str:
-        """Make a log that holds out of one that does not, and say what was done; empty: nothing was wrong.
+        """Repair a broken log; return what was done, or an empty string if nothing was wrong.
 
-        `copies` are whole logs from elsewhere, such as backups; one is taken where it is exactly what both
-        heads name. Else what no head knows is cut off, or, where something is missing or was changed, a
-        new log is begun, and everything has to be approved anew. The old one is kept aside.
+        `copies` are whole logs from elsewhere, such as backups; one is used if it is exactly what both heads name.
+        Otherwise entries beyond the heads are cut off; if something is missing or was changed, a new log begins, and
+        everything has to be approved anew. The old log is kept aside.
         """
         with self._writing() as fd:
-            found = self._look(fully=True)
-            if not found.problems:
+            reading = self._look(fully=True)
+            if not reading.problems:
                 self._taken_up(fd)
                 return ""
             aside = disk.set_aside(self._path)
-            whole = next((one for one in (found.raw, *copies) if found.counts(one)), None)
+            intact = next((copy for copy in (reading.raw, *copies) if reading.counts(copy)), None)
             private = self._seal.private()
-            if whole is not None and private is not None:
-                kept = whole[: max(head.size for head in found.claimed)]
-                _replace(fd, kept)
+            if intact is not None and private is not None:
+                content = intact[: max(head.size for head in reading.claimed)]
+                _replace(fd, content)
                 done, verdict = "what is on record was brought back, what is not was cut off", REPAIRED
             else:
-                kept, verdict = b"", BEGUN_ANEW
+                content, verdict = b"", BEGUN_ANEW
                 done = "a new log was begun: every tool has to be approved anew"
                 if private is None:
                     private = new_key()
                 _replace(fd, b"")
                 self._seal.keep(private)
                 self._heads.write(self._signed_head(private, Chain(), b""))
-            chain = read_chain(kept, public_of(private))
+            chain = read_chain(content, public_of(private))
             if chain.problems:
                 raise StoreError(f"{aside} could not be mended: {chain.problems[0]}.")
             now = self._look()
-            digest = sha256(found.raw).hexdigest()
-            self._write(fd, now, private, _upkeep(verdict, self._clock(), digest, found.problems[0]))
+            digest = sha256(reading.raw).hexdigest()
+            self._write(fd, now, private, _upkeep(verdict, self._clock(), digest, reading.problems[0]))
             return f"The damaged log is kept as {aside.name}; {done}."
 
     # --- signing for others
 
     def signed(self, kind: str, text: str) -> str:
-        """A signature (hex) of this home over a text of this kind. Raises StoreError."""
+        """Return a signature (hex) of this home over a text of this kind. Raises StoreError."""
         with self._writing() as fd:
             private, _ = self._taken_up(fd)
         return sign(private, kind, text)
 
     def vouched(self, kind: str, text: str, signature: str) -> bool:
-        """Whether this home signed that text as this kind."""
+        """Return True if this home signed that text as this kind."""
         public = self._seal.public or self.reading().public
         return bool(public) and verifier(public, kind)(text, signature)
 
-    # --- inside
+    # --- internals
 
     def _look(self, *, fully: bool = False) -> Reading:
-        """Heads first, log second: it may be ahead of them, and is never read behind them."""
+        """Read the heads first, the log second: the log may be ahead of them, and is never read behind them."""
         heads_raw = self._heads.raw()
         raw = disk.read_bytes(self._path) or b""
         last = self._last
@@ -271,38 +273,38 @@ class AuditLog:
         return self._last
 
     def _taken_up(self, fd: int) -> tuple[Ed25519PrivateKey, Reading]:
-        """The key and the log, made or brought up to now where need be. Raises StoreError where it is broken."""
-        found = self._look()
-        if found.problems:
+        """Return the key and the log, created or brought up to date if needed. Raises StoreError if it is broken."""
+        reading = self._look()
+        if reading.problems:
             raise StoreError(
-                f"The audit log {self._path} is not to be relied on: {found.problems[0]}.", hint=_HINT
+                f"The audit log {self._path} is not to be relied on: {reading.problems[0]}.", hint=_HINT
             )
         private = self._seal.private()
         if private is None:
-            if found.chain.signed:
+            if reading.chain.signed:
                 raise StoreError(
                     f"The key that signs the audit log {self._path} cannot be reached.",
                     hint="Unlock the keyring and try again. Where the key is lost for good: alita audit repair",
                 )
-            private = new_key()  # before it is kept: a head without its key is that of a log never signed
-            self._heads.write(self._signed_head(private, found.chain, found.raw))
+            private = new_key()  # before it is stored: a head without its key is that of a log never signed
+            self._heads.write(self._signed_head(private, reading.chain, reading.raw))
             self._seal.keep(private)
-            found = self._look()
-        if found.chain.entries and not found.chain.signed:
-            text = f"{len(found.chain.entries)} entries of an older alita, chained and not signed"
-            self._write(fd, found, private, _upkeep(ADOPTED, self._clock(), "", text))
-            found = self._look()
-        elif len(found.heads) < 2 or any(one.size != found.chain.size for one in found.heads):
-            self._count(private, found)
-            found = self._look()
-        return private, found
+            reading = self._look()
+        if reading.chain.entries and not reading.chain.signed:
+            text = f"{len(reading.chain.entries)} entries of an older alita, chained and not signed"
+            self._write(fd, reading, private, _upkeep(ADOPTED, self._clock(), "", text))
+            reading = self._look()
+        elif len(reading.heads) < 2 or any(head.size != reading.chain.size for head in reading.heads):
+            self._count(private, reading)
+            reading = self._look()
+        return private, reading
 
-    def _write(self, fd: int, found: Reading, private: Ed25519PrivateKey, bare: AuditEntry) -> AuditEntry:
-        chain, size = found.chain, len(found.raw)
+    def _write(self, fd: int, reading: Reading, private: Ed25519PrivateKey, bare: AuditEntry) -> AuditEntry:
+        chain, size = reading.chain, len(reading.raw)
         # A torn tail is ended, not removed: nothing ever leaves this file.
         ending = b"" if chain.ended else b"\n"
         if bare.verdict == ADOPTED:
-            bare = msgspec.structs.replace(bare, digest=sha256(found.raw + ending).hexdigest())
+            bare = msgspec.structs.replace(bare, digest=sha256(reading.raw + ending).hexdigest())
         bare = msgspec.structs.replace(
             bare,
             sequence=chain.sequence + 1,
@@ -321,10 +323,10 @@ class AuditLog:
         self._count(private, self._look())
         return entry
 
-    def _count(self, private: Ed25519PrivateKey, found: Reading) -> None:
-        """Let the heads go as far as the log. Where that fails the entry is on record: the next one counts it."""
+    def _count(self, private: Ed25519PrivateKey, reading: Reading) -> None:
+        """Extend the heads to the whole log. If that fails, the entry is on record and the next one extends them."""
         with suppress(OSError, StoreError):
-            self._heads.write(self._signed_head(private, found.chain, found.raw))
+            self._heads.write(self._signed_head(private, reading.chain, reading.raw))
 
     def _signed_head(self, private: Ed25519PrivateKey, chain: Chain, raw: bytes) -> Head:
         bare = Head(
@@ -339,7 +341,7 @@ class AuditLog:
 
     @contextmanager
     def _writing(self) -> Iterator[int]:
-        """The log, locked. Raises StoreError."""
+        """Lock the log and return its descriptor. Raises StoreError."""
         disk.make_folder(self._path.parent)
         try:
             with self._guard, self._locked() as fd:
@@ -361,7 +363,7 @@ class AuditLog:
 
 
 def _same(entry: AuditEntry, bare: AuditEntry) -> bool:
-    """Whether an entry is the verdict of the same session on the same build."""
+    """Return True if an entry is the same session's verdict on the same build."""
     wanted = (bare.session_id, bare.verdict, bare.digest)
     return (entry.session_id, entry.verdict, entry.digest) == wanted
 

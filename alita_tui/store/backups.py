@@ -1,7 +1,7 @@
-"""Backups of what a person built up: the library with its tools' files, the memory, the labels, the audit log.
+"""Backups of what was built up over time: the library with its tools' files, the memory, the labels, the audit log.
 
-A backup is one archive (tar, gzip) with its files and a list of their digests; a name that is there is
-whole. Those that alita makes by itself are few: the oldest go. Restoring takes a backup first, too.
+A backup is one archive (tar, gzip) with its files and a list of their digests; it gets its name only when it is
+whole. Of the automatic ones only the newest are kept. Restoring makes a backup first.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
-from alita_tui.store import disk, reading
+from alita_tui.store import disk, journal_reader
 from alita_tui.store.storage import JournalStorage, whole
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables, upgrade
 
 Reason = Literal["manual", "upgrade", "clean-up", "restore"]
-"""`clean-up`: taken before a record left; `restore`: before another one was restored."""
+"""`clean-up`: made before a record was removed; `restore`: made before another backup was restored."""
 
 _ENDING = ".tar.gz"
 _LIST = "backup.json"
 _DRAFT_SECONDS = 600.0
-"""Age from which a half-written backup was left by a process that ended."""
+"""Age from which a half-written backup must be from a process that ended."""
 _KEPT = 10
-"""Of those that alita makes by itself."""
+"""How many automatic backups are kept."""
 
 
 class Backup(Value, frozen=True, omit_defaults=False):
@@ -47,10 +47,10 @@ class Backup(Value, frozen=True, omit_defaults=False):
     """ISO 8601, UTC."""
     schema_version: int
     files: dict[str, str]
-    """Name and SHA-256 (hex) of each."""
+    """Name and SHA-256 (hex) of each file."""
     path: str = ""
     size: int = 0
-    """Bytes of the archive."""
+    """Size of the archive in bytes."""
 
 
 class Backups:
@@ -65,9 +65,9 @@ class Backups:
         *,
         logs: Mapping[str, Path] | None = None,
     ) -> None:
-        """`databases` and `folders` are what is backed up, by the name that each has in a backup.
+        """`databases` and `folders` are backed up, each under its name here.
 
-        `logs` are packed as well and never put back: a log is not replaced by an older one.
+        `logs` are included but never restored: a log is not replaced by an older one.
         """
         self._logs = logs or {}
         self.folder = folder
@@ -76,10 +76,10 @@ class Backups:
         self._clock = clock
 
     def create(self, reason: Reason = "manual") -> Backup:
-        """Take one of everything as it is now."""
+        """Back up everything as it is now."""
         at = self._clock()
         files = dict(self._now())
-        made = Backup(
+        backup = Backup(
             backup_id=f"{at:%Y%m%d-%H%M%S}-{reason}-{secrets.token_hex(2)}",
             reason=reason,
             made_at=at.isoformat(),
@@ -87,35 +87,35 @@ class Backups:
             files={name: sha256(raw).hexdigest() for name, raw in files.items()},
         )
         disk.make_folder(self.folder)
-        path = self.folder / (made.backup_id + _ENDING)
+        path = self.folder / (backup.backup_id + _ENDING)
         try:
-            disk.replace(path, [_packed({_LIST: msgspec.json.encode(made), **files})])
+            disk.replace(path, [_packed({_LIST: msgspec.json.encode(backup), **files})])
         except OSError as error:
             raise disk.store_error("saved", path, error) from error
         self._forget_old()
         return self._read(path)[0]
 
     def list(self) -> tuple[Backup, ...]:
-        """All that can be read, the newest first."""
+        """Return all readable backups, newest first."""
         self._sweep()
-        found = []
+        backups = []
         for path in sorted(self.folder.glob(f"*{_ENDING}"), reverse=True):
             try:
-                found.append(self._read(path)[0])
+                backups.append(self._read(path)[0])
             except StoreError:
                 continue
-        return tuple(found)
+        return tuple(backups)
 
     def restore(self, wanted: str) -> tuple[Backup, Backup]:
-        """Bring a backup back; gives it and the one that was taken of what was there.
+        """Restore a backup; return it and the backup made of the state before.
 
-        Tools' files that it does not have stay where they are: nothing is deleted. Raises UsageError
-        for an unknown id, StoreError where it is damaged; then nothing was changed.
+        Tool files that it does not contain stay: nothing is deleted. Raises UsageError for an unknown id,
+        StoreError if it is damaged; then nothing was changed.
         """
         chosen, files = self._read(self._find(wanted))
         databases = {name: _tables(chosen, files[name]) for name in self._databases if name in files}
         before = self.create("restore")
-        # The files of tools come first: an index never names what is not there yet.
+        # Tool files come first: an index never names files that are not there yet.
         for name, raw in files.items():
             top, _, rest = name.partition("/")
             if top in self._folders and rest:
@@ -126,21 +126,21 @@ class Backups:
         return chosen, before
 
     def logs(self) -> Iterator[bytes]:
-        """The copies of the logs in all backups, the newest first."""
+        """Return the copies of the logs in all backups, newest first."""
         for backup in self.list():
             _, files = self._read(Path(backup.path))
             yield from (files[name] for name in self._logs if name in files)
 
     def before_upgrade(self, path: Path) -> Backup | None:
-        """Take one where opening this file for writing would upgrade it."""
+        """Make a backup if opening this file for writing would upgrade it."""
         older = 0 < _version(path) < SCHEMA_VERSION
         return self.create("upgrade") if older else None
 
-    # --- inside
-
     def _now(self) -> Mapping[str, bytes]:
-        # One that is not there yet is an empty one, so that restoring can take away, too.
-        files = {name: b"".join(whole(reading.read(path).tables)) for name, path in self._databases.items()}
+        # A missing database is packed as an empty one, so that restoring can empty it, too.
+        files = {
+            name: b"".join(whole(journal_reader.read(path).tables)) for name, path in self._databases.items()
+        }
         files |= {name: disk.read_bytes(path) or b"" for name, path in self._logs.items()}
         for top, folder in self._folders.items():
             for path in sorted(folder.rglob("*")):
@@ -150,16 +150,16 @@ class Backups:
 
     def _find(self, wanted: str) -> Path:
         ids = sorted(path.name.removesuffix(_ENDING) for path in self.folder.glob(f"*{_ENDING}"))
-        found = [one for one in ids if one == wanted] or [
-            one for one in ids if wanted and one.startswith(wanted)
+        matches = [backup_id for backup_id in ids if backup_id == wanted] or [
+            backup_id for backup_id in ids if wanted and backup_id.startswith(wanted)
         ]
-        if len(found) != 1:
-            what = "More than one backup begins with" if found else "There is no backup"
+        if len(matches) != 1:
+            what = "More than one backup begins with" if matches else "There is no backup"
             raise UsageError(f"{what} {one_line(wanted, 60)!r}.", hint="`alita backup list` shows them.")
-        return self.folder / (found[0] + _ENDING)
+        return self.folder / (matches[0] + _ENDING)
 
     def _read(self, path: Path) -> tuple[Backup, dict[str, bytes]]:
-        """A backup and its files, each as its digest says. Raises StoreError."""
+        """Return a backup and its files, checked against their digests. Raises StoreError."""
         raw = disk.read_bytes(path) or b""
         files = _unpacked(path, raw)
         try:
@@ -171,14 +171,14 @@ class Backups:
         return msgspec.structs.replace(listed, path=str(path), size=len(raw)), files
 
     def _sweep(self) -> None:
-        """Take away what killed processes left half written; one that is being written is younger."""
+        """Remove backups that killed processes left half written; one in progress is younger."""
         with suppress(OSError):
             for draft in self.folder.glob(f"*{_ENDING}.tmp"):
                 if time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
                     draft.unlink(missing_ok=True)
 
     def _forget_old(self) -> None:
-        own = [one for one in self.list() if one.reason != "manual"]
+        own = [backup for backup in self.list() if backup.reason != "manual"]
         for old in own[_KEPT:]:
             Path(old.path).unlink(missing_ok=True)
 
@@ -196,11 +196,11 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
-    """The plain files in an archive, by harmless relative names. Raises StoreError."""
+    """Return the plain files in an archive, by harmless relative names. Raises StoreError."""
     import tarfile
     import zlib
 
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(raw), mode="r:gz") as archive:
             for entry in archive:
@@ -210,10 +210,10 @@ def _unpacked(path: Path, raw: bytes) -> dict[str, bytes]:
                     raise StoreError(
                         f"{path} holds something that no backup has: {one_line(entry.name, 80)!r}."
                     )
-                found[entry.name] = content.read()
+                files[entry.name] = content.read()
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise StoreError(f"{path} is no backup, or it is damaged.") from error
-    return found
+    return files
 
 
 def _tables(chosen: Backup, raw: bytes) -> Tables:
@@ -222,7 +222,7 @@ def _tables(chosen: Backup, raw: bytes) -> Tables:
             f"{chosen.path} was made by a newer alita (schema {chosen.schema_version}).", hint="Update alita."
         )
     try:
-        tables = msgspec.convert(reading.load(raw), Tables)
+        tables = msgspec.convert(journal_reader.load(raw), Tables)
     except ValueError as error:
         raise StoreError(f"{chosen.path} is damaged: {error}.") from error
     upgrade(tables, chosen.schema_version)
@@ -240,11 +240,11 @@ def _put(path: Path, raw: bytes) -> None:
 
 
 def _version(path: Path) -> int:
-    """The version that a file names; 0 where there is none, or it cannot be told."""
+    """Return the schema version that a file names; 0 if it names none or cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(200)
     except OSError:
         return 0
-    found = re.match(rb'\{\n"store":\{\n"1":\{[^}]*"schema_version":(\d+)', head)
-    return int(found[1]) if found else 0
+    match = re.match(rb'\{\n"store":\{\n"1":\{[^}]*"schema_version":(\d+)', head)
+    return int(match[1]) if match else 0

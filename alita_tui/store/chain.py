@@ -1,4 +1,4 @@
-"""What the bytes of an audit log tell, and what is wrong with them, entry by entry. Pure."""
+"""Reads the bytes of an audit log and reports what is wrong, entry by entry. Pure."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ from alita_tui.store.seal import verifier
 
 @dataclass
 class Chain:
-    """A log as it was read."""
+    """A log as read."""
 
     entries: list[AuditEntry] = field(default_factory=list)
-    """Every entry that can be read, the oldest first."""
+    """Every readable entry, oldest first."""
     problems: list[str] = field(default_factory=list)
-    """What is wrong, one line each; empty when it holds."""
+    """Problems, one line each; empty if the log holds."""
     size: int = 0
-    """Bytes up to the end of the last entry, its line's end included where it is there."""
+    """Size up to the end of the last entry, including its line end if there is one."""
     torn: bool = False
-    """The file ends within an entry that a crash cut off: nobody was told that it was written."""
+    """True if a crash cut off the last entry; it was never acknowledged."""
     ended: bool = True
-    """The last line has its end."""
+    """True if the last line is complete."""
     signed: bool = False
-    """There are signed entries."""
+    """True if there are signed entries."""
     previous: str = GENESIS
     sequence: int = 0
 
 
 def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) -> Chain:
-    """Read a log whose entries are signed with this key (hex; empty: there is none, and nothing is signed).
+    """Read a log whose entries are signed with this key (hex; empty if nothing is signed).
 
-    Of the first `trusted` bytes a signed head says that they are what was written: they are read, not
-    checked again. Entries without a signature may stand within the first `unsigned` bytes, or before an
-    entry that adopts them.
+    The first `trusted` bytes are covered by a signed head and are not checked again. Unsigned entries are allowed
+    within the first `unsigned` bytes, or before an entry that adopts them.
     """
     chain = Chain(ended=not raw or raw.endswith(b"\n"))
     genuine = verifier(public, "audit entry") if public else lambda _text, _signature: False
-    adopted = raw.find(b'"verdict":"%b"' % ADOPTED.encode())  # that entry is checked in its turn
+    adopted = raw.find(b'"verdict":"%b"' % ADOPTED.encode())  # the adopting entry is checked in its turn
     for number, begin, end, line in _lines(raw):
         entry = read_entry(line)
         if entry is None:
@@ -49,7 +48,7 @@ def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) 
             wrong = _faults(chain, entry, line, memoryview(raw)[:begin], public, genuine)
             if not entry.signed and public and end > max(unsigned, adopted):
                 wrong.append("is not signed")
-            chain.problems += (f"line {number}: {entry.label} {one}" for one in wrong)
+            chain.problems += (f"line {number}: {entry.label} {problem}" for problem in wrong)
         chain.entries.append(entry)
         chain.signed = chain.signed or entry.signed
         chain.previous, chain.sequence, chain.size = entry.hash, entry.sequence, end
@@ -57,11 +56,11 @@ def read_chain(raw: bytes, public: str, *, trusted: int = 0, unsigned: int = 0) 
 
 
 def _lines(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
-    """Number (from 1), begin, end with the line's end, and text of each line that is not empty."""
+    """Yield number (from 1), begin, end with the line end, and text of each line that is not empty."""
     begin = number = 0
     while begin < len(raw):
-        found = raw.find(b"\n", begin)
-        end = found + 1 if found >= 0 else len(raw)
+        newline = raw.find(b"\n", begin)
+        end = newline + 1 if newline >= 0 else len(raw)
         number += 1
         if line := raw[begin:end].rstrip(b"\n"):
             yield number, begin, end, line
@@ -69,11 +68,11 @@ def _lines(raw: bytes) -> Iterator[tuple[int, int, int, bytes]]:
 
 
 def _unreadable(chain: Chain, number: int, line: bytes, *, last: bool) -> None:
-    """A line that is no entry: the rest of a crash, if it begins the entry that comes next, else damage."""
+    """Report a line that is no entry: a torn write if it begins the next entry, else damage."""
     cut = unfinished(line, chain.sequence + 1)
     if cut and last:
         chain.torn = True
-    elif not cut:  # a cut one was written again, or the entry below says that it was not
+    elif not cut:  # a torn entry was written again, or the entry below says that it was not
         chain.problems.append(
             f"line {number}: what follows entry {chain.sequence} cannot be read; it is damaged"
         )

@@ -1,8 +1,8 @@
-"""Checksums of a folded file: its last table says what each document line before it has to be.
+"""Checksums of a folded file: its last table has a checksum for each document line before it.
 
 The table has one line, `"1":{"crc32": of the rest, "generation", "schema_version", "tables": {name: sums}}`, where
 the sums of a table are the CRC-32 of its lines `"id":document`, in order, eight hex digits each. Plain TinyDB sees
-one more table; a file that it rewrote is no longer in lines, so its checksums count for nothing.
+one more table; a file that it rewrote has other lines, so its checksums no longer count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TABLE = "checksums"
 """The table's name in the file."""
 
 SINCE = 3
-"""Version of the schema from which on every file has them."""
+"""First schema version whose files all have checksums."""
 
 _HEAD = b'"1":{"crc32":"'
 _ROW = re.compile(re.escape(_HEAD) + rb'([0-9a-f]{8})",(.*)\n', re.DOTALL)
@@ -37,56 +37,56 @@ class _Line(Value, frozen=True):
 
 @dataclass(frozen=True)
 class Sums:
-    """What a file's checksums say of it."""
+    """The checksums of a file."""
 
     generation: int
     schema_version: int
     tables: dict[str, array[int]]
-    """CRC-32 of every document line, by table, both in the file's order."""
+    """CRC-32 of every document line by table, both in file order."""
     row: bytes
     """Their own line in the file."""
 
 
 def new_sums() -> array[int]:
-    """Room for the sums of a table: 32 bits a line."""
+    """An array for the sums of a table, 32 bits a line."""
     return array("I")
 
 
 def closing(
     generation: int, schema_version: int, tables: Mapping[str, array[int]], *, first: bool = False
 ) -> bytes:
-    """What follows a file's last table: the checksums and the file's end; `first`: there is no table."""
-    said = _Line(
+    """Return what follows a file's last table: the checksums and the file's end. `first`: there is no table."""
+    line = _Line(
         generation=generation,
         schema_version=schema_version,
         tables={name: _hex(sums) for name, sums in tables.items()},
     )
-    rest = msgspec.json.encode(said)[1:]
+    rest = msgspec.json.encode(line)[1:]
     row = b'%s%08x",%s' % (_HEAD, zlib.crc32(rest), rest)
     return b'%s"%s":{\n%s\n}\n}\n' % (b"" if first else b",\n", TABLE.encode(), row)
 
 
 def parsed(row: bytes) -> Sums | None:
-    """The checksums on a line; None where the line is damaged or something else."""
-    found = _ROW.fullmatch(row)
-    if found is None or int(found[1], 16) != zlib.crc32(found[2]):
+    """Return the checksums on a line; None if the line is damaged or something else."""
+    match = _ROW.fullmatch(row)
+    if match is None or int(match[1], 16) != zlib.crc32(match[2]):
         return None
     try:
-        said = msgspec.json.decode(b"{" + found[2], type=_Line)
-        tables = {name: _numbers(text) for name, text in said.tables.items()}
+        line = msgspec.json.decode(b"{" + match[2], type=_Line)
+        tables = {name: _numbers(text) for name, text in line.tables.items()}
     except ValueError:
         return None
-    return Sums(said.generation, said.schema_version, tables, row)
+    return Sums(line.generation, line.schema_version, tables, row)
 
 
 def found_in(raw: bytes) -> Sums | None:
-    """The checksums of a whole file; None where it has none that can be read."""
+    """Return the checksums of a whole file; None if it has none that can be read."""
     at = raw.rfind(b"\n" + _HEAD) + 1
     return parsed(raw[at : raw.find(b"\n", at) + 1]) if at else None
 
 
 def fit(raw: bytes, sums: Sums) -> bool:
-    """True when every byte of the file is as it was written."""
+    """Return True if every byte of the file is as it was written."""
     lines = iter(BytesIO(raw))
     for due, end in _layout(sums):
         line = next(lines, b"")
@@ -99,7 +99,7 @@ def fit(raw: bytes, sums: Sums) -> bool:
 
 
 def undamaged(raw: bytes, sums: Sums) -> Iterator[tuple[str, str, bytes]]:
-    """Table, id and JSON of each document of a damaged file whose line is as it was written."""
+    """Yield table, id and JSON of each intact document line of a damaged file."""
     home = {crc: name for name, table in sums.tables.items() for crc in table}
     for line in BytesIO(raw):
         for body in (line[:-1], line[:-2], line):
@@ -110,7 +110,7 @@ def undamaged(raw: bytes, sums: Sums) -> Iterator[tuple[str, str, bytes]]:
 
 
 def _layout(sums: Sums) -> Iterator[tuple[bytes | int, bytes]]:
-    """Each line of the file: its bytes or the CRC-32 of its bytes, and what ends it."""
+    """Yield each line of the file, or the CRC-32 of it, and what ends it."""
     yield b"{", b"\n"
     for name, table in sums.tables.items():
         yield b"%s:{" % msgspec.json.encode(name), b"\n"
@@ -132,13 +132,13 @@ def _hex(sums: array[int]) -> str:
 
 
 def _numbers(text: str) -> array[int]:
-    made = new_sums()
-    made.frombytes(bytes.fromhex(text))
-    return _big_endian(made)
+    sums = new_sums()
+    sums.frombytes(bytes.fromhex(text))
+    return _big_endian(sums)
 
 
 def _big_endian(sums: array[int]) -> array[int]:
-    """The same with each number's bytes in the order in which they are written down."""
+    """Return the sums with each number's bytes in the order in which they are written."""
     turned = sums[:]
     if sys.byteorder == "little":
         turned.byteswap()

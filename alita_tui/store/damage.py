@@ -1,4 +1,4 @@
-"""What could not be read of the files that sessions share, and where the damaged originals are kept."""
+"""Damage to the files that sessions share, and where the damaged originals are kept."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from pathlib import Path
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import counted
 from alita_tui.spine.values import Value
-from alita_tui.store import disk, reading
+from alita_tui.store import disk, journal_reader
 
 
 class Damage(Value, frozen=True):
-    """One damaged file. It is told of until the kept original is gone."""
+    """One damaged file; reported until the kept original is removed."""
 
     path: str
-    """The file that is used."""
+    """The file in use."""
     problem: str
     """What was lost."""
     kept: str = ""
-    """Where the damaged original is; empty while that is the file itself."""
+    """Where the damaged original is; empty while it is the file itself."""
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """The damage in one line."""
         return f"{self.problem}; the damaged original is {self.kept or self.path}"
 
     @property
     def hint(self) -> str:
-        """What to do."""
+        """What to do about it."""
         back = "Bring back what is missing from a backup (`alita backup list`)"
         if self.kept:
             return f"{back}, then delete {Path(self.kept).name}: it is no longer mentioned."
@@ -36,29 +36,29 @@ class Damage(Value, frozen=True):
 
 
 def damages(paths: Iterable[Path]) -> tuple[Damage, ...]:
-    """What is damaged of these files, or was and has its original kept. Reads all of them; never raises."""
-    return tuple(one for path in paths for one in (*_now(path), *_before(path)))
+    """Return current and past damage of these files, past damage as long as its original is kept. Never raises."""
+    return tuple(damage for path in paths for damage in (*_now(path), *_before(path)))
 
 
 def _now(path: Path) -> Iterator[Damage]:
     try:
-        found = reading.read(path)
+        snapshot = journal_reader.read(path)
     except StoreError as error:
         yield Damage(path=str(path), problem=error.message)
         return
-    if found.problems:
-        yield Damage(path=str(path), problem=_told(found.discarded, "; ".join(found.problems)))
+    if snapshot.problems:
+        yield Damage(path=str(path), problem=_told(snapshot.discarded, "; ".join(snapshot.problems)))
 
 
 def _before(path: Path) -> Iterator[Damage]:
-    journal = reading.journal_of(path)
+    journal = journal_reader.journal_of(path)
     asides = [*path.parent.glob(f"{path.name}.damaged-*"), *path.parent.glob(f"{journal.name}.damaged-*")]
     for aside in sorted(asides):
         try:
             lost = (
                 _lost_of_journal(aside)
                 if aside.name.startswith(journal.name)
-                else reading.read(aside).discarded
+                else journal_reader.read(aside).discarded
             )
         except StoreError:
             lost = 0
@@ -71,4 +71,4 @@ def _told(lost: int, what: str) -> str:
 
 def _lost_of_journal(path: Path) -> int:
     lines = (disk.read_bytes(path) or b"").split(b"\n")[:-1]
-    return sum(reading.operation(one) is None for one in lines)
+    return sum(journal_reader.operation(line) is None for line in lines)

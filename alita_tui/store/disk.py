@@ -1,4 +1,4 @@
-"""Bytes that stay: whole-file replacement, folder sync, copies of what is damaged."""
+"""Durable writes: whole-file replacement, folder sync, copies of damaged files."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ PRIVATE = 0o600
 """Mode of every file made here: sessions hold what a person typed."""
 
 Signature = tuple[int, int, int]
-"""Inode, modification time (ns) and size: changes whenever a file is replaced or grows."""
+"""Inode, modification time (ns) and size; changes whenever a file is replaced or grows."""
 
 NO_FILE: Signature = (0, 0, 0)
 
 
 def signature(path: Path) -> Signature:
-    """The file's signature now; `NO_FILE` when it is not there."""
+    """Return the file's signature; `NO_FILE` if it does not exist."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return NO_FILE
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
+    return (status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """All bytes of a file, or None when it is not there. Raises StoreError."""
+    """Return all bytes of a file, or None if it does not exist. Raises StoreError."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -40,7 +40,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def write_all(fd: int, data: bytes, offset: int) -> None:
-    """Write every byte at an offset; a short write is carried on. Raises OSError."""
+    """Write every byte at an offset, continuing after short writes. Raises OSError."""
     view = memoryview(data)
     while view:
         written = os.pwrite(fd, view, offset)
@@ -49,7 +49,7 @@ def write_all(fd: int, data: bytes, offset: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names in a folder durable. Raises OSError."""
+    """Make the names in a folder durable. Raises OSError."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -58,7 +58,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a private folder where there is none. Raises StoreError."""
+    """Create a private folder if it does not exist. Raises StoreError."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -66,7 +66,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write_new(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write and sync a file under a name that nobody else uses. Raises OSError, leaving nothing."""
+    """Write and sync a new file; on failure nothing is left. Raises OSError."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
     try:
         at = 0
@@ -83,7 +83,7 @@ def write_new(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def replace(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put a whole file in place of another: at any moment one of the two is there. Raises OSError."""
+    """Replace a file atomically. Raises OSError."""
     draft = path.with_name(path.name + ".tmp")
     write_new(draft, pieces)
     draft.replace(path)
@@ -91,7 +91,7 @@ def replace(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Copy a damaged file to `<name>.damaged-<n>` and say where. Raises OSError."""
+    """Copy a damaged file to `<name>.damaged-<n>` and return that path. Raises OSError."""
     number = 1
     while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1
@@ -111,6 +111,6 @@ _HINTS = {
 
 
 def store_error(what: str, path: Path, error: OSError) -> StoreError:
-    """The error a person sees; `what` is a participle such as `saved` or `read`."""
+    """Return the error that a person sees; `what` is a participle such as `saved` or `read`."""
     reason = error.strerror or type(error).__name__
     return StoreError(f"{path} could not be {what}: {reason}.", hint=_HINTS.get(error.errno or 0, ""))

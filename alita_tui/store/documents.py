@@ -1,4 +1,4 @@
-"""A keyed table in a TinyDB file that several processes share: the registry and the memory."""
+"""A keyed table in a TinyDB file that several processes share, as registry and memory use it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from alita_tui.store.journal import JournalDB
 
 
 class DocumentTable:
-    """Meets `Documents`. Each change takes a short lock and sees what every process wrote before.
+    """Implements `Documents`. Each change takes a short lock and sees what every process wrote before.
 
     In the file a document is `{"key": ..., "value": ...}`, since TinyDB's ids are numbers.
     """
 
     def __init__(self, path: Path, table: str) -> None:
-        """Open, or begin, the table `table` of the file. Raises StoreError."""
+        """Open or create the table `table` of the file. Raises StoreError."""
         disk.make_folder(path.parent)
         self._db = JournalDB(path, mode="shared")
         self._table = self._db.documents(table)
@@ -27,7 +27,7 @@ class DocumentTable:
         self._all: tuple[Json, ...] | None = None
 
     def all(self) -> tuple[Json, ...]:
-        """Every document, oldest first; the same tuple as long as nothing changed. Raises StoreError."""
+        """Return every document, oldest first; the same tuple as long as nothing changed. Raises StoreError."""
         with self._guard:
             changed = self._db.journal.refresh()
             if changed or self._all is None:
@@ -36,21 +36,21 @@ class DocumentTable:
             return self._all
 
     def put(self, key: str, document: Json) -> None:
-        """Insert or replace; on disk when it returns. Raises StoreError."""
+        """Insert or replace a document; it is on disk when this returns. Raises StoreError."""
         with self._guard, self._db.journal.writing():
             doc_id = self._find(key) or self._table.next_id()
             self._all = None
             self._table.put(doc_id, {"key": key, "value": document})
 
     def remove(self, key: str) -> None:
-        """Remove; a missing key is no error. Raises StoreError."""
+        """Remove a document; a missing key is no error. Raises StoreError."""
         with self._guard, self._db.journal.writing():
             if doc_id := self._find(key):
                 self._all = None
                 self._table.delete(doc_id)
 
     def close(self) -> None:
-        """Fold the journal into the file, so that anyone can read it. Raises StoreError."""
+        """Fold the journal into the file, so that plain TinyDB can read it. Raises StoreError."""
         with self._guard:
             self._db.close()
 
@@ -62,22 +62,22 @@ class DocumentTable:
 
 
 class CleanDocuments:
-    """Meets `Documents` over others. What holds a secret is not kept: with a mark in its place it would be wrong."""
+    """Implements `Documents` over others, and drops documents with a secret: redacted they would be wrong."""
 
     def __init__(self, documents: Documents, redacted: Callable[[Json], Json]) -> None:
-        """`redacted` gives a document with every secret taken out."""
+        """`redacted` returns a document with every secret removed."""
         self._documents = documents
         self._redacted = redacted
 
     def all(self) -> tuple[Json, ...]:
-        """See `Documents.all`."""
+        """Return every document. Raises StoreError."""
         return self._documents.all()
 
     def put(self, key: str, document: Json) -> None:
-        """See `Documents.put`."""
+        """Insert or replace a document, unless it holds a secret. Raises StoreError."""
         if self._redacted(document) == document:
             self._documents.put(key, document)
 
     def remove(self, key: str) -> None:
-        """See `Documents.remove`."""
+        """Remove a document. Raises StoreError."""
         self._documents.remove(key)

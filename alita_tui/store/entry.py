@@ -1,4 +1,4 @@
-"""One line of the audit log: what was decided on what, chained to the line before and signed."""
+"""One line of the audit log: a verdict or change, chained to the line before and signed."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import msgspec
 from alita_tui.spine.values import Value
 
 GENESIS = "0" * 64
-"""What the first entry names as the one before it."""
+"""What the first entry names as its predecessor."""
 
 SIGNED = 2
-"""The format of entries that are signed; older ones are chained alone."""
+"""The format of signed entries; older ones are only chained."""
 
 ADOPTED = "log adopted"
-"""The verdict of the entry that follows unsigned ones: its digest is of all bytes before it."""
+"""The verdict of the entry that adopts unsigned ones: its digest covers all bytes before it."""
 REPAIRED = "log repaired"
-"""The verdict of the entry that says that what was not on record was cut off and kept aside."""
+"""The verdict of the entry after a repair that cut off what was not on record and kept it aside."""
 BEGUN_ANEW = "log begun anew"
-"""The verdict of the first entry of a log that replaces one that could not be relied on; its digest is of that."""
+"""The verdict of the first entry of a log that replaces an unreliable one, whose digest it holds."""
 
 UPKEEP = frozenset({ADOPTED, REPAIRED, BEGUN_ANEW})
-"""What the log says of itself."""
+"""Verdicts about the log itself."""
 
 
 class AuditEntry(Value, frozen=True):
-    """One verdict."""
+    """One entry."""
 
     sequence: int
     """Counts by one from 1."""
@@ -51,15 +51,15 @@ class AuditEntry(Value, frozen=True):
     """What was granted of what it asks for, as in `Capabilities.items`; None for all of it."""
     banned: tuple[str, ...] = ()
     alias: str = ""
-    """For a build: the tool that its name became another name of. For a tool: the other name."""
+    """For a build: the tool that its name became an alias of. For a tool: the alias."""
     evidence: tuple[str, ...] = ()
-    """What could be seen of the build, one finding a line."""
+    """What the build's review showed, one finding a line."""
     move: str = ""
-    """For what was done with a tool: the kind of move (`MoveKind`, `alias` or `unalias`)."""
+    """For a change to a tool: the kind of move (`MoveKind`, `alias` or `unalias`)."""
     before: str = ""
-    """For a move: what was there before it; the state, the pinned version, the other name."""
+    """For a move: the value before; the state, the pinned version, the alias."""
     after: str = ""
-    """For a move: what holds since, also where the move took another one back."""
+    """For a move: the value since, also where the move undid another one."""
     format: int = 1
     key: str = ""
     """For a signed entry: the public key (Ed25519, hex)."""
@@ -70,34 +70,34 @@ class AuditEntry(Value, frozen=True):
 
     @property
     def on_build(self) -> bool:
-        """True for a verdict on a build, false for what was done with a registered tool later."""
+        """True for a verdict on a build, False for a later change to a registered tool."""
         return bool(self.session_id)
 
     @property
     def on_screen(self) -> bool:
-        """True for a verdict that was given on the build's review."""
+        """True for a verdict that was given on the build's review screen."""
         return self.on_build and self.via == "console"
 
     @property
     def signed(self) -> bool:
-        """True for an entry of a format that is signed."""
+        """True for an entry of a signed format."""
         return self.format >= SIGNED
 
     @property
     def own_hash(self) -> str:
-        """What `hash` has to be."""
+        """The value that `hash` must have."""
         bare = msgspec.structs.replace(self, hash="", signature="")
         return sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
 
     @property
     def label(self) -> str:
-        """Which entry it is, as it is told to a person."""
+        """How the entry is called in messages."""
         tool = f"{self.name} v{self.version}, " if self.name and self.version else ""
         return f"entry {self.sequence} ({tool or f'{self.name}, ' if self.name else ''}{self.verdict})"
 
     @property
     def line(self) -> bytes:
-        """The entry as it stands in the file, without the line's end."""
+        """The entry as its line in the file, without the line end."""
         return msgspec.json.encode(self)
 
 
@@ -105,7 +105,7 @@ _DECODER = msgspec.json.Decoder(AuditEntry)
 
 
 def read_entry(line: bytes) -> AuditEntry | None:
-    """A line as an entry; None where it is none."""
+    """Return a line as an entry, or None."""
     try:
         return _DECODER.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -113,7 +113,7 @@ def read_entry(line: bytes) -> AuditEntry | None:
 
 
 def unfinished(line: bytes, sequence: int) -> bool:
-    """Whether a line is the beginning of the entry with this number: what a crash leaves of a write."""
+    """Return True if a line is the beginning of the entry with this number, as a crash leaves it."""
     beginning = b'{"sequence":%d,' % sequence
     if not (line.startswith(beginning) or beginning.startswith(line)):
         return False

@@ -1,4 +1,4 @@
-"""A file as it is written: TinyDB's JSON with a line per document, and the checksums of these lines."""
+"""Writes a file: TinyDB's JSON with a line per document, and the checksums of these lines."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from array import array
 from collections.abc import Iterator, Mapping
 
 from alita_tui.store import checksums
-from alita_tui.store.reading import ABOUT, dump
+from alita_tui.store.journal_reader import ABOUT, dump
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 
 
 def whole(tables: Tables) -> Iterator[bytes]:
-    """TinyDB's JSON with a line per document, so that damage costs the lines it hits, and their checksums."""
+    """Yield TinyDB's JSON with a line per document, so that damage costs only its lines, and their checksums."""
     sums: dict[str, array[int]] = {}
     yield from documents(tables, sums)
     yield ending(tables, sums)
 
 
 def documents(tables: Tables, sums: dict[str, array[int]]) -> Iterator[bytes]:
-    """The file's beginning, up to the end of its last table; fills in the checksums of its lines."""
+    """Yield the file up to the end of its last table, and fill in the checksums of its lines."""
     yield b"{\n"
-    kept = ((name, rows) for name, rows in tables.items() if name != checksums.TABLE)
-    for number, (name, rows) in enumerate(kept):
+    stored = ((name, rows) for name, rows in tables.items() if name != checksums.TABLE)
+    for number, (name, rows) in enumerate(stored):
         lines = [b"%s:%s" % (dump(doc_id), dump(row)) for doc_id, row in rows.items()]
         sums[name] = array("I", map(zlib.crc32, lines))
         yield b"%s%s:{\n%s\n}" % (b",\n" if number else b"", dump(name), b",\n".join(lines))
 
 
 def ending(tables: Tables, sums: Mapping[str, array[int]]) -> bytes:
-    """The file's end: the checksums, with what the file says of itself once more."""
+    """Return the file's end: the checksums, which repeat what the file says about itself."""
     row = tables.get(ABOUT, {}).get("1")
     about = row if isinstance(row, dict) else {}
     return checksums.closing(

@@ -1,4 +1,4 @@
-"""Summaries of all sessions: kept in an index, and of one that goes on only what came since is read."""
+"""Summaries of all sessions, kept in an index. For a running session only new events are read."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Json, Value
 from alita_tui.store import disk
-from alita_tui.store.reading import journal_of, operation, read
+from alita_tui.store.journal_reader import journal_of, operation, read
 from alita_tui.store.summaries import SessionSummary, Tally, summarise
 
 
 class Followed:
-    """One session's summary, and how far its journal is in it."""
+    """One session's summary, and how far its journal is included."""
 
     def __init__(self, session_id: str, path: Path, tally: Tally, json_at: disk.Signature, end: int) -> None:
-        """`end`: offset in the journal behind what the tally has heard."""
+        """`end`: journal offset behind the last event that the tally includes."""
         self._session_id = session_id
         self._path = path
         self._tally = tally
@@ -28,24 +28,24 @@ class Followed:
         self._end = end
 
     def now(self) -> SessionSummary | None:
-        """The summary as the files are now; None where they have to be read as a whole."""
+        """Return the up-to-date summary; None if the files have to be read as a whole."""
         if disk.signature(self._path) != self._json_at:
-            return None  # the journal was folded into it: what is in the journal now is something else
+            return None  # the journal was folded, so what is in it now is something else
         size, raw = self._news()
         whole = raw.rfind(b"\n") + 1
         done = [operation(line) for line in raw[:whole].split(b"\n")[:-1]]
         if size < self._end or disk.signature(self._path) != self._json_at:
             return None
-        for one in done:
-            if one is None or (one[0] == "del" and one[1] == "events"):
+        for change in done:
+            if change is None or (change[0] == "del" and change[1] == "events"):
                 return None
-            if one[0] == "put" and one[1] == "events":
-                self._tally.take(one[3])
+            if change[0] == "put" and change[1] == "events":
+                self._tally.take(change[3])
         self._end += whole
         return self._tally.summary(self._session_id, str(self._path))
 
     def _news(self) -> tuple[int, bytes]:
-        """The journal's size, and what is in it behind what was heard; a closed session has none."""
+        """Return the journal's size and its new bytes; a closed session has none."""
         try:
             with journal_of(self._path).open("rb") as file:
                 size = file.seek(0, 2)
@@ -58,7 +58,7 @@ class Followed:
 
 
 class _Indexed(Value, frozen=True):
-    """A summary and the state of the files it was made from."""
+    """A summary, and the state of the files that it was made from."""
 
     at: tuple[disk.Signature, disk.Signature]
     summary: SessionSummary
@@ -68,13 +68,13 @@ class Summaries:
     """The summaries of the sessions in a folder."""
 
     def __init__(self, index: Path, followed: Callable[[Path], Followed | None]) -> None:
-        """`index`: file that it only saves time with. `followed` reads a session that is whole."""
+        """`index`: a cache file. `followed` reads a whole session."""
         self._index = index
         self._read = followed
         self._followed: dict[str, Followed] = {}
 
     def of(self, paths: Iterable[Path]) -> dict[str, SessionSummary]:
-        """The summary of each session, by the name of its file."""
+        """Return the summary of each session, by file name."""
         known = self._read_index()
         fresh: dict[str, _Indexed] = {}
         for path in paths:
@@ -83,13 +83,13 @@ class Summaries:
             if entry is None or entry.at != at:
                 entry = _Indexed(at=at, summary=self._now(path))
             fresh[path.name] = entry
-        kept = {name: one for name, one in fresh.items() if one.summary.state != "unreadable"}
-        if kept != known:
-            self._write_index(kept)
+        current = {name: indexed for name, indexed in fresh.items() if indexed.summary.state != "unreadable"}
+        if current != known:
+            self._write_index(current)
         return {name: entry.summary for name, entry in fresh.items()}
 
     def follow(self, path: Path, followed: Followed | None) -> None:
-        """From now on carry this one on, where it is whole."""
+        """From now on keep this summary up to date, if the session is whole."""
         if followed is not None:
             self._followed[path.name] = followed
 
@@ -107,34 +107,34 @@ class Summaries:
     def _read_index(self) -> dict[str, _Indexed]:
         try:
             raw = self._index.read_bytes()
-            crc, _, kept = raw.partition(b"\n")
+            crc, _, entries = raw.partition(b"\n")
             return (
-                msgspec.json.decode(kept, type=dict[str, _Indexed])
-                if crc == b"%08x" % zlib.crc32(kept)
+                msgspec.json.decode(entries, type=dict[str, _Indexed])
+                if crc == b"%08x" % zlib.crc32(entries)
                 else {}
             )
         except (OSError, ValueError, RecursionError):
             return {}
 
     def _write_index(self, entries: dict[str, _Indexed]) -> None:
-        kept = msgspec.json.encode(entries)
+        content = msgspec.json.encode(entries)
         try:
-            disk.replace(self._index, [b"%08x\n" % zlib.crc32(kept), kept])
+            disk.replace(self._index, [b"%08x\n" % zlib.crc32(content), content])
         except OSError:
-            return  # it only saves time
+            return  # it is only a cache
 
 
 def _whole(path: Path) -> SessionSummary:
-    """The summary of a session of which something may be damaged, all of it read."""
+    """Return the summary of a possibly damaged session, after reading all of it."""
     try:
-        found = read(path)
+        snapshot = read(path)
     except StoreError as error:
         return SessionSummary(
             session_id=path.stem, path=str(path), state="unreadable", title=one_line(error.message)
         )
-    events = found.tables.get("events", {})
+    events = snapshot.tables.get("events", {})
     rows: list[Json] = [events[key] for key in sorted(events, key=int)]
     first = events.get("1")
     session_id = str(first.get("session_id", "")) if isinstance(first, dict) else ""
     missing = max(map(int, events), default=0) - len(events)
-    return summarise(session_id or path.stem, str(path), rows, discarded=max(found.discarded, missing))
+    return summarise(session_id or path.stem, str(path), rows, discarded=max(snapshot.discarded, missing))

@@ -1,4 +1,4 @@
-"""What a session that branches off another one begins with."""
+"""The events that a forked session begins with."""
 
 from __future__ import annotations
 
@@ -14,39 +14,42 @@ from alita_tui.spine.errors import UsageError
 def forked(
     parent: Iterable[Envelope], at: int | None, session_id: str, new_id: Callable[[], str]
 ) -> list[Envelope]:
-    """The first events of a fork: the parent's up to event `at` (all by default), as this session's own.
+    """Yield the first events of a fork: the parent's up to event `at` (by default all), as this session's own.
 
-    A build that waits at `at` waits in the fork as well, under an approval id of its own, so that a verdict
-    names one of the two. A model call under way at `at` was made, and paid, by the parent only.
-    Raises UsageError where there is no such event.
+    A build that waits at `at` waits in the fork as well, under a new approval id, so that a verdict names one of
+    the two. A model call in progress at `at` was made and paid by the parent only. Raises UsageError if there is no
+    such event.
     """
-    taken = [one for one in parent if one.durable]
+    taken = [envelope for envelope in parent if envelope.durable]
     last = taken[-1].seq or 0 if taken else 0
     upto = last if at is None else at
     if not taken or not 1 <= upto <= last:
         raise UsageError(f"There is no event {upto} to fork at.", hint=f"Events go from 1 to {last}.")
-    taken = [one for one in taken if (one.seq or 0) <= upto]
+    taken = [envelope for envelope in taken if (envelope.seq or 0) <= upto]
     names = {approval_id: new_id() for approval_id in _waiting(taken)}
     first = taken[0]
     opened = first.event if isinstance(first.event, e.SessionOpened) else e.SessionOpened()
     begun = replace(opened, parent=first.session_id, parent_seq=upto)
-    made = [replace(first, session_id=session_id, event=begun)]
-    made += [replace(one, session_id=session_id, event=_renamed(one.event, names)) for one in taken[1:]]
-    made += [
-        replace(made[-1], seq=upto + number, event=settled)
+    fork = [replace(first, session_id=session_id, event=begun)]
+    fork += [
+        replace(envelope, session_id=session_id, event=_renamed(envelope.event, names))
+        for envelope in taken[1:]
+    ]
+    fork += [
+        replace(fork[-1], seq=upto + number, event=settled)
         for number, settled in enumerate(_settlements(taken), 1)
     ]
-    return made
+    return fork
 
 
 def _waiting(envelopes: Iterable[Envelope]) -> list[str]:
-    """Approvals that were asked for and not decided."""
+    """Return the approvals that were requested and not decided."""
     waiting: dict[str, None] = {}
-    for one in envelopes:
-        if isinstance(one.event, e.ApprovalRequested):
-            waiting[one.event.approval_id] = None
-        elif isinstance(one.event, e.ApprovalResolved):
-            waiting.pop(one.event.approval_id, None)
+    for envelope in envelopes:
+        if isinstance(envelope.event, e.ApprovalRequested):
+            waiting[envelope.event.approval_id] = None
+        elif isinstance(envelope.event, e.ApprovalResolved):
+            waiting.pop(envelope.event.approval_id, None)
     return list(waiting)
 
 
@@ -57,15 +60,15 @@ def _renamed(event: e.SessionEvent, names: dict[str, str]) -> e.SessionEvent:
 
 
 def _settlements(envelopes: Iterable[Envelope]) -> Iterator[e.BudgetSpent]:
-    """Ends, at no cost, the reservations that were open: a resumed session would count them as spent."""
+    """Yield the end, at no cost, of open reservations: a resumed session would count them as spent."""
     reserved: dict[str, e.BudgetReserved] = {}
     spent = e.BudgetSpent(call_id="", cost_usd=0.0)
-    for one in envelopes:
-        if isinstance(one.event, e.BudgetReserved):
-            reserved[one.event.call_id] = one.event
-        elif isinstance(one.event, e.BudgetSpent):
-            reserved.pop(one.event.call_id, None)
-            spent = one.event
+    for envelope in envelopes:
+        if isinstance(envelope.event, e.BudgetReserved):
+            reserved[envelope.event.call_id] = envelope.event
+        elif isinstance(envelope.event, e.BudgetSpent):
+            reserved.pop(envelope.event.call_id, None)
+            spent = envelope.event
     for call_id, open_one in reserved.items():
         yield replace(
             spent,

@@ -1,6 +1,6 @@
-"""How far the audit log goes, signed, in two places: beside the log, and apart from the data with the key.
+"""Signed heads that say how far the audit log goes, in two places: beside the log, and with the key.
 
-The log may be ahead of a head by what a crash kept from being counted, never behind one.
+The log may be ahead of a head if a crash came between the two writes. It is never behind one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from alita_tui.store.seal import verifier
 
 
 class Head(Value, frozen=True, omit_defaults=False):
-    """The log as it was when this was signed."""
+    """The log's state when this was signed."""
 
     sequence: int
-    """The number of its last entry; 0 for a log without any."""
+    """The number of its last entry; 0 for an empty log."""
     hash: str
-    """Of that entry."""
+    """The hash of that entry."""
     size: int
-    """Bytes of the file up to there."""
+    """Size of the file up to there."""
     digest: str
-    """SHA-256 (hex) over those bytes."""
+    """SHA-256 (hex) of those bytes."""
     at: str
     """ISO 8601, UTC."""
     key: str
@@ -34,16 +34,16 @@ class Head(Value, frozen=True, omit_defaults=False):
 
     @property
     def text(self) -> str:
-        """What is signed."""
+        """The text that is signed."""
         return msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted").decode()
 
     @property
     def genuine(self) -> bool:
-        """Whether the key that it names signed it."""
+        """Return True if the key that it names signed it."""
         return verifier(self.key, "audit head")(self.text, self.signature)
 
     def fits(self, raw: bytes) -> bool:
-        """Whether a log begins with what this head was signed over."""
+        """Return True if a log begins with the bytes that this head covers."""
         return len(raw) >= self.size and sha256(memoryview(raw)[: self.size]).hexdigest() == self.digest
 
 
@@ -55,11 +55,11 @@ class Heads:
         self.far = far
 
     def raw(self) -> tuple[bytes | None, bytes | None]:
-        """Both as they are, the near one first; None for one that is not there. Raises StoreError."""
+        """Return both as they are, the near one first; None for a missing one. Raises StoreError."""
         return disk.read_bytes(self.near), disk.read_bytes(self.far)
 
     def write(self, head: Head) -> None:
-        """Put both in place. Raises OSError, StoreError."""
+        """Write both. Raises OSError, StoreError."""
         line = msgspec.json.encode(head) + b"\n"
         for path in (self.far, self.near):
             disk.make_folder(path.parent)
@@ -68,7 +68,7 @@ class Heads:
 
 
 def read_head(raw: bytes | None) -> Head | None:
-    """A head as it was written; None for what is none."""
+    """Return a head as written, or None."""
     if raw is None:
         return None
     try:

@@ -22,7 +22,7 @@ class JournalTable(Table):
 
     @property
     def rows(self) -> dict[str, Json]:
-        """The documents themselves by id, not a copy: to be read, never changed."""
+        """Return the documents by id, without copying: to be read, never changed."""
         return self._journaled.tables.get(self.name, {})
 
     def put(self, doc_id: int, document: Mapping[str, Json], *, barrier: bool = True) -> None:
@@ -46,14 +46,14 @@ class JournalTable(Table):
             return int(doc_id)
 
     def next_id(self) -> int:
-        """One more than the highest id."""
+        """Return one more than the highest id."""
         rows = self.rows
         last = int(next(reversed(rows), "0"))
         return last + 1 if str(last + 1) not in rows else max(map(int, rows)) + 1
 
 
 class JournalDB(TinyDB):
-    """A TinyDB whose file is never half written. Plain `TinyDB(path)` reads it once it is closed."""
+    """A TinyDB whose file is never half written. Plain `TinyDB(path)` can read it once it is closed."""
 
     table_class = JournalTable
     default_storage_class = JournalStorage  # type: ignore[assignment]  # TinyDB's own type is too narrow
@@ -65,7 +65,7 @@ class JournalDB(TinyDB):
         return self._storage
 
     def documents(self, name: str) -> JournalTable:
-        """One table."""
+        """Return one table."""
         table = self.table(name)
         assert isinstance(table, JournalTable)
         return table

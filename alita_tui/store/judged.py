@@ -1,4 +1,4 @@
-"""Whether an audit log and its two heads tell the same: what was read, and what is wrong with it. Pure."""
+"""Compares an audit log with its two heads and reports what is wrong. Pure."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ HeadsRaw = tuple[bytes | None, bytes | None]
 
 @dataclass
 class Reading:
-    """The log as it is, judged."""
+    """The log as it is, with what is wrong."""
 
     raw: bytes
     heads_raw: HeadsRaw
     chain: Chain
     problems: tuple[str, ...]
-    """What is wrong with it, one line each; then nothing of it is relied on."""
+    """Problems, one line each; if there is one, nothing in the log is relied on."""
     public: str
-    """The key (hex) that it is signed with; empty where nothing was signed yet."""
+    """The key (hex) that signs it; empty if nothing was signed yet."""
     heads: tuple[Head, ...] = ()
-    """Those that are genuine and that it fits, the one beside the log first."""
+    """The genuine heads that fit the log, the one beside it first."""
 
     @property
     def behind(self) -> bool:
-        """Whether what the log holds is not counted by both heads yet, or not adopted."""
-        counted = len(self.heads) == 2 and all(one.size == self.chain.size for one in self.heads)
+        """True if a head does not include the last entries yet, or unsigned entries are not adopted."""
+        counted = len(self.heads) == 2 and all(head.size == self.chain.size for head in self.heads)
         return bool(self.chain.entries) and not (counted and self.chain.signed)
 
     @property
     def claimed(self) -> list[Head]:
-        """The heads that this home's key signed, whether the log fits them or not."""
+        """The heads that this home's key signed, whether they fit the log or not."""
         read = map(read_head, self.heads_raw)
-        return [one for one in read if one is not None and one.key == self.public and one.genuine]
+        return [head for head in read if head is not None and head.key == self.public and head.genuine]
 
     def counts(self, raw: bytes) -> bool:
-        """Whether a log holds, whole, all that both heads count."""
+        """Return True if a log contains, whole, everything that both heads cover."""
         heads, far = self.claimed, read_head(self.heads_raw[1])
         if far is None or far not in heads or not all(head.fits(raw) for head in heads):
             return False
@@ -48,10 +48,10 @@ class Reading:
 
 
 def judged(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bool = False) -> Reading:
-    """Hold a log against its heads and its key.
+    """Compare a log with its heads and its key.
 
-    `own` is the home's public key (hex), empty where it cannot be reached: then the head that is kept
-    apart says which it is. What a genuine head counts is not checked entry by entry, unless `fully`.
+    `own` is the home's public key (hex), empty if it cannot be reached: then the head beside the key names it.
+    What a genuine head covers is not checked entry by entry, unless `fully`.
     """
     far = read_head(heads_raw[1])
     public = own or (far.key if far is not None else "")
@@ -64,18 +64,18 @@ def judged(raw: bytes, heads_raw: HeadsRaw, heads: Heads, own: str, *, fully: bo
         trusted=0 if fully or problems else sure,
         unsigned=sure if public else len(raw),
     )
-    told = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then what follows
-    return Reading(raw, heads_raw, chain, told, public, tuple(good))
+    listed = tuple(dict.fromkeys((*chain.problems, *problems)))  # which entry first, then the consequences
+    return Reading(raw, heads_raw, chain, listed, public, tuple(good))
 
 
 def _against_heads(
     raw: bytes, heads_raw: HeadsRaw, heads: Heads, public: str, good: list[Head]
 ) -> Iterator[str]:
-    """What the heads say against a log; those that say nothing are added to `good`."""
+    """Return what the heads show to be wrong with a log, and add the heads that fit it to `good`."""
     both: tuple[tuple[Path, bytes | None], ...] = ((heads.near, heads_raw[0]), (heads.far, heads_raw[1]))
     for path, text in both:
         if text is None and (path == heads.near or not public):
-            continue  # the far one counts; this one is written again
+            continue  # the far head counts; this one is written again
         head = read_head(text)
         if head is None or not head.genuine:
             yield f"the head {path} is " + ("gone" if text is None else "not genuine")
@@ -90,11 +90,11 @@ def _against_heads(
 
 
 def _missing(head: Head, raw: bytes) -> str:
-    """What a head says against a log."""
+    """Return what a head shows to be wrong with a log."""
     chain = read_chain(raw, head.key)
     if chain.sequence < head.sequence:
         first = chain.sequence + 1
         which = f"entry {first} is" if first == head.sequence else f"entries {first} to {head.sequence} are"
-        gone = f"{which} gone, or an older copy was put back"
-        return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {gone}"
+        missing = f"{which} gone, or an older copy was put back"
+        return f"the log ends at entry {chain.sequence}, and its head counts {head.sequence}: {missing}"
     return f"the log is not the one that its head counts up to entry {head.sequence}"

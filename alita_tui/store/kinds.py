@@ -1,4 +1,4 @@
-"""The kind of a stored event, found in its JSON without reading it, as a number that fits into a byte."""
+"""Finds the kind of a stored event in its JSON without decoding it, as a number that fits into a byte."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def _tags() -> tuple[str, ...]:
 
 
 def look(raw: bytes) -> int:
-    """The number of a stored event's kind; 0 where it has to be read to know."""
-    # A quote inside of a string has a backslash before it, so these bytes are a key and nothing else.
+    """Return the number of a stored event's kind; 0 if it has to be decoded."""
+    # A quote inside a string is escaped, so these bytes can only be a key.
     at = raw.find(_BEFORE) + len(_BEFORE)
     return _numbers().get(raw[at : raw.find(b'"', at)], 0) if at >= len(_BEFORE) else 0
 
 
 def tag(number: int) -> str:
-    """The kind's tag; empty for 0."""
+    """Return the kind's tag; empty for 0."""
     return _tags()[number]

@@ -1,4 +1,4 @@
-"""What a person adds to sessions: names, tags, bookmarks. Kept beside them, so that no record changes."""
+"""Titles, tags and bookmarks that the person gives to sessions, stored apart so that no record changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TITLE, _TAG, _NOTE = 120, 30, 400
 
 
 class Bookmark(Value, frozen=True):
-    """A place in a session, with a word on why."""
+    """A place in a session, with a note."""
 
     seq: Annotated[int, Meta(ge=1)]
     note: str = ""
@@ -28,11 +28,11 @@ class Bookmark(Value, frozen=True):
 
 
 class Label(Value, frozen=True):
-    """All that was added to one session."""
+    """All labels of one session."""
 
     session_id: str
     title: str = ""
-    """Stands in place of the session's own; empty: its own."""
+    """Replaces the session's own title; empty to use that."""
     tags: tuple[str, ...] = ()
     archived: bool = False
     bookmarks: tuple[Bookmark, ...] = ()
@@ -49,53 +49,53 @@ class Labels:
         *,
         redact: Callable[[str], str] = str,
     ) -> None:
-        """`redact` takes the secrets out of what the person writes."""
+        """`redact` removes secrets from what the person writes."""
         self._documents = documents
         self._clock = clock
         self._redact = redact
 
     def all(self) -> dict[str, Label]:
-        """Labels by session; one that cannot be read is passed over."""
-        found: dict[str, Label] = {}
+        """Return labels by session; an unreadable one is skipped."""
+        labels: dict[str, Label] = {}
         for document in self._documents.all():
             try:
                 label = msgspec.convert(document, Label)
             except msgspec.ValidationError:
                 continue
-            found[label.session_id] = label
-        return found
+            labels[label.session_id] = label
+        return labels
 
     def of(self, session_id: str) -> Label:
-        """The label of one session; an empty one where nothing was added."""
+        """Return the label of one session, empty if it has none."""
         return self.all().get(session_id, Label(session_id=session_id))
 
     def rename(self, session_id: str, title: str) -> Label:
-        """Give a session a title; an empty one gives it its own back."""
+        """Give a session a title; an empty one restores its own."""
         return self._change(session_id, lambda label: replace(label, title=self._line(title, _TITLE)))
 
     def tag(self, session_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Label:
-        """Add and remove tags. Raises UsageError for what cannot be one."""
-        added, removed = [_tag(one) for one in add], {_tag(one) for one in remove}
+        """Add and remove tags. Raises UsageError for an invalid tag."""
+        added, removed = [_tag(tag) for tag in add], {_tag(tag) for tag in remove}
 
         def change(label: Label) -> Label:
-            kept = dict.fromkeys(one for one in (*label.tags, *added) if one not in removed)
-            return replace(label, tags=tuple(sorted(kept)))
+            tags = dict.fromkeys(tag for tag in (*label.tags, *added) if tag not in removed)
+            return replace(label, tags=tuple(sorted(tags)))
 
         return self._change(session_id, change)
 
     def archive(self, session_id: str, archived: bool) -> Label:
-        """Take a session out of the list, or put it back."""
+        """Archive a session, or bring it back into the list."""
         return self._change(session_id, lambda label: replace(label, archived=archived))
 
     def bookmark(self, session_id: str, seq: int, note: str | None) -> Label:
-        """Set the bookmark of an event, or write its note anew; None takes it away."""
+        """Set an event's bookmark or change its note; None removes it."""
 
         def change(label: Label) -> Label:
-            kept = [one for one in label.bookmarks if one.seq != seq]
+            bookmarks = [bookmark for bookmark in label.bookmarks if bookmark.seq != seq]
             if note is not None:
                 text = self._line(note, _NOTE)
-                kept.append(Bookmark(seq=seq, note=text, at=self._clock().isoformat()))
-            return replace(label, bookmarks=tuple(sorted(kept, key=lambda one: one.seq)))
+                bookmarks.append(Bookmark(seq=seq, note=text, at=self._clock().isoformat()))
+            return replace(label, bookmarks=tuple(sorted(bookmarks, key=lambda bookmark: bookmark.seq)))
 
         return self._change(session_id, change)
 

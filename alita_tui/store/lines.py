@@ -1,6 +1,6 @@
 """Reads a whole file and its journal line by line, so that a long session is never in memory twice.
 
-Takes only what this package itself wrote and nothing damaged; all else is for `reading.read`.
+Reads only intact files that this package wrote; `journal_reader.read` reads all others.
 """
 
 from __future__ import annotations
@@ -15,41 +15,41 @@ from typing import Generic, NamedTuple, TypeVar
 
 from alita_tui.spine.collecting import uncollected
 from alita_tui.store import checksums, disk
-from alita_tui.store.reading import ABOUT, apply, dump, journal_of, load, operation
+from alita_tui.store.journal_reader import ABOUT, apply, dump, journal_of, load, operation
 from alita_tui.store.upgrades import Tables, upgrade
 
 T = TypeVar("T")
 Load = Callable[[bytes, int], T]
-"""Makes something of a document's JSON and its id. Raises ValueError for what is no JSON."""
+"""Makes a value of a document's JSON and its id. Raises ValueError for invalid JSON."""
 Look = Callable[[bytes], int]
-"""A number below 256 that is kept of each document, from its JSON; for finding some without reading all."""
+"""Returns a number below 256 that is kept of each document, to find some without reading all."""
 
 _BUFFER = 1 << 20
 _TABLE = re.compile(rb'"([^"\\]+)":\{\n')
 
 
 class Irregular(ValueError):
-    """Not what this package writes, or damaged."""
+    """The file is damaged, or another program wrote it."""
 
 
 @dataclass
 class Places:
-    """Where the documents of the growing table are, in order, and what was noted of each."""
+    """Where the documents of the growing table are, in order, and the number noted for each."""
 
     starts: array[int] = field(default_factory=lambda: array("Q"))
-    """Offset of each one's JSON: in the file for the first `folded` of them, in the journal for the others."""
+    """Offset of each document's JSON: in the file for the first `folded`, in the journal for the others."""
     sizes: array[int] = field(default_factory=lambda: array("I"))
     notes: bytearray = field(default_factory=bytearray)
     folded: int = 0
 
     def add(self, start: int, size: int, note: int) -> None:
-        """One more document, at the end of the journal or, while the file is read, of that."""
+        """Add a document at the end of the journal or, while the file is read, of the file."""
         self.starts.append(start)
         self.sizes.append(size)
         self.notes.append(note)
 
     def moved(self, by: int) -> Places:
-        """Those that are in the file already, as they are in a file with a longer or shorter beginning."""
+        """Take over the places in the file, moved by a longer or shorter beginning."""
         starts = array("Q", (start + by for start in self.starts[: self.folded]))
         return Places(starts, self.sizes[: self.folded], self.notes[: self.folded], self.folded)
 
@@ -59,15 +59,15 @@ class Places:
 
 @dataclass
 class Scan(Generic[T]):
-    """A file and its journal, the documents of one growing table apart: they are found, not kept."""
+    """A file and its journal. Documents of the one growing table are located, not kept."""
 
     tables: Tables = field(default_factory=dict)
     """The other tables."""
     places: Places = field(default_factory=Places)
     ids: array[int] = field(default_factory=lambda: array("Q"))
-    """The id of each, where they are not 1, 2, 3 … without gaps; else empty."""
+    """The ids, if they are not 1, 2, 3 … without gaps; else empty."""
     rows: list[T] | None = None
-    """The growing table's documents in order, where they had to be read as a whole."""
+    """The growing table's documents in order, if they had to be read as a whole."""
     count: int = 0
     last: int = 0
     """The highest id."""
@@ -84,20 +84,20 @@ class Scan(Generic[T]):
 
 
 def scan(path: Path, table: str, load_row: Load[T], look: Look = lambda _: 0) -> Scan[T] | None:
-    """What is on disk, or None where it is damaged, written by others or being replaced."""
-    found: Scan[T] = Scan(json_at=disk.signature(path))
+    """Return what is on disk; None if it is damaged, written by another program, or being replaced."""
+    scanned: Scan[T] = Scan(json_at=disk.signature(path))
     try:
         with uncollected():
-            _file(found, path, table, load_row, look)
-            found.places.folded = len(found.places)
-            _journal(found, path, table, look)
+            _file(scanned, path, table, load_row, look)
+            scanned.places.folded = len(scanned.places)
+            _journal(scanned, path, table, look)
     except (ValueError, KeyError, TypeError, RecursionError, OSError):
         return None
-    upgrade(found.tables, found.schema_version)
-    return found if disk.signature(path) == found.json_at else None
+    upgrade(scanned.tables, scanned.schema_version)
+    return scanned if disk.signature(path) == scanned.json_at else None
 
 
-def _file(found: Scan[T], path: Path, table: str, load_row: Load[T], look: Look) -> None:
+def _file(scanned: Scan[T], path: Path, table: str, load_row: Load[T], look: Look) -> None:
     with path.open("rb", buffering=_BUFFER) as file:
         lines = iter(file)
         at = len(next(lines, b""))
@@ -119,40 +119,40 @@ def _file(found: Scan[T], path: Path, table: str, load_row: Load[T], look: Look)
                 break
             sums[name] = checksums.new_sums()
             size, more = (
-                _grown(found, lines, at, _Reads(load_row, look), sums[name])
+                _grown(scanned, lines, at, _Reads(load_row, look), sums[name])
                 if name == table
-                else _small(found.tables.setdefault(name, {}), lines, sums[name])
+                else _small(scanned.tables.setdefault(name, {}), lines, sums[name])
             )
             at += size
         if next(lines, b"") != b"}\n" or file.read(1):
             raise Irregular
-    about = found.tables[ABOUT]["1"]
-    found.generation, found.schema_version = int(about["generation"]), int(about["schema_version"])
-    if recorded is None and found.schema_version < checksums.SINCE:
+    about = scanned.tables[ABOUT]["1"]
+    scanned.generation, scanned.schema_version = int(about["generation"]), int(about["schema_version"])
+    if recorded is None and scanned.schema_version < checksums.SINCE:
         return
     if recorded is None or list(recorded.tables.items()) != list(sums.items()):
         raise Irregular
 
 
 def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes, int]]:
-    """Each document as (id, place of its text in the line, line, its end); then (0, 0, last line, 0)."""
+    """Yield each document as (id, place of its text in the line, line, its end); then (0, 0, last line, 0)."""
     comma = True
-    for one in lines:
-        if one[:1] == b'"':
-            colon = one.index(b'":')
-            number = one[1:colon]
+    for line in lines:
+        if line[:1] == b'"':
+            colon = line.index(b'":')
+            number = line[1:colon]
             if not comma or not number.isdigit():
                 break
-            comma = one[-2:-1] == b","
-            yield int(number), colon + 2, one, -2 if comma else -1
-        elif comma and one != b"\n":
+            comma = line[-2:-1] == b","
+            yield int(number), colon + 2, line, -2 if comma else -1
+        elif comma and line != b"\n":
             break
         else:
-            if one == b"\n":  # a table without documents has an empty line
-                one = next(lines, b"")
-            if one not in (b"}\n", b"},\n"):
+            if line == b"\n":  # a table without documents has an empty line
+                line = next(lines, b"")
+            if line not in (b"}\n", b"},\n"):
                 break
-            yield 0, 0, one, 0
+            yield 0, 0, line, 0
             return
     raise Irregular
 
@@ -163,91 +163,93 @@ class _Reads(NamedTuple):
 
 
 def _grown(
-    found: Scan[T], lines: Iterator[bytes], start: int, reads: _Reads, sums: array[int]
+    scanned: Scan[T], lines: Iterator[bytes], start: int, reads: _Reads, sums: array[int]
 ) -> tuple[int, bool]:
-    about = found.tables.get(ABOUT, {}).get("1", {})
+    about = scanned.tables.get(ABOUT, {}).get("1", {})
     checked = int(about.get("schema_version", 0)) >= checksums.SINCE
     size, last = 0, 0
-    found.sums = sums
-    for number, place, one, cut in _documents(lines):
+    scanned.sums = sums
+    for number, place, line, cut in _documents(lines):
         if not number:
-            found.last = last
-            found.span = (start, start + size)
-            # The empty line of an empty table is not counted by anything.
-            return size + len(one) + (0 if found.count else 1), one == b"},\n"
+            scanned.last = last
+            scanned.span = (start, start + size)
+            # The empty line of an empty table has no checksum.
+            return size + len(line) + (0 if scanned.count else 1), line == b"},\n"
         if number <= last:
             raise Irregular
-        raw = one[place:cut]
+        raw = line[place:cut]
         if not checked:
             reads.load_row(raw, number)
-        found.places.add(start + size + place, len(raw), reads.look(raw))
-        sums.append(zlib.crc32(one[:cut]))
-        size, last = size + len(one), number
-        _count(found, number)
+        scanned.places.add(start + size + place, len(raw), reads.look(raw))
+        sums.append(zlib.crc32(line[:cut]))
+        size, last = size + len(line), number
+        _count(scanned, number)
     raise Irregular
 
 
-def _count(found: Scan[T], number: int) -> None:
-    """One more document, with this id."""
-    if number != found.count + 1 and not found.ids:
-        found.ids.extend(range(1, found.count + 1))
-    if found.ids or number != found.count + 1:
-        found.ids.append(number)
-    found.count += 1
+def _count(scanned: Scan[T], number: int) -> None:
+    """Locate one more document."""
+    if number != scanned.count + 1 and not scanned.ids:
+        scanned.ids.extend(range(1, scanned.count + 1))
+    if scanned.ids or number != scanned.count + 1:
+        scanned.ids.append(number)
+    scanned.count += 1
 
 
 def _small(rows: dict[str, object], lines: Iterator[bytes], sums: array[int]) -> tuple[int, bool]:
     size = 0
-    for number, place, one, cut in _documents(lines):
+    for number, place, line, cut in _documents(lines):
         if not number:
-            return size + len(one) + (0 if rows else 1), one == b"},\n"
-        rows[str(number)] = load(one[place:cut])
-        sums.append(zlib.crc32(one[:cut]))
-        size += len(one)
+            return size + len(line) + (0 if rows else 1), line == b"},\n"
+        rows[str(number)] = load(line[place:cut])
+        sums.append(zlib.crc32(line[:cut]))
+        size += len(line)
     raise Irregular
 
 
-def _journal(found: Scan[T], path: Path, table: str, look: Look) -> None:
+def _journal(scanned: Scan[T], path: Path, table: str, look: Look) -> None:
     for number, body, after in journal_lines(journal_of(path)):
         document = document_of(body, table)
         if number == 0:
             first = load(body)
-            if not isinstance(first, list) or first[:2] != ["gen", str(found.generation)]:
+            if not isinstance(first, list) or first[:2] != ["gen", str(scanned.generation)]:
                 raise Irregular
         elif document is None:
             done = operation(b"%08x %s" % (zlib.crc32(body), body))
             if done is None or done[1] == table:
                 raise Irregular
-            apply(found.tables, done)
+            apply(scanned.tables, done)
         else:
             doc_id, raw = document
-            if doc_id <= found.last:
+            if doc_id <= scanned.last:
                 raise Irregular
-            found.places.add(after - 2 - len(raw), len(raw), look(raw))  # the line ends in "]" and its end
-            found.last = doc_id
-            _count(found, doc_id)
-        found.end = after
-    found.size = disk.signature(journal_of(path))[2]
+            scanned.places.add(
+                after - 2 - len(raw), len(raw), look(raw)
+            )  # the line ends in "]" and its line end
+            scanned.last = doc_id
+            _count(scanned, doc_id)
+        scanned.end = after
+    scanned.size = disk.signature(journal_of(path))[2]
 
 
 def journal_lines(path: Path, upto: int | None = None) -> Iterator[tuple[int, bytes, int]]:
-    """Each whole line's number, operation and end. Raises Irregular for a damaged one, OSError."""
+    """Yield each whole line's number, operation and end. Raises Irregular for a damaged one, OSError."""
     if not path.exists():
         return
     at = 0
     with path.open("rb", buffering=_BUFFER) as file:
-        for number, one in enumerate(file):
-            if one[-1:] != b"\n" or (upto is not None and at >= upto):
+        for number, line in enumerate(file):
+            if line[-1:] != b"\n" or (upto is not None and at >= upto):
                 return
-            body = one[9:-1]
-            if int(one[:8], 16) != zlib.crc32(body):
+            body = line[9:-1]
+            if int(line[:8], 16) != zlib.crc32(body):
                 raise Irregular
-            at += len(one)
+            at += len(line)
             yield number, body, at
 
 
 def document_of(body: bytes, table: str) -> tuple[int, bytes] | None:
-    """Id and JSON of a document that a journal line puts into the table; None for other operations."""
+    """Return id and JSON of a document that a journal line puts into the table; None for other operations."""
     head = b'["put",%s,"' % dump(table)
     if not body.startswith(head):
         return None

@@ -1,4 +1,4 @@
-"""Who may write a file: whoever holds the lock (flock) on its journal."""
+"""The right to write a file belongs to whoever holds the lock (flock) on its journal."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from alita_tui.spine.errors import StoreLocked
 from alita_tui.store import disk
-from alita_tui.store.reading import journal_of, operation
+from alita_tui.store.journal_reader import journal_of, operation
 
 
 def take(path: Path, patience: float) -> int:
-    """The journal of `path`, open and locked, made where there is none.
+    """Return the journal of `path`, open and locked, created if missing.
 
-    Waits `patience` seconds for whoever has it. Raises StoreLocked, OSError.
+    Waits up to `patience` seconds for another holder. Raises StoreLocked, OSError.
     """
     journal, until = journal_of(path), time.monotonic() + patience
     while True:
@@ -23,7 +23,7 @@ def take(path: Path, patience: float) -> int:
         fd = os.open(journal, os.O_RDWR | os.O_CREAT, disk.PRIVATE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever closed it last may have removed it between open and lock.
+            # The last holder may have removed it between open and lock.
             if _same_file(fd, journal):
                 if not known:
                     disk.sync_folder(path.parent)
@@ -44,7 +44,7 @@ def take(path: Path, patience: float) -> int:
 
 
 def is_open(path: Path) -> bool:
-    """True while a process has the file open for writing."""
+    """Return True while a process has the file open for writing."""
     try:
         fd = os.open(journal_of(path), os.O_RDONLY)
     except OSError:
@@ -67,6 +67,6 @@ def _same_file(fd: int, path: Path) -> bool:
 
 
 def _owner(fd: int) -> str:
-    """` (process 123)` as the journal's first line names it, or nothing."""
+    """Return ` (process 123)` as the journal's first line names it, or an empty string."""
     first = operation(os.pread(fd, 200, 0).split(b"\n", 1)[0])
     return f" (process {first[2]})" if first is not None and first[0] == "gen" else ""

@@ -1,4 +1,4 @@
-"""A file with one table that only grows and is not held in memory: what a session is kept in."""
+"""A file with one growing table that is not held in memory; sessions are stored in it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
 from alita_tui.store import checksums, disk
 from alita_tui.store.folding import documents, ending, whole
+from alita_tui.store.journal_reader import TORN, Operation, Restored, Snapshot, apply, dump, read
 from alita_tui.store.lines import Load, Look, Places, Scan, document_of, journal_lines, scan
 from alita_tui.store.lock import is_open
-from alita_tui.store.reading import TORN, Operation, Restored, Snapshot, apply, dump, read
 from alita_tui.store.storage import JournalStorage, Mode
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 
@@ -32,8 +32,8 @@ _NEVER = 1 << 62
 class LogStorage(JournalStorage, Generic[T]):
     """A TinyDB file whose table `table` takes documents with ever higher ids.
 
-    Its documents go from the file through `load_row` to whoever takes them, and from memory to the
-    journal, and are kept by neither; where each one is, is. Folding copies them from file to file.
+    Its documents go from the file through `load_row` to the caller, and from memory to the journal; only their
+    places are kept. Folding copies them from file to file.
     """
 
     def __init__(
@@ -49,67 +49,67 @@ class LogStorage(JournalStorage, Generic[T]):
         self._load_row = load_row
         self._look = look
         self._rows: list[T] | None = None
-        """All documents, until they are taken, where the file had to be read as a whole."""
+        """All documents until they are taken, if the file had to be read as a whole."""
         self._places: Places | None = None
         self._ids: array[int] = array("Q")
         self._guard = threading.Lock()
         self._unsynced: list[bytes] = []
-        """Journal lines that a sync has not confirmed yet."""
+        """Journal lines that are not synced yet."""
         self._synced = 0
         """Where they begin in the journal."""
         self._span = self._next = ((0, 0), checksums.new_sums())
-        """Where the table's lines are in the file and their checksums; the same of the one being written."""
+        """Where the table's lines are in the file, with checksums; and the same for the file being written."""
         self._next_places: Places | None = None
         self._old: int | None = None
         self._journal_fd: int | None = None
         self.last = self.count = 0
-        """The highest id, and how many documents there are."""
+        """The highest id, and the number of documents."""
         super().__init__(path, mode=mode, fold_at=_NEVER)
 
     def take(self) -> list[T]:
-        """Every document in order; handed over, not kept. Raises StoreError."""
+        """Return every document in order; a second call reads the file again. Raises StoreError."""
         rows, self._rows = self._rows, None
         if rows is not None:
             return rows
         try:
             reader = self.reader()
             return [self._load_row(*reader(index)) for index in range(self.count)]
-        except (StoreError, ValueError):  # closed, or changed by others meanwhile
-            found = self._loaded(read(self.path))
-            return found.rows or []
+        except (StoreError, ValueError):  # closed, or changed by another program meanwhile
+            scanned = self._loaded(read(self.path))
+            return scanned.rows or []
 
     @property
     def at_hand(self) -> bool:
-        """True where any document can be read again (`document`) as long as this is open."""
-        # Of a file that another process has open the journal may be emptied in place.
+        """True if any document can be read again (`document`) while this is open."""
+        # The journal of a file that another process has open may be emptied in place.
         return self._places is not None and (
             self.mode == "exclusive" or self._places.folded == len(self._places)
         )
 
     @property
     def found(self) -> tuple[disk.Signature, int] | None:
-        """The file, and the offset in its journal, that hold ids 1, 2, 3 … and nothing damaged; else None."""
+        """The file and journal offset that hold ids 1, 2, 3 … undamaged; else None."""
         if self._places is None or self._ids:
             return None
         return self._now.json_at, self._now.end
 
     def note(self, index: int) -> int:
-        """What `look` said of a document, by its place from 0 on."""
+        """Return what `look` noted of a document, by its place from 0 on."""
         places = self._places
         return places.notes[index] if places is not None else 0
 
     def document(self, index: int) -> tuple[bytes, int]:
-        """JSON and id of a document, by its place from 0 on. Any thread. Raises StoreError."""
+        """Return JSON and id of a document, by its place from 0 on; from any thread. Raises StoreError."""
         return self.reader(0)(index)
 
     def reader(self, ahead: int = _AHEAD) -> Callable[[int], tuple[bytes, int]]:
-        """The same for whoever reads many of them: neighbours come with one look at the disk."""
+        """Return a function like `document` for reading many: it reads neighbours together."""
         seen: tuple[Places | None, bool] = (None, False)
-        """What `held` was read from: places are made anew when the file is."""
-        start, held = 0, b""
+        """What `held` was read from; places are renewed when it changes."""
+        start, block = 0, b""
 
         def read(index: int) -> tuple[bytes, int]:
-            nonlocal seen, start, held
+            nonlocal seen, start, block
             with self._guard:
                 places = self._places
                 folded = places is not None and index < places.folded
@@ -118,59 +118,59 @@ class LogStorage(JournalStorage, Generic[T]):
                     raise StoreError(f"{self.path} is closed.")
                 at, size = places.starts[index], places.sizes[index]
                 same = seen[0] is places and seen[1] == folded
-                if not same or not (start <= at and at + size <= start + len(held)):
-                    back = same and at < start  # read from the end to the beginning
+                if not same or not (start <= at and at + size <= start + len(block)):
+                    back = same and at < start  # backwards
                     seen, start = (places, folded), max(at + size - max(ahead, size), 0) if back else at
                     try:
-                        held = os.pread(fd, at + size - start if back else max(ahead, size), start)
+                        block = os.pread(fd, at + size - start if back else max(ahead, size), start)
                     except OSError as error:
                         raise disk.store_error("read", self.path, error) from error
                 number = self._ids[index] if self._ids else index + 1
-            return held[at - start : at - start + size], number
+            return block[at - start : at - start + size], number
 
         return read
 
     def close(self) -> None:
-        """See `JournalStorage.close`."""
+        """Fold the journal and release the lock. Raises StoreError if it cannot be folded; the journal stays."""
         super().close()
         if self.mode == "readonly":
             self._let_go()
 
     def read(self) -> Tables:
-        """All tables, from the disk."""
+        """All tables, read from disk."""
         return dict(read(self.path).tables)
 
     def write(self, data: Mapping[str, Mapping[str, Json]]) -> None:
-        """Not offered: the table only grows."""
+        """Not supported: the table only grows."""
         raise StoreError(f"{self.path} only takes new records.")
 
-    # --- inside
-
     def _open(self) -> None:
-        """Read what is there; where it is damaged or written by others, repair it first."""
+        """Read what is there; if it is damaged or from another program, repair it first."""
         writes = self.mode == "exclusive"
-        found = scan(self.path, self._table, self._load_row, self._look)
-        if found is None or (writes and (found.size > found.end or found.schema_version > SCHEMA_VERSION)):
+        scanned = scan(self.path, self._table, self._load_row, self._look)
+        if scanned is None or (
+            writes and (scanned.size > scanned.end or scanned.schema_version > SCHEMA_VERSION)
+        ):
             super()._open()
             discarded, note = self.restored.discarded, self.restored.note
             if writes:
                 self._now.tables.setdefault(self._table, {})
                 self.checkpoint()
-            found = self._anew() if writes else self._loaded(self._now)
-            self.restored = Restored(events=found.count, discarded=discarded, note=note)
+            scanned = self._anew() if writes else self._loaded(self._now)
+            self.restored = Restored(events=scanned.count, discarded=discarded, note=note)
         else:
-            torn = found.size > found.end and not is_open(self.path)  # a writer may be half way
-            self.restored = Restored(events=found.count, discarded=int(torn), note=TORN if torn else "")
-        self._adopt(found)
+            torn = scanned.size > scanned.end and not is_open(self.path)  # a writer may be half way
+            self.restored = Restored(events=scanned.count, discarded=int(torn), note=TORN if torn else "")
+        self._adopt(scanned)
 
     def _anew(self) -> Scan[T]:
-        found = scan(self.path, self._table, self._load_row, self._look)
-        if found is None:
+        scanned = scan(self.path, self._table, self._load_row, self._look)
+        if scanned is None:
             raise StoreError(f"{self.path} could not be read again after its repair.", hint="Check the disk.")
-        return found
+        return scanned
 
     def _loaded(self, now: Snapshot) -> Scan[T]:
-        """The same from a file that had to be read as a whole."""
+        """Read a file that has to be read as a whole."""
         rows = now.tables.get(self._table, {})
         numbers = sorted(map(int, rows))
         loaded = [self._load_row(dump(rows[str(number)]), number) for number in numbers]
@@ -185,42 +185,42 @@ class LogStorage(JournalStorage, Generic[T]):
             end=now.end,
         )
 
-    def _adopt(self, found: Scan[T]) -> None:
-        self._rows = found.rows
-        self._ids = found.ids
-        self.last, self.count = found.last, found.count
-        self._hold((found.span, found.sums), found.places if found.rows is None else None)
-        if self.mode == "readonly" and self._old is not None and _signature(self._old) != found.json_at:
+    def _adopt(self, scanned: Scan[T]) -> None:
+        self._rows = scanned.rows
+        self._ids = scanned.ids
+        self.last, self.count = scanned.last, scanned.count
+        self._hold((scanned.span, scanned.sums), scanned.places if scanned.rows is None else None)
+        if self.mode == "readonly" and self._old is not None and _signature(self._old) != scanned.json_at:
             self._places = None  # it was folded meanwhile
-        self._synced = found.end
+        self._synced = scanned.end
         self._now = Snapshot(
-            tables=found.tables,
-            generation=found.generation,
-            schema_version=found.schema_version,
-            json_at=found.json_at,
-            end=found.end,
-            size=found.end,
+            tables=scanned.tables,
+            generation=scanned.generation,
+            schema_version=scanned.schema_version,
+            json_at=scanned.json_at,
+            end=scanned.end,
+            size=scanned.end,
         )
 
     def _note_places(self, data: bytes) -> None:
-        """Where the documents are that were just written to the journal's end."""
+        """Locate the documents that were just written to the journal's end."""
         at = self._now.end - len(data)
-        for one in data.split(b"\n")[:-1]:
-            at += len(one) + 1
-            document = document_of(one[9:], self._table)
+        for line in data.split(b"\n")[:-1]:
+            at += len(line) + 1
+            document = document_of(line[9:], self._table)
             if document is not None and self._places is not None:
                 self._places.add(at - 2 - len(document[1]), len(document[1]), self._look(document[1]))
 
     def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
         self._note_places(data)
-        for one in done:
-            if one[1] == self._table:
-                if self._ids or int(one[2]) != self.count + 1:
+        for operation in done:
+            if operation[1] == self._table:
+                if self._ids or int(operation[2]) != self.count + 1:
                     self._ids = self._ids or array("Q", range(1, self.count + 1))
-                    self._ids.append(int(one[2]))
-                self.last, self.count = int(one[2]), self.count + 1
+                    self._ids.append(int(operation[2]))
+                self.last, self.count = int(operation[2]), self.count + 1
             else:
-                apply(self._now.tables, one)
+                apply(self._now.tables, operation)
         if synced:
             self._unsynced, self._synced = [], self._now.end
         else:
@@ -232,7 +232,7 @@ class LogStorage(JournalStorage, Generic[T]):
         self._hold(self._next, self._next_places)
 
     def _hold(self, span: _Span, places: Places | None) -> None:
-        """Keep hold of the file as it is: it can be copied from even where a replacement fails half way."""
+        """Keep the current file open: it can be copied from even if a replacement fails half way."""
         with self._guard:
             self._let_go()
             self._span, self._places = span, places
@@ -252,7 +252,7 @@ class LogStorage(JournalStorage, Generic[T]):
         self._journal_fd = None
 
     def _held(self, *, folded: bool) -> int | None:
-        """The file, or its journal; once this is closed, the file as long as it is the one that was left."""
+        """Return the file or its journal; once this is closed, the file only if it was not replaced since."""
         if not folded:
             return self._journal_fd
         if self._old is None and self._places is not None:
@@ -267,7 +267,7 @@ class LogStorage(JournalStorage, Generic[T]):
         return self._old
 
     def __del__(self) -> None:
-        """Who only looked may forget to close it."""
+        """Release the descriptors of a reader that was never closed."""
         if getattr(self, "_old", None) is not None:
             os.close(self._old)  # type: ignore[arg-type]
         if self.mode == "readonly" and getattr(self, "_journal_fd", None) is not None:
@@ -309,7 +309,7 @@ class LogStorage(JournalStorage, Generic[T]):
         self._next_places = moved
 
     def _old_lines(self) -> Iterator[bytes]:
-        """The growing table's lines of the file as it is, without the last line end."""
+        """Yield the growing table's lines of the current file, without the last line end."""
         at, end = self._span[0]
         while at < end - 1:
             assert self._old is not None
@@ -320,7 +320,7 @@ class LogStorage(JournalStorage, Generic[T]):
             yield piece
 
     def _new_documents(self) -> Iterator[tuple[int, bytes]]:
-        """What came since, from the journal as far as it was synced, then from memory."""
+        """Yield newer documents, from the journal as far as it was synced, then from memory."""
         try:
             for body in self._bodies():
                 if (document := document_of(body, self._table)) is not None:
@@ -332,10 +332,10 @@ class LogStorage(JournalStorage, Generic[T]):
         for _, body, _ in journal_lines(self._journal, self._synced):
             yield body
         for data in self._unsynced:
-            for one in data.splitlines():
-                yield one[9:]
+            for line in data.splitlines():
+                yield line[9:]
 
 
 def _signature(fd: int) -> disk.Signature:
-    found = os.fstat(fd)
-    return (found.st_ino, found.st_mtime_ns, found.st_size)
+    status = os.fstat(fd)
+    return (status.st_ino, status.st_mtime_ns, status.st_size)

@@ -1,8 +1,8 @@
-"""The key that a home's records are signed with: Ed25519, made when something is first signed.
+"""The key that signs a home's records: Ed25519, created when something is first signed.
 
-It lies in the operating system's keyring, where there is one that works, else in a file that only its
-owner can read, in a folder apart from the data: in no backup and in no export. Whoever has the whole
-account has the key as well; what then can still be shown is what was anchored elsewhere.
+It is in the operating system's keyring, if there is a working one, else in a file that only its owner can read,
+apart from the data: in no backup and no export. Whoever controls the whole account has the key as well; then only
+heads anchored elsewhere can show a change.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ class Seal:
     """The key of one home. Reading the keyring may block."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` lies apart from the data."""
+        """`folder` is apart from the data."""
         self.folder = folder
         self._private: Ed25519PrivateKey | None = None
         self._guard = threading.Lock()
 
     @property
     def path(self) -> Path:
-        """The file with the key, where no keyring has it."""
+        """The file with the key, if no keyring has it."""
         return self.folder / "key"
 
     @property
     def public(self) -> str:
-        """The public key (hex); empty where the key is not there or cannot be reached. Raises StoreError."""
+        """The public key (hex); empty if the key is missing or cannot be reached. Raises StoreError."""
         private = self.private()
         return public_of(private) if private is not None else ""
 
     def private(self) -> Ed25519PrivateKey | None:
-        """The key; the keyring's goes before the file's. Raises StoreError where its file is open to others."""
+        """Return the key, from the keyring before the file. Raises StoreError if others can read its file."""
         with self._guard:
             if self._private is None:
                 self._private = _key(_keyring_get(self._name)) or _key(self._in_file())
             return self._private
 
     def keep(self, private: Ed25519PrivateKey) -> None:
-        """Keep a new key. Raises StoreError."""
+        """Store a new key. Raises StoreError."""
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
         raw = private.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption()).hex()
@@ -72,10 +72,10 @@ class Seal:
 
     def _in_file(self) -> str:
         try:
-            found = self.path.lstat()
+            status = self.path.lstat()
         except OSError:
             return ""
-        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
             raise StoreError(
                 f"The key of the audit log, {self.path}, is open to others or no plain file.",
                 hint=f"If nobody else was at it: chmod 600 {self.path}  (`alita doctor --fix` does it)",
@@ -84,24 +84,24 @@ class Seal:
 
 
 def new_key() -> Ed25519PrivateKey:
-    """A key that nobody has yet."""
+    """Return a new key."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Ed25519PrivateKey.generate()
 
 
 def public_of(private: Ed25519PrivateKey) -> str:
-    """The public key in hex."""
+    """Return the public key in hex."""
     return private.public_key().public_bytes_raw().hex()
 
 
 def sign(private: Ed25519PrivateKey, kind: str, text: str) -> str:
-    """A signature (hex) over a text; `kind` says what it is, so that none stands in for another."""
+    """Return a signature (hex) of a text; `kind` separates uses, so that none can replace another."""
     return private.sign(_message(kind, text)).hex()
 
 
 def verifier(public: str, kind: str) -> Callable[[str, str], bool]:
-    """Says of a text and a signature whether this key signed it as this kind."""
+    """Return a function that checks whether this key signed a text as this kind."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -133,7 +133,7 @@ def _key(raw: str) -> Ed25519PrivateKey | None:
 
 
 def _keyring_set(name: str, value: str) -> bool:
-    """True when the keyring has it; some back ends take everything and keep nothing."""
+    """Return True if the keyring has it; some back ends accept everything and store nothing."""
     try:
         import keyring
 

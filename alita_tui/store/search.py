@@ -1,4 +1,4 @@
-"""Full-text search over all sessions: an SQLite FTS5 cache that can be made again at any time."""
+"""Full-text search over all sessions: an SQLite FTS5 cache that can be rebuilt at any time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import one_line
 from alita_tui.spine.values import Value
-from alita_tui.store import disk, reading
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store import disk, journal_reader
+from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.view.trace import rows_for
 
 _VERSION = 1
@@ -26,34 +26,34 @@ CREATE VIRTUAL TABLE rows USING fts5(
 """
 _WORD = re.compile(r"\w+")
 _TAKEN = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-"""Another process has it, and it is not damaged."""
+"""The index is intact, but another process has it."""
 _OPEN, _CLOSE = "\x02", "\x03"
 
 
 class Hit(Value, frozen=True):
-    """An event whose text fits."""
+    """An event whose text matches."""
 
     session_id: str
     seq: int
     kind: str
-    """Of its row in the trace."""
+    """The kind of its row in the trace."""
     at: str
     """ISO 8601, UTC."""
     pieces: tuple[str, ...]
-    """What stands around the match, on one line; every other piece, from the second on, is what matched."""
+    """The text around the match, on one line; every other piece, from the second on, is what matched."""
 
 
 class SessionSearch:
-    """Meets the search of the console and the command line. Blocks; any thread, any process."""
+    """The search of console and command line. Blocks; any thread, any process."""
 
-    def __init__(self, path: Path, shelf: SessionShelf) -> None:
+    def __init__(self, path: Path, sessions: SessionStore) -> None:
         self._path = path
-        self._shelf = shelf
+        self._sessions = sessions
 
     def find(self, query: str, *, limit: int = 100) -> tuple[Hit, ...]:
-        """Events with all words of the query, each a word or its beginning; the best first.
+        """Return events that have all words of the query, or words that begin so, best first.
 
-        Takes in what changed since the last time. Raises StoreError.
+        Indexes what changed since the last search. Raises StoreError.
         """
         words = [" ".join(_WORD.findall(part)) for part in query.split()]
         wanted = " ".join(f'"{word}"*' for word in words if word)
@@ -65,7 +65,7 @@ class SessionSearch:
         )
 
     def _asked(self, wanted: str, limit: int) -> list[tuple[str, int, str, str, str]]:
-        """Rows from the cache, brought up to date; it is made anew once where it is damaged. Raises StoreError."""
+        """Return rows from the updated cache, which is rebuilt once if it is damaged. Raises StoreError."""
         for last_try in (False, True):
             try:
                 with closing(self._open()) as db:
@@ -76,13 +76,13 @@ class SessionSearch:
                         " WHERE rows MATCH ? ORDER BY rank, session DESC, seq LIMIT ?",
                         (_OPEN, _CLOSE, wanted, limit),
                     ).fetchall()
-            except (sqlite3.Error, ValueError, TypeError) as error:  # text that is none is a ValueError
+            except (sqlite3.Error, ValueError, TypeError) as error:  # text that is not UTF-8 is a ValueError
                 if last_try or getattr(error, "sqlite_errorcode", 0) in _TAKEN:
                     raise StoreError(f"{self._path} cannot be searched: {error}.") from error
                 for damaged in (self._path, self._path.with_name(f"{self._path.name}-journal")):
                     with suppress(OSError):
                         damaged.unlink()
-        raise AssertionError  # the last try returns or raises
+        raise AssertionError  # the last attempt returns or raises
 
     def _writable(self) -> bool:
         try:
@@ -93,13 +93,13 @@ class SessionSearch:
         return True
 
     def _open(self) -> sqlite3.Connection:
-        """The cache; an empty one in memory where none can be written."""
+        """Return the cache, or an empty one in memory if none can be written."""
         db = sqlite3.connect(self._path if self._writable() else ":memory:", timeout=60)
         try:
             if _version(db) != _VERSION:
                 with db:
                     db.execute("BEGIN IMMEDIATE")
-                    if _version(db) != _VERSION:  # nobody was quicker
+                    if _version(db) != _VERSION:  # if no other process was quicker
                         _begin_anew(db)
         except BaseException:
             db.close()
@@ -108,13 +108,13 @@ class SessionSearch:
 
     def _update(self, db: sqlite3.Connection) -> None:
         if not db.in_transaction:
-            db.execute("BEGIN IMMEDIATE")  # whoever else looks at the same moment waits, and finds it done
+            db.execute("BEGIN IMMEDIATE")  # a process that looks at the same moment waits, and finds it done
         known = {name: (at, last) for name, at, last in db.execute("SELECT name, at, last FROM files")}
-        now = {path.name: path for path in self._shelf.paths()}
+        now = {path.name: path for path in self._sessions.paths()}
         for name in known.keys() - now.keys():
             self._forget(db, name)
         for name, path in now.items():
-            at = repr((disk.signature(path), disk.signature(reading.journal_of(path))))
+            at = repr((disk.signature(path), disk.signature(journal_reader.journal_of(path))))
             before, last = known.get(name, ("", 0))
             if at != before:
                 with suppress(StoreError):  # what cannot be read is not found
@@ -131,7 +131,7 @@ class SessionSearch:
             last = 0
         db.executemany(
             "INSERT INTO rows (text, session, seq, kind, at) VALUES (?, ?, ?, ?, ?)",
-            _texts((one for one in envelopes if (one.seq or 0) > last), path.stem),
+            _texts((envelope for envelope in envelopes if (envelope.seq or 0) > last), path.stem),
         )
         newest = envelopes[-1].seq or 0 if envelopes else 0
         db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", (path.name, at, newest))
@@ -142,23 +142,23 @@ class SessionSearch:
 
 
 def _texts(envelopes: Iterable[Envelope], session: str) -> Iterator[tuple[str, str, int, str, str]]:
-    for one in envelopes:
-        for row in rows_for(one):
+    for envelope in envelopes:
+        for row in rows_for(envelope):
             both = row.title if row.detail.startswith(row.title) else f"{row.title}\n{row.detail}"
             text = (row.detail or row.title) if both == row.title else both
             yield text, session, row.seq, row.kind, row.at.isoformat()
 
 
 def _pieces(text: str) -> tuple[str, ...]:
-    """Alternating plain and matched; neutralised again, since the cache is a file that others could write."""
+    """Yield alternating plain and matched text, neutralised: the cache is a file that others could write."""
     parts = re.split(f"[{_OPEN}{_CLOSE}]", text)
-    return tuple(_flat(one) for one in parts)
+    return tuple(_flat(part) for part in parts)
 
 
 def _flat(text: str) -> str:
-    """One line that keeps the blanks at its ends."""
-    said = str(one_line(text, 400))
-    return f"{' ' if text[:1].isspace() else ''}{said}{' ' if said and text[-1:].isspace() else ''}"
+    """Return one line that keeps the blanks at its ends."""
+    flat = str(one_line(text, 400))
+    return f"{' ' if text[:1].isspace() else ''}{flat}{' ' if flat and text[-1:].isspace() else ''}"
 
 
 def _version(db: sqlite3.Connection) -> int:
@@ -166,7 +166,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _begin_anew(db: sqlite3.Connection) -> None:
-    """Inside a transaction: a script would end it."""
+    """Run the statements inside a transaction; a script would end it."""
     script = (
         f"DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rows; {_SCHEMA} PRAGMA user_version = {_VERSION};"
     )

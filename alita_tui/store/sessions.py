@@ -1,4 +1,4 @@
-"""One file per session, and the shelf they stand on."""
+"""One file per session, and the folder of all sessions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from alita_tui.spine.events import UnknownEvent
 from alita_tui.spine.history import History
 from alita_tui.spine.ports import Clock
 from alita_tui.spine.text import one_line
-from alita_tui.store import disk, kinds, reading
+from alita_tui.store import disk, journal_reader, kinds
 from alita_tui.store.following import Followed, Summaries
 from alita_tui.store.forking import forked
+from alita_tui.store.journal_reader import TORN, Restored
 from alita_tui.store.lock import is_open
 from alita_tui.store.log import LogStorage
-from alita_tui.store.reading import TORN, Restored
 from alita_tui.store.storage import Mode
 from alita_tui.store.summaries import SessionSummary, Tally
 from alita_tui.store.trash import Trash
@@ -34,45 +34,47 @@ from alita_tui.store.trash import Trash
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 _DRAFT_SECONDS = 60.0
-"""Age from which a draft that nobody has open was left: just before it gets its name nobody has it open, either."""
+"""Age from which a draft that nobody has open is abandoned; a finished one is closed just before its renaming."""
 
 _GAP_LIMIT = 10_000
-"""Missing records that are filled in; a wider gap is damage of another kind and stays one."""
+"""Widest gap of missing records that is filled in; a wider one is another kind of damage and stays."""
 
 
 class SessionFile:
     """The durable envelopes of one session: a TinyDB file, table `events`, ids are sequence numbers.
 
-    Meets `Recorder`. Opening and closing block; both belong in a thread.
+    Implements `Recorder`. Opening and closing block; both belong in a thread.
     """
 
     def __init__(self, log: LogStorage[Envelope], path: Path, *, begun: bool = False) -> None:
-        """`begun`: it is known to have had events, if only one."""
+        """`begun`: it must have had at least one event."""
         self.path = path
         self._log = log
         meta = log.tables.get("meta", {}).get("1")
         self.session_id = str(meta["session_id"]) if isinstance(meta, dict) and "session_id" in meta else ""
         self.imported = isinstance(meta, dict) and meta.get("imported") is True
-        """True when it was brought here from elsewhere."""
+        """True if the session comes from elsewhere."""
         self._begun: list[Envelope] | None = None if self.session_id else log.take()
         if self._begun:
             self.session_id = self._begun[0].session_id
         self.session_id = self.session_id or path.stem
-        missing, found = log.last - log.count, log.restored
-        lost = max(found.discarded, missing)
-        told = f"{'' if missing else 'at least '}{lost} record{'s' if lost > 1 else ''} could not be restored"
+        missing, restored = log.last - log.count, log.restored
+        lost = max(restored.discarded, missing)
+        losses = (
+            f"{'' if missing else 'at least '}{lost} record{'s' if lost > 1 else ''} could not be restored"
+        )
         notes = [
-            told if lost and found.note != TORN else "",
-            found.note,
+            losses if lost and restored.note != TORN else "",
+            restored.note,
             "its journal is missing" if begun and not log.count else "",
         ]
         self.restored = Restored(events=log.count, discarded=lost, note="; ".join(filter(None, notes)))
-        """What opening gave back, and what it could not."""
+        """What could be restored on opening, and what could not."""
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="session-writer")
 
     @classmethod
     def create(cls, path: Path, session_id: str, *, imported: bool = False) -> SessionFile:
-        """Begin a session's file. Raises StoreError, also when there is one."""
+        """Create a session's file. Raises StoreError, also if there is one."""
         disk.make_folder(path.parent)
         if _exists(path):
             raise StoreError(f"There is a session file already: {path}.")
@@ -86,31 +88,31 @@ class SessionFile:
     def open(cls, path: Path, *, readonly: bool = False) -> SessionFile:
         """Open a session's file and repair what a crash left.
 
-        Read-only takes no lock and writes nothing, so it also opens what another process has open.
-        Raises UsageError where there is none, StoreLocked, StoreError.
+        Read-only takes no lock and writes nothing, so it also opens what another process has open. Raises UsageError if
+        there is none, StoreLocked, StoreError.
         """
         if not _exists(path):
             raise UsageError(f"There is no session file {path}.", hint="`alita sessions` lists them.")
         try:
-            ours = readonly or _ours(path)
+            is_session = readonly or _ours(path)
         except OSError as error:
             raise disk.store_error("opened", path, error) from error
-        if not ours:
+        if not is_session:
             raise StoreError(f"{path} is no session file, or nothing in it can be read; it is left as it is.")
-        alone = not reading.journal_of(path).exists()
+        alone = not journal_reader.journal_of(path).exists()
         mode: Mode = "readonly" if readonly else "exclusive"
         log = LogStorage(path, "events", _envelope, mode=mode, look=kinds.look)
         return cls(log, path, begun=alone)
 
     @property
     def last_seq(self) -> int:
-        """The newest sequence number; 0 for none."""
+        """The newest sequence number; 0 if there is none."""
         return self._log.last
 
     def envelopes(self) -> tuple[Envelope, ...]:
-        """Every stored envelope in order; a missing one is an `UnknownEvent` in its place.
+        """Return every stored envelope in order, with an `UnknownEvent` for each missing one.
 
-        They are handed over: a second call reads the file again. Raises StoreError.
+        They are not kept: a second call reads the file again. Raises StoreError.
         """
         stored, self._begun = self._begun or self._log.take(), None
         if len(stored) == (stored[-1].seq if stored else 0):
@@ -118,13 +120,13 @@ class SessionFile:
         return tuple(_whole(stored, self.session_id))
 
     def history(self) -> History:
-        """The same, read again when they are asked for: only while this is open. Raises StoreError."""
+        """Return the envelopes as a history that reads them when needed, while this is open. Raises StoreError."""
         if self._begun is None and self._log.at_hand and self._log.count == self._log.last:
             return History(stored=self)
         return History(self.envelopes())
 
     def followed(self) -> Followed | None:
-        """The session's summary, to be carried on; None where something of it is missing."""
+        """Return the session's summary, to be kept up to date; None if something of the session is missing."""
         if self._begun is not None or not self._log.found or self.restored.note:
             return None
         tally = Tally()
@@ -133,11 +135,11 @@ class SessionFile:
         return Followed(self.session_id, self.path, tally, json_at, end)
 
     def __len__(self) -> int:
-        """How many envelopes are stored. With `reader` and `kind`, meets `Stored`."""
+        """Return the number of stored envelopes. With `reader` and `kind`, implements `Stored`."""
         return self._log.count
 
     def reader(self, *, ahead: bool = True) -> Callable[[int], Envelope]:
-        """See `Stored.reader`."""
+        """Return a function that reads the envelope at a place."""
         read = self._log.reader() if ahead else self._log.document
 
         def envelope(place: int) -> Envelope:
@@ -150,24 +152,24 @@ class SessionFile:
         return envelope
 
     def kind(self, place: int) -> str:
-        """See `Stored.kind`."""
+        """Return the kind of the event at a place; empty if it has to be read."""
         return kinds.tag(self._log.note(place))
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
-        """Store one durable envelope; with `barrier` return once it is on disk. Raises StoreError."""
+        """Store one durable envelope; with `barrier` it is on disk when this returns. Raises StoreError."""
         await asyncio.get_running_loop().run_in_executor(self._writer, self._write, envelope, barrier)
 
     def close(self) -> None:
-        """Write what is queued, fold the journal into the file, let the lock go.
+        """Write what is queued, fold the journal into the file, release the lock.
 
-        Raises StoreError when it cannot be folded: then the journal stays and holds what is new.
+        Raises StoreError if it cannot be folded: then the journal stays and holds what is new.
         """
         self._writer.shutdown(wait=True)
         self._log.close()
 
     def fill(self, envelopes: Iterable[Envelope]) -> None:
-        """Store many durable envelopes, on disk when it returns. Blocks. Raises StoreError."""
-        rows: list[reading.Operation] = []
+        """Store many durable envelopes; they are on disk when this returns. Blocks. Raises StoreError."""
+        rows: list[journal_reader.Operation] = []
         for due, envelope in enumerate(envelopes, self._log.last + 1):
             if envelope.seq != due:
                 raise StoreError(f"{self.path}: event {envelope.seq} cannot follow event {due - 1}.")
@@ -181,7 +183,7 @@ class SessionFile:
 
 
 def _raw(envelope: Envelope) -> object:
-    """What goes into the file: JSON as it is, or what a lenient encoder makes JSON of."""
+    """Return the envelope as stored JSON; what strict JSON cannot hold is left to a lenient encoder."""
     try:
         return msgspec.Raw(encode(envelope))
     except UnicodeEncodeError:  # a lone surrogate
@@ -189,26 +191,26 @@ def _raw(envelope: Envelope) -> object:
 
 
 def _envelope(raw: bytes, seq: int) -> Envelope:
-    """A record read back. Raises ValueError where it is no JSON at all."""
-    made = decode(raw, seq=seq)
-    if isinstance(made.event, UnknownEvent):
-        made = from_builtins(reading.load(raw), seq=seq)
-    return made if made.seq == seq else msgspec.structs.replace(made, seq=seq)
+    """Return a stored record as an envelope. Raises ValueError for invalid JSON."""
+    envelope = decode(raw, seq=seq)
+    if isinstance(envelope.event, UnknownEvent):
+        envelope = from_builtins(journal_reader.load(raw), seq=seq)
+    return envelope if envelope.seq == seq else msgspec.structs.replace(envelope, seq=seq)
 
 
 def _whole(stored: Iterable[Envelope], session_id: str) -> Iterator[Envelope]:
-    """The records in order, with something in the place of each that is missing."""
+    """Yield the records in order, with a placeholder for each missing one."""
     at, last = datetime.fromtimestamp(0, UTC), 0
-    for one in stored:
-        seq = one.seq or 0
+    for envelope in stored:
+        seq = envelope.seq or 0
         if seq - last <= _GAP_LIMIT:
             yield from (_gap(lost, session_id, at) for lost in range(last + 1, seq))
-        yield one
-        at, last = one.at, seq
+        yield envelope
+        at, last = envelope.at, seq
 
 
-class SessionShelf:
-    """The folder of sessions. Summaries are kept in an index and made anew for files that changed."""
+class SessionStore:
+    """The folder of sessions. Summaries are cached, and renewed for files that changed."""
 
     def __init__(self, folder: Path, clock: Clock = lambda: datetime.now(UTC)) -> None:
         self.folder = folder
@@ -217,41 +219,41 @@ class SessionShelf:
         self.trash = Trash(folder / "deleted")
 
     def new_id(self) -> str:
-        """An unused id; later ones sort after earlier ones, to the second."""
+        """Return an unused id; ids sort by time, to the second."""
         while True:
-            made = f"{self._clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-            if not _exists(self.path(made)):
-                return made
+            session_id = f"{self._clock():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+            if not _exists(self.path(session_id)):
+                return session_id
 
     def path(self, session_id: str) -> Path:
-        """Where a session's file is or would be. Raises UsageError for what cannot be an id."""
+        """Return where a session's file is or would be. Raises UsageError for an invalid id."""
         if not _ID.fullmatch(session_id):
             raise UsageError(f"{one_line(session_id, 60)!r} is no session id.")
         return self.folder / f"{session_id}.json"
 
     def list(self) -> tuple[SessionSummary, ...]:
-        """All sessions, the newest first, those that cannot be read included."""
+        """Return all sessions, newest first, unreadable ones included."""
         self._sweep()
-        found = self._summaries.of(self.paths())
-        summaries = [_with_state(one, self.folder / name) for name, one in found.items()]
+        by_name = self._summaries.of(self.paths())
+        summaries = [_with_state(summary, self.folder / name) for name, summary in by_name.items()]
         return tuple(sorted(summaries, key=lambda summary: summary.session_id, reverse=True))
 
     def know(self, file: SessionFile) -> None:
-        """A session has just been opened: from now on its summary is carried on, not made anew."""
+        """Keep the summary of a session that has just been opened up to date from now on."""
         self._summaries.follow(file.path, file.followed())
 
     def latest(self) -> SessionSummary | None:
-        """The session with the latest activity."""
+        """Return the session with the latest activity."""
         long_ago = datetime.fromtimestamp(0, UTC)
         return max(self.list(), key=lambda summary: summary.last_activity or long_ago, default=None)
 
     def find(self, wanted: str) -> Path:
-        """The file of a session by id, unique prefix of an id, or path. Raises UsageError."""
+        """Return the file of a session by id, unique prefix of an id, or path. Raises UsageError."""
         as_path = Path(wanted).expanduser()
         if wanted.endswith(".json") and _exists(as_path):
             return as_path
         ids = sorted({path.stem for path in self.paths()})
-        matches = [one for one in ids if one == wanted] or [one for one in ids if one.startswith(wanted)]
+        matches = [wanted] if wanted in ids else [known for known in ids if known.startswith(wanted)]
         if wanted and len(matches) == 1:
             return self.path(matches[0])
         if wanted and matches:
@@ -266,9 +268,9 @@ class SessionShelf:
         )
 
     def fork(self, wanted: str, at: int | None = None) -> str:
-        """Begin a session with another one's events up to `at`; gives its id.
+        """Begin a session with another one's events up to `at`; return its id.
 
-        Raises UsageError where there is no such session or event, StoreError.
+        Raises UsageError if there is no such session or event, StoreError.
         """
         parent = SessionFile.open(self.find(wanted), readonly=True)
         try:
@@ -278,19 +280,19 @@ class SessionShelf:
         return self.branch(envelopes, at)
 
     def branch(self, envelopes: Iterable[Envelope], at: int | None = None) -> str:
-        """The same from the events themselves. Raises UsageError, StoreError."""
-        made = self.new_id()
-        return self.add(made, forked(envelopes, at, made, lambda: secrets.token_hex(5)))
+        """Begin a session with these events up to `at`; return its id. Raises UsageError, StoreError."""
+        session_id = self.new_id()
+        return self.add(session_id, forked(envelopes, at, session_id, lambda: secrets.token_hex(5)))
 
     def add(self, session_id: str, envelopes: Iterable[Envelope], *, imported: bool = False) -> str:
-        """Put a whole session on the shelf; gives its id. Raises StoreError, leaving nothing.
+        """Add a whole session; return its id. Raises StoreError, leaving nothing.
 
-        The verdicts of an `imported` one were given elsewhere, and are in no audit log here.
+        The verdicts of an `imported` one were given elsewhere and are in no audit log here.
         """
         path = self.path(session_id)
         if _exists(path):
             raise StoreError(f"There is a session file already: {path}.")
-        draft = path.with_name(f".{path.name}")  # whoever is killed over it leaves nothing on the shelf
+        draft = path.with_name(f".{path.name}")  # a killed process leaves no half-written session
         file = SessionFile.create(draft, session_id, imported=imported)
         try:
             try:
@@ -300,21 +302,21 @@ class SessionShelf:
             draft.replace(path)
             disk.sync_folder(self.folder)
         except BaseException as error:
-            for left in _drafts_of(draft):
-                left.unlink(missing_ok=True)
+            for part in _drafts_of(draft):
+                part.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 raise disk.store_error("saved", path, error) from error
             raise
         return session_id
 
     def delete(self, wanted: str) -> str:
-        """Take a session off the shelf; gives its id. `restore` brings it back.
+        """Move a session to the trash; return its id. `restore` brings it back.
 
         Raises UsageError, StoreLocked while a process has it open, StoreError.
         """
         path = self.find(wanted)
         if path.parent.resolve() != self.folder.resolve():
-            raise UsageError(f"{path} is not on the shelf; it is left as it is.")
+            raise UsageError(f"{path} is not in the folder of sessions; it is left as it is.")
         self.trash.put(path)
         return path.stem
 
@@ -323,45 +325,45 @@ class SessionShelf:
         return self.trash.restore(self.path(session_id).stem, self.folder)
 
     def paths(self) -> set[Path]:
-        """The files of all sessions, also of those that have a journal only so far."""
+        """Return the files of all sessions, including those that only have a journal so far."""
         files = set(self.folder.glob("*.json"))
         orphans = {path.with_suffix("") for path in self.folder.glob("*.json.journal")}
         return {path for path in files | orphans if _ID.fullmatch(path.stem)}
 
     def _sweep(self) -> None:
-        """Take away what killed processes left half written: drafts of files that nobody has open."""
+        """Remove what killed processes left half written: drafts that nobody has open."""
         with suppress(OSError):
             for draft in (*self.folder.glob(".*.json"), *self.folder.glob(".*.json.journal")):
                 base = draft.with_name(draft.name.removesuffix(".journal"))
                 old = time.time() - draft.stat().st_mtime > _DRAFT_SECONDS
                 if old and _ID.fullmatch(base.stem[1:]) and not is_open(base):
-                    for left in _drafts_of(base):
-                        left.unlink(missing_ok=True)
+                    for part in _drafts_of(base):
+                        part.unlink(missing_ok=True)
             for draft in self.folder.glob("*.json.tmp"):
                 if not is_open(draft.with_suffix("")):
                     draft.unlink(missing_ok=True)
 
 
 def _drafts_of(path: Path) -> tuple[Path, ...]:
-    return (path, reading.journal_of(path), path.with_name(f"{path.name}.tmp"))
+    return (path, journal_reader.journal_of(path), path.with_name(f"{path.name}.tmp"))
 
 
 def _exists(path: Path) -> bool:
-    return path.exists() or reading.journal_of(path).exists()
+    return path.exists() or journal_reader.journal_of(path).exists()
 
 
 def _ours(path: Path) -> bool:
-    """False for a file that a repair would destroy because it never was a session."""
-    if reading.journal_of(path).exists() or not path.stat().st_size:
+    """Return False for a file that never was a session: a repair would destroy it."""
+    if journal_reader.journal_of(path).exists() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
-        if f'{{\n"{reading.ABOUT}":'.encode() in file.read(100):
+        if f'{{\n"{journal_reader.ABOUT}":'.encode() in file.read(100):
             return True
-    return bool(reading.read(path).tables.keys() & {"events", "meta", reading.ABOUT})
+    return bool(journal_reader.read(path).tables.keys() & {"events", "meta", journal_reader.ABOUT})
 
 
 def _followed(path: Path) -> Followed | None:
-    """The summary of a session's file, to be carried on; None where it cannot be opened or is not whole."""
+    """Return the summary of a session's file, to be kept up to date; None if it is not whole."""
     try:
         file = SessionFile.open(path, readonly=True)
     except (StoreError, UsageError):

@@ -20,7 +20,7 @@ NOTHING = ("", 0.0, 0)
 
 
 class _Day(Value, frozen=True):
-    """A document's shape."""
+    """The shape of a document."""
 
     day: str
     session: str
@@ -31,7 +31,7 @@ class _Day(Value, frozen=True):
 
 
 class SpendBook:
-    """Meets `DayBook` for one session. A document is one session's spend on one day."""
+    """Implements `DayBook` for one session. A document is one session's spend on one day."""
 
     def __init__(self, path: Path, session_id: str, today: Callable[[], date]) -> None:
         """Raises StoreError."""
@@ -40,18 +40,18 @@ class SpendBook:
         self._table = self._db.documents("days")
         self._session_id = session_id
         self._mine: set[str] = set()
-        """Calls reserved here. The session's others are of processes that ended before they said so."""
+        """Calls reserved here. Other reservations of this session are of processes that died before settling."""
         self._today = today
         self._guard = threading.Lock()
 
     def today(self) -> DaySpend:
-        """See `DayBook.today`."""
+        """Return what is spent and reserved today, over all sessions. Raises StoreError."""
         with self._guard:
             self._db.journal.refresh()
             return self._sum(self._today().isoformat())
 
     def days(self) -> dict[str, DaySpend]:
-        """The spend of every day (ISO 8601), oldest first."""
+        """Return the spend of every day (ISO 8601), oldest first."""
         with self._guard:
             self._db.journal.refresh()
             return {day: self._sum(day) for day in sorted({row["day"] for _, row in self._rows()})}
@@ -59,7 +59,7 @@ class SpendBook:
     def reserve(
         self, call_id: str, usd: float, tokens: int, *, limit_usd: float | None, limit_tokens: int | None
     ) -> bool:
-        """See `DayBook.reserve`."""
+        """Reserve a call's cost against today's cap. Raises StoreError."""
         with self._guard, self._db.journal.writing():
             self._release()
             day = self._today().isoformat()
@@ -74,22 +74,24 @@ class SpendBook:
             return True
 
     def settle(self, call_id: str, usd: float, tokens: int) -> DaySpend:
-        """See `DayBook.settle`. A call counts on the day that it was reserved on, and once.
+        """Settle a call once, on the day that it was reserved on.
 
-        A process that ends between this and the session's own record settles its last call again.
+        A process that dies between this and the session's own record settles its last call again.
         """
         with self._guard, self._db.journal.writing():
             doc_id, row = self._holding(call_id) or self._row(self._today().isoformat())
-            kept = {one: held for one, held in row["reserved"].items() if one != call_id}
+            open_calls = {
+                reserved_id: cost for reserved_id, cost in row["reserved"].items() if reserved_id != call_id
+            }
             _, last_usd, last_tokens = row["last"] if row["last"][0] == call_id else NOTHING
             settled = {
                 **row,
                 "usd": row["usd"] - last_usd + usd,
                 "tokens": row["tokens"] - last_tokens + tokens,
-                "reserved": kept,
+                "reserved": open_calls,
                 "last": [call_id, usd, tokens],
             }
-            if (usd, tokens, kept) != (last_usd, last_tokens, row["reserved"]):
+            if (usd, tokens, open_calls) != (last_usd, last_tokens, row["reserved"]):
                 self._table.put(doc_id, settled)
             return self._sum(row["day"])
 
@@ -99,7 +101,7 @@ class SpendBook:
             self._db.close()
 
     def _rows(self) -> Iterator[tuple[int, Json]]:
-        """Those that are what they should be: of a file without checksums nothing is sure."""
+        """Return the well-formed documents: a file without checksums may hold anything."""
         for doc_id, row in self._table.rows.items():
             with suppress(msgspec.ValidationError):
                 msgspec.convert(row, _Day)
@@ -127,17 +129,17 @@ class SpendBook:
         return None
 
     def _release(self) -> None:
-        """Let go of what was set aside for calls that no record knows: those it knows are settled by now."""
+        """Release reservations of calls that no record knows; recorded ones are settled by now."""
         for doc_id, row in list(self._rows()):
-            kept = {call_id: held for call_id, held in row["reserved"].items() if call_id in self._mine}
-            if row["session"] == self._session_id and kept != row["reserved"]:
-                self._table.put(doc_id, {**row, "reserved": kept})
+            open_calls = {call_id: cost for call_id, cost in row["reserved"].items() if call_id in self._mine}
+            if row["session"] == self._session_id and open_calls != row["reserved"]:
+                self._table.put(doc_id, {**row, "reserved": open_calls})
 
     def _sum(self, day: str) -> DaySpend:
         usd, tokens = 0.0, 0
         for _, row in self._rows():
             if row["day"] == day:
-                held = list(row["reserved"].values())
-                usd += row["usd"] + sum(one[0] for one in held)
-                tokens += row["tokens"] + sum(one[1] for one in held)
+                reserved = list(row["reserved"].values())
+                usd += row["usd"] + sum(cost[0] for cost in reserved)
+                tokens += row["tokens"] + sum(cost[1] for cost in reserved)
         return DaySpend(usd=usd, tokens=tokens)

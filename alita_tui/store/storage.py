@@ -1,7 +1,7 @@
 """TinyDB's storage over an append-only journal: an append costs the same at event 100 and at 100,000.
 
-Three ways to open a file: `exclusive` (one process writes; a second one is told so), `shared`
-(a lock per operation; each process takes in what the others wrote) and `readonly` (no lock).
+Three ways to open a file: `exclusive` (one process writes; a second one gets an error), `shared` (a lock per
+operation; each process reads what the others wrote) and `readonly` (no lock).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from alita_tui.spine.errors import StoreError
 from alita_tui.spine.values import Json
 from alita_tui.store import checksums, disk, lock
 from alita_tui.store.folding import whole as whole
-from alita_tui.store.reading import (
+from alita_tui.store.journal_reader import (
     ABOUT,
     Operation,
     Snapshot,
@@ -32,14 +32,14 @@ from alita_tui.store.upgrades import SCHEMA_VERSION, Tables
 Mode = Literal["exclusive", "shared", "readonly"]
 
 _PATIENCE = {"exclusive": 0.25, "shared": 10.0}
-"""Seconds to wait for the lock. Exclusive ones wait only for someone who looks whether it is taken."""
+"""Seconds to wait for the lock. An exclusive opener waits only for processes that test whether it is taken."""
 
 _FOLD_AT = 4 * 1024 * 1024
-"""Bytes of journal from which it is folded, once it has also outgrown the file itself."""
+"""Journal size from which it is folded, once it has also outgrown the file itself."""
 
 
 class JournalStorage(Storage):
-    """The file `path` and its journal. Not thread-safe: one thread at a time, as TinyDB itself."""
+    """The file `path` and its journal. Not thread-safe, as TinyDB itself."""
 
     def __init__(self, path: str | Path, *, mode: Mode = "exclusive", fold_at: int = _FOLD_AT) -> None:
         self.path = Path(path)
@@ -49,10 +49,10 @@ class JournalStorage(Storage):
         self._fd: int | None = None
         self._now = Snapshot()
         self.restored = self._now.restored
-        """What opening gave back."""
+        """The result of opening."""
         self._signature = 0
-        """Bytes of the journal's first line while there is no other."""
-        self._doubtful = False  # True when what is on disk may be less than what is in memory
+        """Size of the journal's first line while there is no other."""
+        self._doubtful = False  # True if what is on disk may be less than what is in memory
         if mode == "exclusive":
             self._fd = self._lock()
         try:
@@ -64,14 +64,14 @@ class JournalStorage(Storage):
             with suppress(OSError):  # it only tells others who has the file
                 self._sign()
 
-    # --- what TinyDB asks for
+    # --- TinyDB's interface
 
     def read(self) -> Tables | None:
-        """The tables as they are in memory."""
+        """Return the tables as they are in memory."""
         return dict(self._now.tables) or None
 
     def write(self, data: Mapping[str, Mapping[str, Json]]) -> None:
-        """Replace everything: what TinyDB's general operations need. Costs the whole file, atomic."""
+        """Replace everything atomically, as TinyDB's general operations need; writes the whole file."""
         with self.writing():
             self._now.tables = {name: dict(rows) for name, rows in data.items() if name != checksums.TABLE}
             try:
@@ -81,14 +81,14 @@ class JournalStorage(Storage):
                 raise
 
     def close(self) -> None:
-        """Fold the journal into the file and let the lock go.
+        """Fold the journal into the file and release the lock.
 
-        Raises StoreError when it cannot be folded; nothing is lost, the journal stays.
+        Raises StoreError if it cannot be folded; nothing is lost, the journal stays.
         """
         if self.mode == "readonly" or (self.mode == "exclusive" and self._fd is None):
             return
         if self.mode == "shared" and not self._now.end and not self._doubtful:
-            return  # nothing of the journal is ours; who only looked makes no file
+            return  # nothing in the journal is from here; a reader creates no file
         with self.writing():
             try:
                 if self._now.end > self._signature or self._now.json_at[2] == 0 or self._doubtful:
@@ -99,15 +99,15 @@ class JournalStorage(Storage):
             finally:
                 self._unlock()
 
-    # --- what the store asks for
+    # --- the store's interface
 
     @property
     def tables(self) -> Tables:
-        """The documents themselves, not a copy: to be read, never changed."""
+        """Return the documents without copying: to be read, never changed."""
         return self._now.tables
 
     def refresh(self) -> bool:
-        """Take in what other processes wrote; True when there was something. For `shared`."""
+        """Read what other processes wrote; return True if there was something. For `shared`."""
         before = (self._now.json_at, self._now.end)
         self._now = read(self.path, self._now)
         return (self._now.json_at, self._now.end) != before
@@ -131,7 +131,7 @@ class JournalStorage(Storage):
             self._unlock()
 
     def append(self, operations: Iterable[Operation], *, barrier: bool = True) -> None:
-        """Do operations and have them in the journal; with `barrier` on disk, too.
+        """Write operations to the journal; with `barrier` they are on disk when this returns.
 
         Raises StoreError; then they are neither in the journal nor in memory.
         """
@@ -171,12 +171,10 @@ class JournalStorage(Storage):
             self._folded()
             os.ftruncate(self._fd, 0)
         except OSError as error:
-            # A file of a newer generation than the journal would make readers pass the journal over.
+            # A file of a newer generation than the journal would make readers ignore the journal.
             self._doubtful = self._doubtful or disk.signature(self.path) != self._now.json_at
             raise disk.store_error("saved", self.path, error) from error
         self._doubtful = False
-
-    # --- inside
 
     def _open(self) -> None:
         self._now = read(self.path)
@@ -185,10 +183,10 @@ class JournalStorage(Storage):
             self._repair()
         elif self.mode == "shared" and self._now.schema_version < SCHEMA_VERSION:
             with suppress(StoreError), self.writing():
-                pass  # upgraded; where it cannot be written it is in memory only
+                pass  # upgraded; if it cannot be written, in memory only
 
     def _first_line(self) -> bytes:
-        """Which checkpoint the journal builds upon, and who writes it."""
+        """Return the journal's first line: which checkpoint it builds upon, and who writes it."""
         return line(("gen", str(self._now.generation), str(os.getpid()), None))
 
     def _sign(self) -> None:
@@ -198,15 +196,15 @@ class JournalStorage(Storage):
         self._now.end = self._now.size = self._signature = len(data)
 
     def _keep(self, done: list[Operation], data: bytes, synced: bool) -> None:
-        """Take in what is in the journal now as `data`."""
-        for one in done:
-            apply(self._now.tables, one)
+        """Read the journal, whose bytes are `data`."""
+        for operation in done:
+            apply(self._now.tables, operation)
 
     def _folded(self) -> None:
-        """The file holds everything; called before the journal is emptied."""
+        """Note that the file holds everything; called before the journal is emptied."""
 
     def _whole(self) -> Iterable[bytes]:
-        """The file as it should be, in pieces."""
+        """Yield the file as it should be, in pieces."""
         return whole(self._now.tables)
 
     def _lock(self) -> int:
@@ -254,7 +252,7 @@ class JournalStorage(Storage):
             raise
 
     def _cut(self) -> None:
-        """Take a record that was not acknowledged out of the journal again."""
+        """Remove a record that was not acknowledged from the journal."""
         assert self._fd is not None
         try:
             os.ftruncate(self._fd, self._now.end)

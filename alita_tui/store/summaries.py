@@ -1,4 +1,4 @@
-"""What a list of sessions says of one, taken from its documents without reading them all closely."""
+"""Summaries of sessions for lists, made from their documents without decoding all of them."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _KINDS = frozenset(kind.__struct_config__.tag for kind in (*_HEARD, BudgetSpent)
 
 
 class SessionSummary(Value, frozen=True):
-    """One line of the list of sessions."""
+    """A session in a list."""
 
     session_id: str
     path: str
     title: str = ""
     """The session's title, else its first task, on one line."""
     model: str = ""
-    """`provider:name` as the session was opened."""
+    """`provider:name` of the model that the session was opened with."""
     started: datetime | None = None
     last_activity: datetime | None = None
     events: int = 0
@@ -57,7 +57,7 @@ class SessionSummary(Value, frozen=True):
     `unreadable`: its file cannot be opened; the title says why.
     """
     outcome: str = ""
-    """How the last task ended; empty while one runs or where none was."""
+    """How the last task ended; empty while one runs or if there was none."""
     tasks: int = 0
     tools_built: int = 0
     cost_usd: float = 0.0
@@ -66,15 +66,15 @@ class SessionSummary(Value, frozen=True):
     pending: tuple[ParkedBuild, ...] = ()
     """Builds that wait for a verdict, oldest first."""
     discarded: int = 0
-    """Records that could not be read."""
+    """Number of records that could not be read."""
     parent: str = ""
-    """The session that this one was forked from; empty for none."""
+    """The session that this one was forked from; empty if it is no fork."""
     parent_seq: int = 0
-    """The last event that both have."""
+    """The last event that both share."""
 
 
 def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: int = 0) -> SessionSummary:
-    """The summary of a session's stored envelopes, in order. The state tells only closed from not."""
+    """Return the summary of a session's stored envelopes. Its state only tells closed from not closed."""
     tally = Tally()
     for row in rows:
         tally.take(row)
@@ -82,7 +82,7 @@ def summarise(session_id: str, path: str, rows: Iterable[Json], *, discarded: in
 
 
 class Tally:
-    """What a summary says, carried on event by event."""
+    """A summary in the making, event by event."""
 
     def __init__(self) -> None:
         self.events = self.tasks = self.tools = 0
@@ -95,7 +95,7 @@ class Tally:
         self.pending: dict[str, ParkedBuild] = {}
 
     def summary(self, session_id: str, path: str, *, discarded: int = 0) -> SessionSummary:
-        """The summary as it is now."""
+        """The summary so far."""
         return SessionSummary(
             session_id=session_id,
             path=path,
@@ -117,18 +117,18 @@ class Tally:
         )
 
     def take_all(self, history: History) -> None:
-        """Hear a whole history; of one that is not in memory only what counts is read."""
+        """Add a whole history; of one that is not in memory only relevant events are read."""
         ends = [history[0], *history[-1:]] if len(history) else []
         self.events += len(history)
-        for one in history.of(*_HEARD):
-            self._hear(one)
-        for one in islice(history.newest(BudgetSpent), 1):
-            self._hear(one)
-        for one in ends:
-            self.started, self.last = self.started or one.at, one.at
+        for envelope in history.of(*_HEARD):
+            self._hear(envelope)
+        for envelope in islice(history.newest(BudgetSpent), 1):
+            self._hear(envelope)
+        for envelope in ends:
+            self.started, self.last = self.started or envelope.at, envelope.at
 
     def take(self, row: Json) -> None:
-        """Hear one stored event."""
+        """Add one stored event."""
         self.events += 1
         place = row if isinstance(row, dict) else {}
         if (at := _time(place.get("at"))) is not None:

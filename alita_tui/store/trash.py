@@ -1,4 +1,4 @@
-"""Deleted sessions, kept for a while: deleting can be undone."""
+"""Deleted sessions, kept for a while so that deleting can be undone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 from alita_tui.spine.errors import UsageError
 from alita_tui.store import disk, lock
-from alita_tui.store.reading import journal_of
+from alita_tui.store.journal_reader import journal_of
 
 KEPT_DAYS = 30
-"""Days after which a deleted session goes for good, the next time one is deleted."""
+"""Days after which a deleted session is removed for good, the next time one is deleted."""
 
 
 class Trash:
@@ -22,16 +22,16 @@ class Trash:
         self.folder = folder
 
     def ids(self) -> tuple[str, ...]:
-        """The sessions in it, the one deleted last first."""
-        found = {path.name.removesuffix(".journal").removesuffix(".json") for path in self._files()}
-        return tuple(sorted(found, key=self._deleted, reverse=True))
+        """Return the ids of the sessions in it, the one deleted last first."""
+        ids = {path.name.removesuffix(".journal").removesuffix(".json") for path in self._files()}
+        return tuple(sorted(ids, key=self._deleted, reverse=True))
 
     def put(self, path: Path) -> None:
-        """Take a session in. Raises StoreLocked while a process has it open, StoreError."""
+        """Move a session here. Raises StoreLocked while a process has it open, StoreError."""
         self._forget_old()
         disk.make_folder(self.folder)
         try:
-            held = lock.take(path, 0.25)
+            lock_fd = lock.take(path, 0.25)
             try:
                 journal = journal_of(path)
                 if journal.stat().st_size:
@@ -42,28 +42,28 @@ class Trash:
                     self._move(path, self.folder)
                 disk.sync_folder(path.parent)
             finally:
-                os.close(held)
+                os.close(lock_fd)
         except OSError as error:
             raise disk.store_error("deleted", path, error) from error
 
     def restore(self, session_id: str, folder: Path) -> Path:
-        """Put a session back into its folder. Raises UsageError where it is not here, StoreError."""
+        """Move a session back into its folder. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"
-        parts = [one for one in (path, journal_of(path)) if one.exists()]
+        parts = [part for part in (path, journal_of(path)) if part.exists()]
         if not parts:
             raise UsageError(f"There is no deleted session {session_id!r}.")
-        if any((folder / one.name).exists() for one in parts):
+        if any((folder / part.name).exists() for part in parts):
             raise UsageError(f"There is a session {session_id} again; nothing was put back.")
         try:
-            for one in parts:
-                self._move(one, folder)
+            for part in parts:
+                self._move(part, folder)
             disk.sync_folder(folder)
         except OSError as error:
             raise disk.store_error("put back", path, error) from error
         return folder / path.name
 
     def _move(self, path: Path, folder: Path) -> None:
-        os.utime(path)  # counts the days from here
+        os.utime(path)  # the days count from here
         path.replace(folder / path.name)
 
     def _files(self) -> list[Path]:
@@ -71,7 +71,7 @@ class Trash:
 
     def _deleted(self, session_id: str) -> float:
         path = self.folder / f"{session_id}.json"
-        times = [one.stat().st_mtime for one in (path, journal_of(path)) if one.exists()]
+        times = [part.stat().st_mtime for part in (path, journal_of(path)) if part.exists()]
         return max(times, default=0.0)
 
     def _forget_old(self) -> None:

@@ -23,8 +23,8 @@ from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, Scr
 from alita_tui.llm.text_tools import TextToolsModel
 from alita_tui.memory.lessons import episode, recipe
 from alita_tui.memory.recall import Recollection
-from alita_tui.registry.lent import LendingShelf
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Command
@@ -34,9 +34,9 @@ from alita_tui.spine.laws import check
 from alita_tui.spine.ports import Asker, Candidate, Job, Limits, Page, SearchPage
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, Usage
-from alita_tui.store.desk import Desk
 from alita_tui.store.documents import DocumentTable
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
+from alita_tui.store.verdict_inbox import VerdictInbox
 from alita_tui.toolsmith.gate import Decision
 from alita_tui.toolsmith.gate import Gate as ApprovalGate
 from alita_tui.toolsmith.gates.case import Gate
@@ -159,10 +159,10 @@ class Lab:
         self.in_text = False
         self.window = 0
         self.sandbox = PlayedSandbox()
-        self.sessions = SessionShelf(folder / "sessions")
+        self.sessions = SessionStore(folder / "sessions")
         self.redactor = Redactor(secrets)
-        self.desk = Desk(folder / "desk", self.sessions, redactor=self.redactor)
-        self.shelf = Shelf(DocumentTable(folder / "registry.json", "tools"), folder / "box")
+        self.desk = VerdictInbox(folder / "desk", self.sessions, redactor=self.redactor)
+        self.shelf = ToolLibrary(DocumentTable(folder / "registry.json", "tools"), folder / "box")
         self.memory = Recollection(DocumentTable(folder / "memory.json", "items"))
         self.settled: list[str] = []
         self._ticks = itertools.count()
@@ -208,7 +208,7 @@ class Lab:
             limits=Limits(),
             progress=lambda *_: None,
         )
-        shelf = LendingShelf(self.shelf)
+        shelf = TaskLibrary(self.shelf)
         smith = Smith(
             self.bus, asker, prover, shelf, gate, max_repairs=4, model_name=model.name, new_id=new_id
         )

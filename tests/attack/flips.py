@@ -22,13 +22,13 @@ from attack.report import Outcome
 from goldens import golden
 from typer.testing import CliRunner
 
-from alita_tui.cli.app import app
+from alita_tui.cli.main import app
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError
 from alita_tui.store.damage import damages
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.labels import Labels
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.spend import SpendBook
 from alita_tui.view.fold import fold_all
 
@@ -112,7 +112,7 @@ class _Look:
 def _look(home: Path) -> _Look:
     found = _Look({}, {})
     data = home / "data"
-    for one in SessionShelf(data / "sessions").list():
+    for one in SessionStore(data / "sessions").list():
         kept = msgspec.structs.replace(one, state="closed", discarded=0)
         found.seen[f"list {Path(one.path).stem}"] = kept
         found.told[f"list {Path(one.path).stem}"] = (
@@ -169,7 +169,7 @@ def _opened(path: Path, table: str) -> object:
 
 def _home(home: Path) -> None:
     data = home / "data"
-    shelf = SessionShelf(data / "sessions")
+    shelf = SessionStore(data / "sessions")
     events = golden("golden-walkthrough")
     shelf.add("closed", _as("closed", events))
     with _killed(SessionFile.create(shelf.path("killed"), "killed")) as file:

@@ -23,12 +23,12 @@ from attack.report import Outcome
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
-from alita_tui.cli.app import app
+from alita_tui.app.context import AppContext
+from alita_tui.app.tool_runs import approve_anew
+from alita_tui.cli.main import cli
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.values import Lock, MoveKind, ToolDraft, build_digest
-from alita_tui.wiring.house import House
-from alita_tui.wiring.tools import approve_anew
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 DECISIONS: tuple[tuple[str, str, int], ...] = (
@@ -59,14 +59,14 @@ class Ground:
         self.backups: list[str] = []
         home = folder / "home"
         for number, (what, name, version) in enumerate(DECISIONS):
-            house = House.open(home)
+            app = AppContext.open(home)
             if what == "approve":
-                made = approve_anew(house, _draft(name, version), Lock(), origin="imported")
+                made = approve_anew(app, _draft(name, version), Lock(), origin="imported")
                 assert made.version == version
             else:
                 kind = msgspec.convert(what, MoveKind)
-                house.lineages("cli").move(name, kind, version, by="ada")
-            house.tool_documents.close()
+                app.lineages("cli").move(name, kind, version, by="ada")
+            app.tool_documents.close()
             self.steps.append(Path(shutil.copytree(home, folder / f"step-{number}")))
         self.home = home
         assert allowed_to_run(home) == ALLOWED and not said(home)
@@ -89,7 +89,7 @@ def allowed_to_run(home: Path) -> frozenset[tuple[str, int]]:
     """What a process that starts now would let run, by every way of naming it."""
     found = set()
     try:
-        shelf = House.open(home).shelf
+        shelf = AppContext.open(home).library
     except AlitaError:
         return frozenset()
     for name in NAMES:
@@ -105,7 +105,7 @@ def allowed_to_run(home: Path) -> frozenset[tuple[str, int]]:
 
 def said(home: Path, *more: str) -> str:
     """What `audit verify` finds wrong; empty where it finds nothing."""
-    done = CliRunner().invoke(app, ["--home", str(home), "audit", "verify", *more])
+    done = CliRunner().invoke(cli, ["--home", str(home), "audit", "verify", *more])
     if isinstance(done.exception, AlitaError):
         return done.exception.message
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
@@ -290,11 +290,11 @@ def restored(ground: Ground, chance: random.Random) -> Iterator[Attack]:
     for number in range(len(DECISIONS)):
 
         def act(home: Path, step: Path = ground.steps[number]) -> str | None:
-            made = House.open(step).backups.create()
+            made = AppContext.open(step).backups.create()
             place = home / "data" / "backups"
             place.mkdir(mode=0o700, exist_ok=True)
             shutil.copy(made.path, place)
-            done = CliRunner().invoke(app, ["--home", str(home), "backup", "restore", made.backup_id])
+            done = CliRunner().invoke(cli, ["--home", str(home), "backup", "restore", made.backup_id])
             return None if done.exit_code == 0 else f"not restored: {done.output} {done.exception}"
 
         yield Attack(f"a backup of step {number}", act, False)
@@ -319,7 +319,7 @@ def foreign(ground: Ground, chance: random.Random) -> Iterator[Attack]:
 
         def unsigned(home: Path, step: Path = ground.steps[number]) -> str | None:
             other = home / "other"
-            House.open(other).shelf.cards()  # somebody lives there already
+            AppContext.open(other).library.cards()  # somebody lives there already
             _copy(step / "data", other / "data")
             _forger(0, "who", "ada", "none")(other)
             (other / "data/audit.head").unlink(missing_ok=True)
@@ -335,7 +335,7 @@ def everything(ground: Ground, chance: random.Random) -> Iterator[Attack]:
 
         def act(home: Path, step: Path = ground.steps[number]) -> str | None:
             anchor = home.parent / f"{home.name}.anchor"
-            done = CliRunner().invoke(app, ["--home", str(home), "audit", "anchor", str(anchor)])
+            done = CliRunner().invoke(cli, ["--home", str(home), "audit", "anchor", str(anchor)])
             assert done.exit_code == 0, done.output
             shutil.rmtree(home)
             shutil.copytree(step, home)
@@ -438,7 +438,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _document(home: Path, name: str, version: int, change: dict[str, Any]) -> None:
-    table = House.open(home).tool_documents
+    table = AppContext.open(home).tool_documents
     (tool,) = [
         one["tool"]
         for one in table.all()
@@ -449,7 +449,7 @@ def _document(home: Path, name: str, version: int, change: dict[str, Any]) -> No
 
 
 def _tool(home: Path, name: str) -> dict[str, Any]:
-    tools = [one["tool"] for one in House.open(home).tool_documents.all() if "tool" in one]
+    tools = [one["tool"] for one in AppContext.open(home).tool_documents.all() if "tool" in one]
     return next(one for one in tools if one["draft"]["name"] == name)
 
 
@@ -474,21 +474,21 @@ def _other_digest(home: Path, name: str, version: int) -> None:
 
 
 def _alias(home: Path) -> str | None:
-    table = House.open(home).tool_documents
+    table = AppContext.open(home).tool_documents
     target = {"name": "alpha", "version": 1, "digest": _draft("alpha", 1).digest}
     table.put(
         "alias:helper", {"alias": {"name": "helper", "description": "", "target": target, "approval_id": "x"}}
     )
     table.close()
     try:
-        House.open(home).shelf.get("helper")
+        AppContext.open(home).library.get("helper")
     except AlitaError:
         return None
     return "a name that nobody gave runs"
 
 
 def _pin(home: Path, name: str, version: int) -> None:
-    table = House.open(home).tool_documents
+    table = AppContext.open(home).tool_documents
     table.put(f"pin:{name}", {"pin": {"name": name, "version": version}})
     table.close()
 
@@ -518,7 +518,7 @@ def _left(home: Path, note: dict[str, Any]) -> str | None:
     place.mkdir(mode=0o700, exist_ok=True)
     (place / "p9.json").write_text(json.dumps(note))
     told: list[str] = []
-    desk = House.open(home).desk
+    desk = AppContext.open(home).desk
     desk.told = told.append
     if desk.verdict("p9") is not None:
         return "it is a verdict"

@@ -60,17 +60,17 @@ def furnish(home: Path) -> None:
     import msgspec
     import streams
 
-    from alita_tui.registry.shelf import Shelf
+    from alita_tui.registry.library import ToolLibrary
     from alita_tui.spine.values import build_digest
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.documents import DocumentTable
-    from alita_tui.store.sessions import SessionFile, SessionShelf
+    from alita_tui.store.sessions import SessionFile, SessionStore
 
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.toml").write_text('[model]\nprovider = "demo"\n')
     data = home / "data"
     table = DocumentTable(data / "registry.json", "tools")
-    shelf = Shelf(table, data / "mcp_box")
+    shelf = ToolLibrary(table, data / "mcp_box")
     audit = AuditLog(data / "audit.jsonl", home / "audit")
     for n in range(50):
         draft = msgspec.structs.replace(streams.DRAFT, name=f"tool_number_{n}", tests=streams.TESTS)
@@ -81,7 +81,7 @@ def furnish(home: Path) -> None:
         )  # fmt: skip
         shelf.register(draft, streams.LOCK, approval_id=f"p{n}", digest=digest, sources=())
     table.close()
-    sessions = SessionShelf(data / "sessions")
+    sessions = SessionStore(data / "sessions")
     for _ in range(20):
         session_id = sessions.new_id()
         file = SessionFile.create(sessions.path(session_id), session_id)

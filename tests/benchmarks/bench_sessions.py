@@ -19,7 +19,7 @@ from benchmarks.long_sessions import long_session
 
 from alita_tui.replay.recording import Recording
 from alita_tui.store.search import SessionSearch
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 
 Row = Callable[..., dict[str, float | str | None]]
 Paint = Callable[[Path, Path], tuple[float, str, float]]
@@ -89,7 +89,7 @@ def _seek(path: Path) -> float:
 
 def _search(folder: Path) -> float:
     """Median milliseconds of a search over ten sessions of 1,000 events, after the first one."""
-    shelf = SessionShelf(folder / "searched")
+    shelf = SessionStore(folder / "searched")
     events = list(islice(long_session(), 10_000))
     for number in range(10):
         part = enumerate(events[number * 1_000 : (number + 1) * 1_000], 1)

@@ -12,13 +12,13 @@ import pytest
 import streams
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.app.context import AppContext
+from alita_tui.cli.main import cli
 from alita_tui.spine import events as e
 from alita_tui.spine.errors import UsageError
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.queries import build_of
 from alita_tui.view.seen import evidence
-from alita_tui.wiring.house import House
 
 SESSION = "20261120-093000-aaaa"
 TOOL = streams.DRAFT.name
@@ -29,20 +29,20 @@ class Shell:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.house = House.open(home)
+        self.app = AppContext.open(home)
         envelopes = [one for one in streams.walkthrough() if one.durable]
         asyncio.run(self._record(envelopes))
         asked = next(one.event for one in envelopes if isinstance(one.event, e.ApprovalRequested))
         verdict = next(one.event for one in envelopes if isinstance(one.event, e.ApprovalResolved))
         made = build_of(envelopes, asked.build_id)
         assert made is not None
-        self.house.audit.enter(SESSION, asked, verdict, evidence(made))
-        self.house.shelf.register(
+        self.app.audit.enter(SESSION, asked, verdict, evidence(made))
+        self.app.library.register(
             streams.DRAFT, streams.LOCK, approval_id=asked.approval_id, digest=asked.digest, sources=()
         )
 
     async def _record(self, envelopes: list[Any]) -> None:
-        file = SessionFile.create(self.house.sessions.path(SESSION), SESSION)
+        file = SessionFile.create(self.app.sessions.path(SESSION), SESSION)
         for one in envelopes:
             if isinstance(one.event, e.BudgetSpent):  # all of it for the build
                 one = msgspec.structs.replace(one, event=msgspec.structs.replace(one.event, role="toolsmith"))
@@ -50,7 +50,7 @@ class Shell:
         file.close()
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(app, ["--home", str(self.home), "audit", *words])
+        return CliRunner().invoke(cli, ["--home", str(self.home), "audit", *words])
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_whole_log_verifies(shell: Shell) -> None:
     ],
 )
 def test_an_entry_edited_by_hand_is_named(shell: Shell, change: tuple[bytes, bytes], said: str) -> None:
-    path = shell.house.paths.audit
+    path = shell.app.paths.audit
     raw = path.read_bytes()
     assert raw.count(change[0]) == 1
     path.write_bytes(raw.replace(*change))
@@ -105,10 +105,10 @@ def test_an_entry_edited_by_hand_is_named(shell: Shell, change: tuple[bytes, byt
 
 
 def test_a_log_that_was_cut_off_is_told_by_the_session(shell: Shell) -> None:
-    shell.house.audit.append(
+    shell.app.audit.append(
         who="ada", verdict="approved", digest="d" * 64, name="x", version=1, session_id=SESSION, approval_id="p9"
     )  # fmt: skip
-    path = shell.house.paths.audit
+    path = shell.app.paths.audit
     path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
     shown = shell.run("verify").stdout
     assert "does not follow the one before it" in shown
@@ -121,16 +121,16 @@ def test_a_log_that_was_cut_off_is_told_by_the_session(shell: Shell) -> None:
 
 def test_a_rewritten_log_that_chains_is_told_by_the_session(shell: Shell) -> None:
     """Whoever rewrites the whole chain still contradicts what the session has on record."""
-    (entry,) = shell.house.audit.entries()
+    (entry,) = shell.app.audit.entries()
     forged = msgspec.structs.replace(entry, who="mallory", hash="")
     forged = msgspec.structs.replace(forged, hash=forged.own_hash)
-    shell.house.paths.audit.write_bytes(msgspec.json.encode(forged) + b"\n")
+    shell.app.paths.audit.write_bytes(msgspec.json.encode(forged) + b"\n")
     done = shell.run("verify")
     assert done.exit_code == 1
     assert "entry 1 tells another verdict than the session" in done.stdout
 
 
 def test_files_that_were_changed_are_said(shell: Shell) -> None:
-    (code,) = shell.house.paths.mcp_box.rglob(f"v1/{TOOL}.py")
+    (code,) = shell.app.paths.mcp_box.rglob(f"v1/{TOOL}.py")
     code.write_text(code.read_text() + "# changed\n")
     assert "not the ones that were approved" in shell.run("explain", TOOL).stdout

@@ -13,7 +13,8 @@ import streams
 from approval_cases import NEW, NEW_DIGEST, add_risky, risky
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.app.context import AppContext
+from alita_tui.cli.main import cli
 from alita_tui.spine import events as e
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import UsageError
@@ -21,7 +22,6 @@ from alita_tui.spine.text import reveal
 from alita_tui.spine.values import GateResult, Twin
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.risk import names_of, risks
-from alita_tui.wiring.house import House
 
 SESSION = "20261120-093000-aaaa"
 WITH_HOST = {"network": ["api.ecb.example:443"]}
@@ -41,7 +41,7 @@ class Shell:
 
     def __init__(self, home: Path, *twins: Twin) -> None:
         self.home = home
-        self.house = House.open(home)
+        self.app = AppContext.open(home)
         tape = streams.Tape()
         streams.opened(tape)
         add_risky(tape)
@@ -51,19 +51,19 @@ class Shell:
         asyncio.run(self._record(tape))
 
     async def _record(self, tape: streams.Tape) -> None:
-        file = SessionFile.create(self.house.sessions.path(SESSION), SESSION)
+        file = SessionFile.create(self.app.sessions.path(SESSION), SESSION)
         for one in tape.envelopes:
             if one.durable:
                 await file.record(msgspec.structs.replace(one, session_id=SESSION), barrier=False)
         file.close()
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(app, ["--home", str(self.home), "builds", *words])
+        return CliRunner().invoke(cli, ["--home", str(self.home), "builds", *words])
 
     @property
     def left(self) -> ResolveApproval:
         """What lies on the desk."""
-        found = self.house.desk.verdict("p2")
+        found = self.app.inbox.verdict("p2")
         assert found is not None
         return msgspec.convert(found.command, ResolveApproval)
 
@@ -196,7 +196,7 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     refused = shell.run(*words)
     assert isinstance(refused.exception, UsageError)
     assert said in str(refused.exception)
-    assert shell.house.desk.verdict("p2") is None
+    assert shell.app.inbox.verdict("p2") is None
 
 
 RATES, MONEY = (Twin(name=name, version=2, digest=f"{n}" * 64) for n, name in enumerate(("rates", "money")))
@@ -229,4 +229,4 @@ def test_nothing_is_another_name_of_what_is_not_like_it(shell: Shell, tmp_path: 
     other = Shell(tmp_path / "other", RATES)
     refused = other.run("alias", "p2", "--digest", NEW_DIGEST, "--tool", "money")
     assert isinstance(refused.exception, UsageError) and "rates v2" in refused.exception.hint
-    assert shell.house.desk.verdict("p2") is None and other.house.desk.verdict("p2") is None
+    assert shell.app.inbox.verdict("p2") is None and other.app.inbox.verdict("p2") is None

@@ -33,18 +33,18 @@ def alita(home: Path, *words: str, text: str | None = None) -> subprocess.Comple
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home with a tool, a memory, a label and some spend in their journals, as a killed process leaves them."""
+    from alita_tui.app.context import AppContext
     from alita_tui.spine.values import MemoryItem
-    from alita_tui.wiring.house import House
 
-    house = House.open(tmp_path)
-    house.tool_documents.put("tool:x", {"kind": "note", "name": "x"})
-    house.memory.write(
+    app = AppContext.open(tmp_path)
+    app.tool_documents.put("tool:x", {"kind": "note", "name": "x"})
+    app.memory.write(
         MemoryItem(
             item_id="m1", memory="semantic", text="Emails have an at sign.", source_session="s", source_seq=1
         )
     )
-    house.sessions.add("20261121-000000-aaaa", _events("20261121-000000-aaaa"))
-    house.spend_book("s").settle("c1", 0.5, 100)
+    app.sessions.add("20261121-000000-aaaa", _events("20261121-000000-aaaa"))
+    app.spend_book("s").settle("c1", 0.5, 100)
     return tmp_path
 
 
@@ -80,9 +80,9 @@ def test_damage_to_the_library_is_said_by_list_doctor_and_the_session_until_the_
     listed = alita(home, "tools", "list").stderr
     assert "registry.json was damaged: 1 record could not be read" in listed and "alita backup list" in listed
     alita(home, "demo", "anything")  # writes to the library? it may; the original is kept then
-    from alita_tui.wiring.house import House
+    from alita_tui.app.context import AppContext
 
-    House.open(home).tool_documents.put("tool:z", {"kind": "note"})
+    AppContext.open(home).tool_documents.put("tool:z", {"kind": "note"})
     kept = home / "data" / "registry.json.journal.damaged-1"
     assert kept.exists() and kept.name in alita(home, "tools", "list").stderr
     checks = json.loads(alita(home, "doctor", "--json").stdout)

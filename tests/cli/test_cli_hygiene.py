@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.cli.files import _row, show_row
+from alita_tui.app.file_runs import run_row
+from alita_tui.cli.files import show_row
 from alita_tui.cli.output import json_document
 from alita_tui.spine.text import neutralise
 from alita_tui.spine.unseen import hostile
@@ -34,7 +35,7 @@ def test_a_result_is_printed_without_what_steers_the_terminal(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = {"a" + text: [text + "é", {"b": text}]}
-    show_row(_row(Path("tool.py"), RunReport(status="ok", result=result)))
+    show_row(run_row(Path("tool.py"), RunReport(status="ok", result=result)))
     said = capsys.readouterr()
     assert not [char for char in said.out + said.err if hostile(char)]
     assert json.loads(said.out[: said.out.rindex("}") + 1]) == result, (
@@ -45,7 +46,9 @@ def test_a_result_is_printed_without_what_steers_the_terminal(
 @pytest.mark.parametrize("text", STEERING, ids=ascii)
 def test_what_was_printed_and_raised_is_spelled_out(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     show_row(
-        _row(Path("tool.py"), RunReport(status="error", stdout=text, stderr=text, error=text, exception="E"))
+        run_row(
+            Path("tool.py"), RunReport(status="error", stdout=text, stderr=text, error=text, exception="E")
+        )
     )
     said = capsys.readouterr()
     assert not [char for char in said.out + said.err if hostile(char)]

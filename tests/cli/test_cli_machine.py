@@ -12,7 +12,7 @@ from servers.openai_server import OpenAIServer
 from servers.wire import Fault
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.cli.main import cli
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.values import Usage
 
@@ -36,7 +36,7 @@ def servers() -> Iterator[tuple[OpenAIServer, AnthropicServer]]:
 
 
 def alita(home: Path, *words: str) -> Result:
-    return CliRunner().invoke(app, ["--home", str(home), *words])
+    return CliRunner().invoke(cli, ["--home", str(home), *words])
 
 
 def settle(home: Path, text: str) -> None:

@@ -14,11 +14,11 @@ from servers.openai_server import OpenAIServer
 from servers.wire import Fault
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.app.context import AppContext
+from alita_tui.cli.main import cli
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ConfigError, UsageError
 from alita_tui.spine.values import Usage
-from alita_tui.wiring.house import House
 
 PING = ScriptReply(
     requests=(ScriptRequest(name="ping", arguments={"word": "pong"}),),
@@ -33,7 +33,7 @@ class Shell:
         self.home = home
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(app, ["--home", str(self.home), "models", *words])
+        return CliRunner().invoke(cli, ["--home", str(self.home), "models", *words])
 
     def json(self, *words: str) -> Any:
         done = self.run(*words, "--json")
@@ -128,7 +128,7 @@ def no_keyring() -> Iterator[None]:
 @pytest.mark.usefixtures("no_keyring")
 def test_a_key_is_forgotten_where_it_was_kept(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
-    file = House.open(shell.home).paths.env_file
+    file = AppContext.open(shell.home).paths.env_file
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("GROQ_API_KEY=k-secret\nOTHER=1\n")
     file.chmod(0o600)

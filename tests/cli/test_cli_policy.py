@@ -11,15 +11,15 @@ import pytest
 import streams
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.app.context import AppContext
+from alita_tui.app.verdicts import ruling
+from alita_tui.cli.main import cli
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.values import GateResult
 from alita_tui.state.build import GATES
 from alita_tui.store.sessions import SessionFile
-from alita_tui.wiring.house import House
-from alita_tui.wiring.verdicts import ruling
 
 SESSION = "20261120-093000-aaaa"
 PURE = msgspec.structs.replace(
@@ -35,7 +35,7 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.home = folder
-        self.house = House.open(folder)
+        self.app = AppContext.open(folder)
         self.envelopes = tuple(self._waiting())
         asyncio.run(self._record())
         (self.asked,) = (one.event for one in self.envelopes if isinstance(one.event, e.ApprovalRequested))
@@ -68,16 +68,16 @@ class Home:
         return [msgspec.structs.replace(one, session_id=SESSION) for one in tape.envelopes if one.durable]
 
     async def _record(self) -> None:
-        file = SessionFile.create(self.house.sessions.path(SESSION), SESSION)
+        file = SessionFile.create(self.app.sessions.path(SESSION), SESSION)
         for one in self.envelopes:
             await file.record(one, barrier=False)
         file.close()
 
     def write(self, text: str) -> None:
-        self.house.paths.policy.write_text(text)
+        self.app.paths.policy.write_text(text)
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(app, ["--home", str(self.home), "policy", *words])
+        return CliRunner().invoke(cli, ["--home", str(self.home), "policy", *words])
 
 
 @pytest.fixture
@@ -88,16 +88,16 @@ def home(tmp_path: Path) -> Home:
 def test_without_a_yes_nothing_is_decided_for_you(home: Home) -> None:
     shown = home.run("list").stdout
     assert "you are always asked" in shown and "[[rule]]" in shown
-    assert ruling(home.house, home.envelopes, home.asked) is None
+    assert ruling(home.app, home.envelopes, home.asked) is None
     home.write(RULES)
-    assert ruling(home.house, home.envelopes, home.asked) is None
+    assert ruling(home.app, home.envelopes, home.asked) is None
     assert "off" in home.run("list").stdout
     assert "the policy is off" in home.run("explain", "p1").stdout
 
 
 def test_a_rule_that_covers_the_build_decides_on_its_bytes(home: Home) -> None:
     home.write("enabled = true\n" + RULES)
-    ruled = ruling(home.house, home.envelopes, home.asked)
+    ruled = ruling(home.app, home.envelopes, home.asked)
     assert ruled is not None
     assert (ruled.by, ruled.command.via, ruled.command.verdict) == ("rule pure", "policy", "approved")
     assert ruled.command.digest == PURE.digest
@@ -107,7 +107,7 @@ def test_a_rule_that_covers_the_build_decides_on_its_bytes(home: Home) -> None:
 
 def test_what_a_rule_does_not_cover_is_explained(home: Home) -> None:
     home.write('enabled = true\n[[rule]]\nname = "tiny"\nmax_lines = 2\n')
-    assert ruling(home.house, home.envelopes, home.asked) is None
+    assert ruling(home.app, home.envelopes, home.asked) is None
     said = home.run("explain", "p1").stdout
     assert "tiny: asks you" in said and "it has 7 lines" in said
     assert json.loads(home.run("explain", "p1", "--json").stdout)["unmet"] == {"tiny": ["it has 7 lines"]}
@@ -118,19 +118,19 @@ def test_every_use_is_in_the_log_and_a_rule_is_taken_back_by_name(home: Home) ->
     resolved = e.ApprovalResolved(
         approval_id="p1", build_id="b1", digest=PURE.digest, verdict="approved", by="rule pure", via="policy"
     )
-    home.house.audit.enter(SESSION, home.asked, resolved)
+    home.app.audit.enter(SESSION, home.asked, resolved)
     found = json.loads(home.run("list", "--json").stdout)
     assert found["uses"] == {"pure": [f"{PURE.name} v1"]}
     done = home.run("revoke", "pure")
     assert done.exit_code == 0
     assert f"it approved {PURE.name} v1" in done.stdout
-    assert ruling(home.house, home.envelopes, home.asked) is None
+    assert ruling(home.app, home.envelopes, home.asked) is None
     assert "revoked" in home.run("list").stdout
-    assert [entry.verdict for entry in home.house.audit.entries()] == ["approved", "rule revoked"]
+    assert [entry.verdict for entry in home.app.audit.entries()] == ["approved", "rule revoked"]
     assert isinstance(home.run("revoke", "pure").exception, ConfigError)
 
 
 def test_a_policy_that_cannot_be_read_decides_nothing(home: Home) -> None:
     home.write('enabled = true\n[[rule]]\nname = "x"\nsecrets = ["TOKEN"]\n')
     with pytest.raises(ConfigError, match="no rule can cover secrets"):
-        ruling(home.house, home.envelopes, home.asked)
+        ruling(home.app, home.envelopes, home.asked)

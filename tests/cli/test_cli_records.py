@@ -1,4 +1,4 @@
-"""What is on record cannot be rewritten unseen: attacks on the real files of a home, through the real CLI and House.
+"""What is on record cannot be rewritten unseen: attacks on the real files of a home, through the real CLI and AppContext.
 
 The oracle is the promise: no tool runs that the person's newest verdict does not allow, and `audit verify` says
 what is wrong.
@@ -19,33 +19,33 @@ import streams
 from test_cli_audit import SESSION, TOOL, Shell
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.app.context import AppContext
+from alita_tui.app.doctor import repair_records
+from alita_tui.cli.main import cli
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.values import Ban, build_digest
 from alita_tui.store.entry import GENESIS
-from alita_tui.wiring.checks import mend_records
-from alita_tui.wiring.house import House
 
 
 class Records(Shell):
     """A home with one approved tool, and what is there to attack it with."""
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(app, ["--home", str(self.home), *words])
+        return CliRunner().invoke(cli, ["--home", str(self.home), *words])
 
     @property
     def log(self) -> Path:
-        return self.house.paths.audit
+        return self.app.paths.audit
 
     @property
     def registry(self) -> Path:
-        return self.house.paths.registry
+        return self.app.paths.registry
 
     def runs(self, name: str = TOOL) -> bool:
         """Whether a process that starts now would let the tool run."""
         try:
-            House.open(self.home).shelf.get(name)
+            AppContext.open(self.home).library.get(name)
         except AlitaError:
             return False
         return True
@@ -125,9 +125,9 @@ def test_a_restored_backup_does_not_bring_a_revoked_tool_back(home: Records) -> 
 
 
 def test_an_older_registry_does_not_bring_a_revoked_tool_back(home: Records) -> None:
-    house = House.open(home.home)
-    house.shelf.cards()
-    house.tool_documents.close()
+    app = AppContext.open(home.home)
+    app.library.cards()
+    app.tool_documents.close()
     older = home.registry.read_bytes()
     assert home.run("tools", "revoke", TOOL).exit_code == 0
     home.registry.with_name("registry.json.journal").unlink(missing_ok=True)
@@ -142,18 +142,18 @@ def test_a_note_written_by_hand_is_no_verdict(home: Records) -> None:
         approval_id="p9", digest="d" * 64, verdict="approved", via="console", seen_ms=100_000.0, scrolled_to_end=True
     )  # fmt: skip
     note = {"command": msgspec.to_builtins(command), "by": "somebody-else", "at": "2026-11-21T10:00:00+00:00"}
-    home.house.paths.desk.mkdir(parents=True, exist_ok=True)
-    (home.house.paths.desk / "p9.json").write_text(json.dumps(note))
-    assert home.house.desk.verdict("p9") is None
+    home.app.paths.desk.mkdir(parents=True, exist_ok=True)
+    (home.app.paths.desk / "p9.json").write_text(json.dumps(note))
+    assert home.app.inbox.verdict("p9") is None
 
 
 def test_a_ban_of_bytes_is_asked_about_with_their_own_digest(home: Records) -> None:
     """A build is banned by the digest of draft and wheels; a new build is known by its draft first."""
     assert streams.DRAFT.digest != build_digest(streams.DRAFT, streams.LOCK)
     digest = build_digest(streams.DRAFT, streams.LOCK)
-    home.house.shelf.ban(Ban(ban_id="x", digest=digest, draft=streams.DRAFT.digest, by="ada"))
-    assert home.house.shelf.banned("other", streams.DRAFT, digest)
-    assert home.house.shelf.banned("other", streams.DRAFT, "")
+    home.app.library.ban(Ban(ban_id="x", digest=digest, draft=streams.DRAFT.digest, by="ada"))
+    assert home.app.library.banned("other", streams.DRAFT, digest)
+    assert home.app.library.banned("other", streams.DRAFT, "")
     assert not home.runs()
 
 
@@ -161,36 +161,36 @@ def test_a_tool_copied_to_another_home_asks_again(home: Records, tmp_path: Path)
     other = tmp_path / "other"
     (other / "data").mkdir(parents=True, mode=0o700)
     for one in ("registry.json", "registry.json.journal", "mcp_box"):
-        there = home.house.paths.data / one
+        there = home.app.paths.data / one
         if there.is_dir():
             shutil.copytree(there, other / "data" / one)
         elif there.exists():
             shutil.copy(there, other / "data" / one)
     with pytest.raises(AlitaError, match="no approval") as refused:
-        House.open(other).shelf.get(TOOL)
+        AppContext.open(other).library.get(TOOL)
     assert f"alita tools approve {TOOL}" in refused.value.hint
 
 
 def test_a_revocation_that_was_cut_off_is_repaired(home: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed after the log and before the registry: the tool does not run, and the next start mends it."""
-    from alita_tui.registry.shelf import Shelf
+    from alita_tui.registry.library import ToolLibrary
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Shelf, "change_state", killed)
+    monkeypatch.setattr(ToolLibrary, "change_state", killed)
     with pytest.raises(KeyboardInterrupt):
-        home.house.lineages("cli").move(TOOL, "revoke", None, by="ada")
+        home.app.lineages("cli").move(TOOL, "revoke", None, by="ada")
     monkeypatch.undo()
     assert not home.runs()
-    found = House.open(home.home).lineages("cli").of(TOOL)
+    found = AppContext.open(home.home).lineages("cli").of(TOOL)
     assert [one.state for one in found.versions] == ["revoked"]
     assert [one.kind for one in found.moves] == ["revoke"]
     assert home.run("audit", "verify").exit_code == 0
 
 
 def test_a_session_without_one_of_its_approvals_says_so(home: Records) -> None:
-    path = home.house.sessions.path(SESSION)
+    path = home.app.sessions.path(SESSION)
     raw = path.read_text()
     kept = [one for one in raw.splitlines() if '"approval_re' not in one]
     assert len(kept) < len(raw.splitlines())
@@ -202,7 +202,7 @@ def test_a_session_without_one_of_its_approvals_says_so(home: Records) -> None:
 
 @pytest.mark.parametrize("what", ["config", "policy", "home", "log", "link"])
 def test_what_others_may_write_is_refused_with_the_command_that_mends_it(home: Records, what: str) -> None:
-    paths = home.house.paths
+    paths = home.app.paths
     paths.config_file.write_text("")
     paths.policy.write_text("enabled = false\n")
     place = {
@@ -219,7 +219,7 @@ def test_what_others_may_write_is_refused_with_the_command_that_mends_it(home: R
     done = home.run("tools", "list")
     assert isinstance(done.exception, AlitaError) and str(place) in done.exception.message
     assert "alita doctor --fix" in done.exception.hint
-    assert mend_records(House.open(home.home, strict=False))
+    assert repair_records(AppContext.open(home.home, strict=False))
     assert home.run("tools", "list").exit_code == 0 and not place.is_symlink()
     assert home.runs()
 
@@ -249,28 +249,28 @@ def test_an_anchor_elsewhere_shows_that_all_of_a_home_was_put_back(home: Records
 
 def test_a_rule_that_was_taken_back_stays_so(home: Records) -> None:
     rule = 'enabled = true\n[[rule]]\nname = "pure"\nmax_lines = 60\n'
-    policy = home.house.paths.policy
+    policy = home.app.paths.policy
     policy.write_text(rule)
     assert home.run("policy", "revoke", "pure").exit_code == 0
     policy.write_text(rule)
-    assert [one.revoked != "" for one in House.open(home.home).policy.rules] == [True]
+    assert [one.revoked != "" for one in AppContext.open(home.home).policy.rules] == [True]
     assert "revoked" in home.run("policy", "list").stdout
     done = home.run("audit", "verify")
     assert done.exit_code == 1 and "the rule pure was revoked" in done.stdout
 
 
 def test_a_ban_that_was_taken_out_of_the_library_holds(home: Records) -> None:
-    home.house.audit.append(
+    home.app.audit.append(
         who="ada", verdict="banned", digest="d" * 64, name="mailer", version=1, session_id="s2", approval_id="p7",
         banned=("name", "digest"), reason="no mail", via="cli",
     )  # fmt: skip
-    shelf = House.open(home.home).shelf
+    shelf = AppContext.open(home.home).library
     assert "The name mailer was banned by ada: no mail." in shelf.banned("mailer")
     assert shelf.banned("other", digest="d" * 64)
     done = home.run("audit", "verify")
     assert "the ban of mailer by ada is not in the library; it holds" in done.stdout
     assert home.run("tools", "unban", "p7").exit_code == 0
-    assert not House.open(home.home).shelf.banned("mailer")
+    assert not AppContext.open(home.home).library.banned("mailer")
 
 
 def test_a_broken_log_is_repaired_from_a_backup_or_begun_anew(home: Records) -> None:
@@ -296,11 +296,11 @@ def test_a_broken_log_is_repaired_from_a_backup_or_begun_anew(home: Records) -> 
 
 
 def test_a_session_that_says_it_was_imported_is_held_to_its_own_verdicts(home: Records) -> None:
-    path = home.house.sessions.path(SESSION)
+    path = home.app.sessions.path(SESSION)
     raw = path.read_text()
     assert raw.count(f'"session_id":"{SESSION}"') >= 1
     path.write_text(raw.replace(f'"session_id":"{SESSION}"', f'"session_id":"{SESSION}","imported":true', 1))
-    assert House.open(home.home).sessions.find(SESSION)
+    assert AppContext.open(home.home).sessions.find(SESSION)
     found = json.loads(home.run("sessions", "verify", SESSION, "--json").stdout)["sessions"][0]
     assert found["proves"] == ["1 of its verdicts are in the log, signed"]
 
@@ -310,12 +310,12 @@ def test_who_decided_is_the_process_s_own_user(home: Records, monkeypatch: pytes
     monkeypatch.setenv("LOGNAME", "somebody-else")
     monkeypatch.setenv("USER", "somebody-else")
     assert home.run("tools", "pin", TOOL).exit_code == 0
-    assert home.house.audit.entries()[-1].who == pwd.getpwuid(os.getuid()).pw_name
+    assert home.app.audit.entries()[-1].who == pwd.getpwuid(os.getuid()).pw_name
 
 
 def test_a_home_of_a_group_of_one_is_accepted(home: Records) -> None:
     """As with umask 002, where each user has a group of their own."""
-    os.chmod(home.house.paths.data, 0o770)
+    os.chmod(home.app.paths.data, 0o770)
     alone = not [one for one in pwd.getpwall() if one.pw_gid == os.getegid() and one.pw_uid != os.geteuid()]
     alone = alone and set(grp.getgrgid(os.getegid()).gr_mem) <= {pwd.getpwuid(os.geteuid()).pw_name}
     assert (home.run("tools", "list").exception is None) is alone

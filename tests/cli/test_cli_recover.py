@@ -14,14 +14,14 @@ import pytest
 from test_cli_audit import SESSION, TOOL
 from test_cli_records import Records
 
-from alita_tui.wiring.damage import lost_tools
-from alita_tui.wiring.house import House
+from alita_tui.app.context import AppContext
+from alita_tui.app.damage import lost_tools
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Records:
     made = Records(tmp_path)
-    made.house.close()
+    made.app.close()
     return made
 
 
@@ -30,9 +30,9 @@ def lose(home: Records, *, files: bool = False, session: bool = False) -> None:
     for path in (home.registry, home.registry.with_name("registry.json.journal")):
         path.unlink(missing_ok=True)
     if files:
-        shutil.rmtree(home.house.paths.mcp_box)
+        shutil.rmtree(home.app.paths.mcp_box)
     if session:
-        House.open(home.home).sessions.path(SESSION).unlink()
+        AppContext.open(home.home).sessions.path(SESSION).unlink()
     assert not home.runs()
 
 
@@ -41,57 +41,60 @@ def test_a_lost_tool_is_put_back_from_its_files_or_its_session(
     home: Records, files: bool, source: str
 ) -> None:
     lose(home, files=files)
-    (said,) = lost_tools(House.open(home.home))
+    (entry,) = lost_tools(AppContext.open(home.home))
     checks = json.loads(home.run("doctor", "--json").stdout)
-    (told,) = [one for one in checks if one["name"] == "library"]
-    assert TOOL in said and told["detail"] == said and "alita tools recover" in told["hint"]
+    (check,) = [one for one in checks if one["name"] == "library"]
+    assert entry.name == TOOL and check["detail"].startswith(f"{TOOL} v{entry.version} was approved on ")
+    assert (
+        check["detail"].endswith(" and is gone from the library") and "alita tools recover" in check["hint"]
+    )
     done = home.run("tools", "recover")
     assert done.exit_code == 0 and f"{TOOL} v1: put back from {source}" in done.stdout
-    assert home.runs() and lost_tools(House.open(home.home)) == ()
+    assert home.runs() and lost_tools(AppContext.open(home.home)) == ()
     assert home.run("audit", "verify").exit_code == 0
-    assert "Nothing that was approved is missing" in home.run("tools", "recover").stdout
+    assert "No approved tool is missing" in home.run("tools", "recover").stdout
 
 
 def test_what_was_revoked_comes_back_revoked(home: Records) -> None:
     assert home.run("tools", "revoke", TOOL).exit_code == 0
     lose(home)
     assert home.run("tools", "recover", TOOL).exit_code == 0
-    (record,) = House.open(home.home).shelf.versions(TOOL)
+    (record,) = AppContext.open(home.home).library.versions(TOOL)
     assert record.state == "revoked" and not home.runs()
 
 
 def test_other_bytes_than_those_that_were_approved_do_not_come_back(home: Records) -> None:
     lose(home, session=True)
-    code = home.house.paths.mcp_box / TOOL / "v1" / f"{TOOL}.py"
+    code = home.app.paths.mcp_box / TOOL / "v1" / f"{TOOL}.py"
     if not code.exists():
-        (code,) = home.house.paths.mcp_box.rglob(f"{TOOL}.py")
+        (code,) = home.app.paths.mcp_box.rglob(f"{TOOL}.py")
     code.write_text(code.read_text() + "\n# planted\n")
     done = home.run("tools", "recover", "--json")
     (one,) = json.loads(done.stdout)
     assert done.exit_code == 1 and "SHA-256" in one["problem"] and not one.get("source")
-    assert House.open(home.home).shelf.versions(TOOL) == () and not home.runs()
+    assert AppContext.open(home.home).library.versions(TOOL) == () and not home.runs()
 
 
 BACKUP = """
 import os, signal, sys
 from pathlib import Path
 from alita_tui.store import disk
-from alita_tui.wiring.house import House
+from alita_tui.app.context import AppContext
 real = os.pwrite
 def cut(fd, data, offset):
     if len(data) > 1000:
         real(fd, data[:500], offset)
         os.kill(os.getpid(), signal.SIGKILL)
     return real(fd, data, offset)
-house = House.open(Path(sys.argv[1]))
-backups = house.backups
+app = AppContext.open(Path(sys.argv[1]))
+backups = app.backups
 os.pwrite = cut
 backups.create()
 """
 
 
 def test_what_a_killed_backup_left_is_swept_and_one_under_way_is_not(home: Records) -> None:
-    folder = home.house.paths.backups
+    folder = home.app.paths.backups
     done = subprocess.run(
         [sys.executable, "-c", BACKUP, str(home.home)], capture_output=True, text=True, check=False
     )

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from goldens import FOLDER, golden
 
+from alita_tui.app.recordings import FROM_ELSEWHERE
 from alita_tui.replay.export import export
-from alita_tui.wiring.records import FROM_ELSEWHERE
 
 
 class Shell:
@@ -105,7 +105,7 @@ def test_people_are_told_in_words(shell: Shell) -> None:
     [
         (("fork", "none-such"), "There is no session 'none-such'."),
         (("fork", str(FOLDER / "golden-exit.json"), "--at", "9999"), "There is no event 9999"),
-        (("delete", str(FOLDER / "golden-exit.json")), "is not on the shelf"),
+        (("delete", str(FOLDER / "golden-exit.json")), "is not in the folder of sessions"),
         (("restore",), "No session was deleted."),
         (("import", "/none/such.jsonl"), "cannot be read"),
     ],

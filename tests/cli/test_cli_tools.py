@@ -9,7 +9,7 @@ import pytest
 from test_cli_audit import TOOL, Shell
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.cli.main import cli
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.values import Ban, Twin
 
@@ -18,11 +18,11 @@ class Tools(Shell):
     """The same home, by its tools."""
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(app, ["--home", str(self.home), "tools", *words])
+        return CliRunner().invoke(cli, ["--home", str(self.home), "tools", *words])
 
     @property
     def logged(self) -> list[str]:
-        return [entry.verdict for entry in self.house.audit.entries() if not entry.on_build]
+        return [entry.verdict for entry in self.app.audit.entries() if not entry.on_build]
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def test_a_tool_is_put_away_and_taken_back_and_the_log_knows(shell: Tools) -> No
     assert shell.logged == [
         "quarantined", "taken back: quarantined", "pinned", "unpinned", "archived", "restored", "revoked",
     ]  # fmt: skip
-    assert shell.house.audit.verify() == []
-    told = CliRunner().invoke(app, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
+    assert shell.app.audit.verify() == []
+    told = CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
     assert "quarantined by" in told and "looks odd" in told
-    assert CliRunner().invoke(app, ["--home", str(shell.home), "audit", "verify"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "verify"]).exit_code == 0
 
 
 def test_the_history_tells_versions_moves_and_money(shell: Tools) -> None:
@@ -63,30 +63,30 @@ def test_the_history_tells_versions_moves_and_money(shell: Tools) -> None:
 
 def test_bans_are_listed_and_taken_back(shell: Tools) -> None:
     assert "Nothing is banned" in shell.run("bans").stdout
-    shell.house.shelf.ban(Ban(ban_id="b1", name="roll_dice", by="ada", reason="no dice"))
+    shell.app.library.ban(Ban(ban_id="b1", name="roll_dice", by="ada", reason="no dice"))
     assert "roll_dice" in shell.run("bans").stdout
     assert shell.run("unban", "b1").exit_code == 0
     assert json.loads(shell.run("bans", "--json").stdout) == []
     assert isinstance(shell.run("unban", "b1").exception, UsageError)
     assert shell.logged == ["unbanned"]
-    (kept,) = shell.house.backups.list()
+    (kept,) = shell.app.backups.list()
     assert kept.reason == "clean-up", (
         "taken before the ban left the library, and none for one that is not there"
     )
-    back = CliRunner().invoke(app, ["--home", str(shell.home), "backup", "restore", kept.backup_id])
+    back = CliRunner().invoke(cli, ["--home", str(shell.home), "backup", "restore", kept.backup_id])
     assert back.exit_code == 0, back.output
     assert [one["ban_id"] for one in json.loads(shell.run("bans", "--json").stdout)] == ["b1"]
 
 
 def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: Tools) -> None:
     assert "No tool has another name" in shell.run("aliases").stdout
-    digest = shell.house.shelf.get(TOOL).digest
+    digest = shell.app.library.get(TOOL).digest
     twin = Twin(name=TOOL, version=1, digest=digest)
-    shell.house.audit.append(
+    shell.app.audit.append(
         who="ada", verdict="aliased", digest="d" * 64, name="sift_mails", version=1, session_id="s",
         approval_id="p7", alias=twin.label,
     )  # fmt: skip
-    shell.house.shelf.alias("sift_mails", "Sift mails.", twin, approval_id="p7", by="ada")
+    shell.app.library.alias("sift_mails", "Sift mails.", twin, approval_id="p7", by="ada")
     listed = shell.run("aliases").stdout
     assert "sift_mails" in listed and f"{TOOL} v1" in listed
     assert json.loads(shell.run("aliases", "--json").stdout)[0]["target"]["digest"] == digest
@@ -103,6 +103,6 @@ def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: To
     assert isinstance(shell.run("run", "sift_mails").exception, RegistryError)
     assert isinstance(shell.run("unalias", "nobody").exception, RegistryError)
     assert shell.logged[:2] == ["another name removed", "taken back: another name removed"]
-    assert shell.house.audit.verify() == []
-    told = CliRunner().invoke(app, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
+    assert shell.app.audit.verify() == []
+    told = CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
     assert "another name removed by" in told and "odd name; alias: sift_mails" in told

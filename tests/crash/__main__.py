@@ -25,8 +25,8 @@ from crash.knife import Knife
 from crash.scene import SCENES
 from crash.trial import judge, the_session
 
+from alita_tui.app import session
 from alita_tui.spine.errors import StoreError
-from alita_tui.wiring import live as wiring
 
 Trial = Callable[[int, Path, str], tuple[int, list[str]]]
 
@@ -66,7 +66,7 @@ def filled_at(place: int, folder: Path, scene: str) -> bool:
     """Play the session while the disk is full for a while; False when it had to be left over it."""
 
     def work() -> None:
-        wiring.RETRY_SECONDS = 0.001
+        session.RETRY_SECONDS = 0.001
         Knife(place, refuse=1 + place % 7).sharpen()
         try:
             asyncio.run(SCENES[scene](folder, the_session(folder)))

@@ -1,4 +1,4 @@
-"""A session as people have it, on the wiring that is shipped: two tasks, a rejection, a build, runs, a question.
+"""A session as people have it, joined as it is shipped: two tasks, a rejection, a build, runs, a question.
 
 The model decides from what it is shown, as a real one does; the sandbox is a stand-in that writes down what
 it ran; the person answers what is asked and types again what was not taken up.
@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from alita_tui.app.context import AppContext
+from alita_tui.app.session import LiveSession, open_session
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
 from alita_tui.llm.router import Router
@@ -20,8 +22,6 @@ from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports import Candidate, Job, Message, ModelRequest, Reply
 from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
-from alita_tui.wiring.house import House
-from alita_tui.wiring.live import Live, live
 
 TASKS = ("double 4", "double 5")
 CODE = '"""Double a number."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
@@ -140,8 +140,8 @@ class StandIn:
         return
 
 
-class CrashHouse(House):
-    """A house whose models and sandbox are those of the scene."""
+class CrashApp(AppContext):
+    """An app whose models and sandbox are those of the scene."""
 
     diary: Diary
     asks = True
@@ -153,14 +153,14 @@ class CrashHouse(House):
         return StandIn(self.diary)
 
 
-class ContainedHouse(CrashHouse):
+class ContainedHouse(CrashApp):
     """The same with real containers."""
 
     def sandbox(self, session_id: str, **options: Any) -> Any:
-        return House.sandbox(self, session_id, **options)
+        return AppContext.sandbox(self, session_id, **options)
 
 
-def house(folder: Path, kind: type[CrashHouse] = CrashHouse) -> CrashHouse:
+def open_app(folder: Path, kind: type[CrashApp] = CrashApp) -> CrashApp:
     paths = locate(folder / "home", {})
     made = kind(paths, load(paths, {}, {}), {})
     made.diary = Diary(folder / "diary")
@@ -168,11 +168,11 @@ def house(folder: Path, kind: type[CrashHouse] = CrashHouse) -> CrashHouse:
 
 
 async def at_the_console(
-    folder: Path, session_id: str | None = None, kind: type[CrashHouse] = CrashHouse
+    folder: Path, session_id: str | None = None, kind: type[CrashApp] = CrashApp
 ) -> None:
     """The session from where it stands to its end, with a person before the screen."""
-    home = house(folder, kind)
-    opened = await live(home, session_id, parks=False)
+    home = open_app(folder, kind)
+    opened = await open_session(home, session_id, parks=False)
     person = Person(opened, home.diary)
     for task in person.left_to_say():
         opened.send(SubmitTask(text=task))
@@ -184,23 +184,23 @@ async def at_the_console(
 
 async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
     """The same from a shell: a build parks, its verdict is left on the desk, the session is resumed."""
-    home = house(folder)
+    home = open_app(folder)
     home.asks = False
     async with asyncio.timeout(30):
         while True:
-            opened = await live(home, session_id, parks=True)
+            opened = await open_session(home, session_id, parks=True)
             person = Person(opened, home.diary, answers=False)
             session_id, watching = opened.session_id, asyncio.create_task(person.watch())
             for task in [] if person.awaits_an_answer() else person.left_to_say()[:1]:
                 opened.send(SubmitTask(text=task))
             await opened.run(until_idle=True)
             await watching
-            waiting = home.desk.pending()
+            waiting = home.inbox.pending()
             if not person.left_to_say() and not person.awaits_an_answer():
                 return
             for build in waiting:
                 if not build.verdict:
-                    home.desk.leave(
+                    home.inbox.leave(
                         build.approval_id, person.verdict_on(build.approval_id, build.digest), "ada"
                     )
                     home.diary.note("left", build.approval_id)
@@ -209,7 +209,7 @@ async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
 class Person:
     """Rejects the first build and approves the next, answers the question, from the screen alone."""
 
-    def __init__(self, session: Live, diary: Diary, *, answers: bool = True) -> None:
+    def __init__(self, session: LiveSession, diary: Diary, *, answers: bool = True) -> None:
         self._session = session
         self._diary = diary
         self._answers = answers

@@ -6,19 +6,19 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-from crash.scene import SCENES, TASKS, house, in_containers
+from crash.scene import SCENES, TASKS, in_containers, open_app
 from tinydb import TinyDB
 
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
 from alita_tui.store.audit import AuditLog
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 
 
 def the_session(folder: Path) -> str | None:
     """The session that a killed process left, if it had come so far."""
-    left = SessionShelf(folder / "home" / "data" / "sessions").list()
+    left = SessionStore(folder / "home" / "data" / "sessions").list()
     assert len(left) <= 1, left
     return left[0].session_id if left else None
 
@@ -81,7 +81,7 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
 
     kept = [one.item.item_id for one in events if isinstance(one, e.MemoryWritten)]
     expect("memories of tasks", sum(one.startswith("episode:") for one in kept), len(TASKS))
-    known = {item.item_id for item in house(folder).memory.items()}
+    known = {item.item_id for item in open_app(folder).memory.items()}
     expect("memories that were told and not kept", set(kept) - known, set())
 
     called = {one.call_id for one in events if isinstance(one, e.ToolCalled)}
@@ -89,14 +89,14 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     expect("runs without a record", set(ran) - called, set())
     expect("calls that ran twice", [call for call, times in Counter(ran).items() if times > 1], [])
 
-    home = house(folder)
-    expect("library", [card.name for card in home.shelf.cards()], ["double_it"])
-    expect("versions", len(home.shelf.versions("double_it")), 1)
+    home = open_app(folder)
+    expect("library", [card.name for card in home.library.cards()], ["double_it"])
+    expect("versions", len(home.library.versions("double_it")), 1)
     audit = AuditLog(home.paths.audit, home.paths.audit_key_folder)
     expect("audit", [(one.approval_id, one.verdict) for one in audit.entries()],
            [(one.approval_id, one.verdict) for one in verdicts])  # fmt: skip
     expect("audit chain", audit.verify(), [])
-    expect("notes on the desk", list(home.paths.desk.glob("*")), [])
+    expect("notes in the inbox", list(home.paths.desk.glob("*")), [])
 
     spent = [one for one in events if isinstance(one, e.BudgetSpent)]
     reserved = {one.call_id for one in events if isinstance(one, e.BudgetReserved)}

@@ -11,7 +11,10 @@ from test_e2e_wire import SCRIPT, SERVERS
 from textual._xterm_parser import XTermParser
 from textual.pilot import Pilot
 
-from alita_tui.cli.console import HouseCatalog
+from alita_tui.app.catalog import AppCatalog
+from alita_tui.app.context import AppContext
+from alita_tui.app.recordings import recording
+from alita_tui.app.session import LiveSession, close_session, open_session
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
@@ -27,9 +30,6 @@ from alita_tui.spine.laws import check
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
-from alita_tui.wiring.house import House
-from alita_tui.wiring.live import Live, close, live
-from alita_tui.wiring.records import recording
 
 pytestmark = pytest.mark.podman
 
@@ -68,11 +68,11 @@ def model(request: pytest.FixtureRequest, shell, monkeypatch: pytest.MonkeyPatch
         yield request.param
 
 
-def console(house: House, opened: Live) -> AlitaApp:
+def console(context: AppContext, opened: LiveSession) -> AlitaApp:
     return AlitaApp(
         opened.source,
         opened,
-        catalog=HouseCatalog(house),
+        catalog=AppCatalog(context),
         options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
         upkeep=opened,
     )
@@ -107,9 +107,9 @@ async def look_at_the_sandbox(pilot: Pilot) -> None:
 
 
 async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
-    house = House.open(shell.home, {"model": model})
+    context = AppContext.open(shell.home, {"model": model})
     build, reuse, _ = SCRIPT.tasks
-    opened = await live(house, parks=False)
+    opened = await open_session(context, parks=False)
     heard: list[Envelope] = []
     news = opened.bus.subscribe()
 
@@ -119,7 +119,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
 
     hearing = asyncio.create_task(hear())
     engine = asyncio.create_task(opened.run())
-    app = console(house, opened)
+    app = console(context, opened)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
         await typed(pilot, build, "enter")
@@ -143,12 +143,12 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
         await until(pilot, lambda: app.main.view.seq == opened.bus.last_seq)
         shown = app.main.view
         drawn = lines(app.main.query_one(Trace))
-        await close(opened, engine)
+        await close_session(opened, engine)
     await hearing
-    if house.demo:
+    if context.demo:
         keep(shell.home, "golden-walkthrough")
 
-    stored = recording(house, opened.session_id)
+    stored = recording(context, opened.session_id)
     assert check(stored, complete=True) == []
     assert any(not envelope.durable for envelope in heard)
     lived, reloaded = SessionView(), SessionView()
@@ -171,7 +171,7 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
     again = AlitaApp(
         Stored(),
         None,
-        catalog=HouseCatalog(house),
+        catalog=AppCatalog(context),
         options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
     )
     async with again.run_test(size=(120, 36)) as pilot:
@@ -181,10 +181,10 @@ async def test_type_review_approve_and_replay(shell, keep, model: str) -> None:
 
 @pytest.mark.parametrize("model", ["demo:recorded"], indirect=True)
 async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with(shell, model: str) -> None:
-    house = House.open(shell.home, {"model": model})
-    opened = await live(house, parks=False)
+    context = AppContext.open(shell.home, {"model": model})
+    opened = await open_session(context, parks=False)
     engine = asyncio.create_task(opened.run())
-    app = console(house, opened)
+    app = console(context, opened)
     async with app.run_test(size=(120, 36)) as pilot:
         await until(pilot, lambda: app.main.view.sandbox)
         await typed(pilot, SCRIPT.tasks[2], "enter")
@@ -204,5 +204,5 @@ async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with
         assert app.main.view.tasks[2].again == app.main.view.tasks[0].task_id
         assert app.main.view.tasks[2].outcome == "answered"
         assert [card.name for card in app.main.view.library] == ["roll_dice"]
-        await close(opened, engine)
-    assert check(recording(house, opened.session_id), complete=True) == []
+        await close_session(opened, engine)
+    assert check(recording(context, opened.session_id), complete=True) == []

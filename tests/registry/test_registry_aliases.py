@@ -8,8 +8,8 @@ import msgspec
 import pytest
 import streams
 
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.lineage import Lineages
-from alita_tui.registry.shelf import Shelf
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.values import Alias, Ban, Move, MoveKind, ToolDraft, ToolRecord, Twin, build_digest
 from alita_tui.store.documents import DocumentTable
@@ -25,7 +25,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.told: list[Move] = []
         self.table = DocumentTable(folder / "registry.json", "tools")
-        self.shelf = Shelf(self.table, folder / "box")
+        self.shelf = ToolLibrary(self.table, folder / "box")
         self.kept = Lineages(self.shelf, self.table, lambda move, _: self.told.append(move))
         self.add(streams.DRAFT, "p1")
 
@@ -152,6 +152,6 @@ def test_a_name_that_was_given_to_another_tool_meanwhile_is_not_taken_from_it(ho
 def test_another_process_sees_it_and_what_cannot_be_read_is_passed_over(home: Home, tmp_path: Path) -> None:
     home.alias()
     home.table.put("alias:odd", {"alias": {"name": 5}})
-    again = Shelf(home.table, tmp_path / "box")
+    again = ToolLibrary(home.table, tmp_path / "box")
     assert again.get(OTHER).draft.name == NAME
     assert [one.name for one in again.aliases.all()] == [OTHER]

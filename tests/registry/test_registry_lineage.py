@@ -9,8 +9,8 @@ import msgspec
 import pytest
 import streams
 
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.lineage import Lineages
-from alita_tui.registry.shelf import Shelf
 from alita_tui.registry.trust import Use
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.values import Move, ToolRecord, build_digest
@@ -27,7 +27,7 @@ class Home:
         self.now = START
         self.told: list[tuple[str, int, bool, str]] = []
         self.table = DocumentTable(folder / "registry.json", "tools")
-        self.shelf = Shelf(self.table, folder / "box", lambda: self.now)
+        self.shelf = ToolLibrary(self.table, folder / "box", lambda: self.now)
         self.kept = Lineages(self.shelf, self.table, self.hear, lambda: self.now)
         for number in (1, 2, 3):
             draft = msgspec.structs.replace(streams.DRAFT, code=streams.CODE + f"# {number}\n")
@@ -112,7 +112,7 @@ def test_a_pinned_version_runs_whatever_is_newer(home: Home) -> None:
 
 def test_moves_outlive_the_process(home: Home, tmp_path: Path) -> None:
     home.kept.move(NAME, "archive", 3, by="ada", reason="no use")
-    again = Shelf(DocumentTable(tmp_path / "registry.json", "tools"), tmp_path / "box")
+    again = ToolLibrary(DocumentTable(tmp_path / "registry.json", "tools"), tmp_path / "box")
     (move,) = Lineages(again, DocumentTable(tmp_path / "registry.json", "tools"), home.hear).of(NAME).moves
     assert (move.kind, move.version, move.by, move.reason) == ("archive", 3, "ada", "no use")
 

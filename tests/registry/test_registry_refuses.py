@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import streams
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine import events as e
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.spine.values import Capabilities, ToolDraft, ToolRecord, build_digest
@@ -33,9 +33,9 @@ class Home:
         self.audit = AuditLog(folder / "audit.jsonl", folder / "keys")
         self.shelf = self.open()
 
-    def open(self) -> Shelf:
+    def open(self) -> ToolLibrary:
         table = DocumentTable(self.folder / "registry.json", "tools")
-        return Shelf(table, self.folder / "box", approvals=AuditedApprovals(self.audit))
+        return ToolLibrary(table, self.folder / "box", approvals=AuditedApprovals(self.audit))
 
     def approve(
         self,

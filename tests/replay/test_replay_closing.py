@@ -4,15 +4,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from crash.scene import Person, house
+from crash.scene import Person, open_app
 
+from alita_tui.app.session import open_session
 from alita_tui.console.stage import Stage
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.events import SessionClosed
 from alita_tui.view import fold
 from alita_tui.view.fingerprint import fingerprint
-from alita_tui.wiring.live import live
 
 
 @pytest.mark.parametrize("leaves", ["at the end", "early", "before it began"])
@@ -26,8 +26,8 @@ async def test_closing_folds_only_what_no_screen_has_shown(
         folded.append(len(news))
         return fold_all(news, view)
 
-    home = house(tmp_path)
-    opened = await live(home, None, parks=False)
+    home = open_app(tmp_path)
+    opened = await open_session(home, None, parks=False)
     tape = LiveTape()
     opened.seen = tape.newest
     seen: list[int] = []

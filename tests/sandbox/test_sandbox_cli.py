@@ -10,8 +10,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
-from alita_tui.cli.files import module_name
+from alita_tui.app.file_runs import module_name
+from alita_tui.cli.main import app
 from alita_tui.cli.sandbox import _tell_rebuilt
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.values import SandboxStatus

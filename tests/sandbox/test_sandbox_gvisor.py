@@ -16,7 +16,7 @@ from test_sandbox_limits import seen as seen_by_linux
 from test_sandbox_runs import WEAKER, let_through, nothing, run
 from typer.testing import CliRunner
 
-from alita_tui.cli.app import app
+from alita_tui.cli.main import app
 from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host

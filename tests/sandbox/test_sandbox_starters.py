@@ -15,7 +15,9 @@ from loopback import Site, Told, broker, serving
 from test_sandbox_workspace import Models
 from typer.testing import CliRunner, Result
 
-from alita_tui.cli.app import app
+from alita_tui.app.context import AppContext
+from alita_tui.app.recordings import recording
+from alita_tui.cli.main import app
 from alita_tui.config.paths import shipped
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -25,8 +27,6 @@ from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports import Job
 from alita_tui.spine.values import Ban
-from alita_tui.wiring.house import House
-from alita_tui.wiring.records import recording
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 STARTERS = Starters(shipped("starters"))
@@ -143,55 +143,55 @@ async def test_each_does_its_work_with_exactly_its_grants(
 def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
     assert "not approved" in shell("starters").stdout
     with pytest.raises(RegistryError):
-        House.open(shell.home).shelf.get("file_read")
+        AppContext.open(shell.home).library.get("file_read")
     wrong = shell("starters", "approve", "file_read", "--digest", "0" * 12)
-    assert isinstance(wrong.exception, UsageError) and House.open(shell.home).shelf.cards() == ()
+    assert isinstance(wrong.exception, UsageError) and AppContext.open(shell.home).library.cards() == ()
     digest = shell.digest("file_read")
     for given in ((), ("--accept", "network"), ("--accept", "workspace", "--accept", "network")):
         unnamed = shell("starters", "approve", "file_read", "--digest", digest, *given)
-        assert isinstance(unnamed.exception, UsageError) and House.open(shell.home).shelf.cards() == ()
+        assert isinstance(unnamed.exception, UsageError) and AppContext.open(shell.home).library.cards() == ()
     shown = shell("starters", "show", "file_read").stdout
     assert "workspace  asks for" in shown and "--accept workspace" in shown
     approved = shell("starters", "approve", "file_read", "--digest", digest[:16], "--accept", "workspace")
     assert approved.exit_code == 0, approved.output
     assert "the workspace, to read" in approved.stdout and "FAIL" not in approved.stdout
-    house = House.open(shell.home)
-    record = house.shelf.get("file_read")
+    app = AppContext.open(shell.home)
+    record = app.library.get("file_read")
     assert (record.origin, record.digest, record.state) == ("starter", digest, "provisional")
-    (entry,) = house.audit.entries()
+    (entry,) = app.audit.entries()
     assert (entry.verdict, entry.digest, entry.approval_id, entry.via) == (
         "approved",
         digest,
         record.approval_id,
         "cli",
     )
-    assert house.audit.verify() == []
+    assert app.audit.verify() == []
     assert "may use the workspace, to read" in shell("show", "file_read").stdout
     assert "already" in shell("starters", "approve", "file_read", "--digest", digest).stdout
-    house.workspace.mkdir(parents=True, exist_ok=True)
-    (house.workspace / "note.txt").write_text("a note")
+    app.workspace.mkdir(parents=True, exist_ok=True)
+    (app.workspace / "note.txt").write_text("a note")
     ran = shell("run", "file_read", "--input", '{"path": "note.txt"}')
     assert json.loads(ran.stdout)["text"] == "a note" and "GET /files/note.txt → served" in ran.stderr
-    (house.workspace / "note.txt").unlink()
+    (app.workspace / "note.txt").unlink()
     gone = shell("run", "file_read", "--input", '{"path": "note.txt"}')
     assert gone.exit_code == 1 and "there is no note.txt" in gone.stderr
 
 
 def test_what_a_run_outside_of_a_session_asks_for_is_recorded(shell: Shell) -> None:
-    house = House.open(shell.home)
+    app = AppContext.open(shell.home)
     assert (
         shell(
             "starters", "approve", "file_read", "--digest", shell.digest("file_read"), "--accept", "workspace"
         ).exit_code
         == 0
     )
-    house.workspace.mkdir(parents=True, exist_ok=True)
-    (house.workspace / "note.txt").write_text("a note")
+    app.workspace.mkdir(parents=True, exist_ok=True)
+    (app.workspace / "note.txt").write_text("a note")
     for name, ended in (("note.txt", "ToolReturned"), ("gone.txt", "ToolFailed")):
         ran = shell("run", "file_read", "--input", json.dumps({"path": name}), "--json")
         assert ran.exit_code == (0 if ended == "ToolReturned" else 1)
-        path = max((house.paths.runs).glob("*.json"), key=lambda one: one.stat().st_mtime_ns)
-        envelopes = recording(house, str(path))
+        path = max((app.paths.runs).glob("*.json"), key=lambda one: one.stat().st_mtime_ns)
+        envelopes = recording(app, str(path))
         assert check(envelopes, complete=True) == []
         kinds = [type(one.event).__name__ for one in envelopes]
         assert kinds == [
@@ -205,19 +205,19 @@ def test_what_a_run_outside_of_a_session_asks_for_is_recorded(shell: Shell) -> N
         asked = envelopes[3].event
         assert isinstance(asked, BrokerAnswered) and asked.request == f"GET /files/{name}"
         assert path.stat().st_mode & 0o077 == 0
-    assert house.sessions.list() == (), "it is no session of the person's"
+    assert app.sessions.list() == (), "it is no session of the person's"
     assert shell("starters", "approve", "calculator", "--digest", shell.digest("calculator")).exit_code == 0
     assert shell("run", "calculator", "--input", '{"expression": "1"}').exit_code == 0
-    assert len(list(house.paths.runs.glob("*.json"))) == 2, "what is granted nothing can ask for nothing"
+    assert len(list(app.paths.runs.glob("*.json"))) == 2, "what is granted nothing can ask for nothing"
 
 
 def test_what_is_banned_cannot_be_approved(shell: Shell) -> None:
-    house = House.open(shell.home)
-    house.shelf.ban(Ban(ban_id="b1", capabilities=("workspace:read",), reason="no files", by="me"))
+    app = AppContext.open(shell.home)
+    app.library.ban(Ban(ban_id="b1", capabilities=("workspace:read",), reason="no files", by="me"))
     digest = shell.digest("file_read")
     refused = shell("starters", "approve", "file_read", "--digest", digest, "--accept", "workspace")
     assert isinstance(refused.exception, RegistryError)
-    assert house.audit.entries() == () and House.open(shell.home).shelf.cards() == ()
+    assert app.audit.entries() == () and AppContext.open(shell.home).library.cards() == ()
 
 
 def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) -> None:
@@ -225,7 +225,7 @@ def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) ->
     for more in ((), ("--host", "b.example:443")):
         refused = shell("starters", "approve", "api_query", "--digest", digest, *more)
         assert isinstance(refused.exception, UsageError)
-    assert House.open(shell.home).shelf.cards() == ()
+    assert AppContext.open(shell.home).library.cards() == ()
     os.makedirs(shell.home / "config", exist_ok=True)
     host = f"GET 127.0.0.1:{site.port}"
     digest = shell.digest("api_query", "--host", host)

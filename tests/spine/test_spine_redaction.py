@@ -123,10 +123,10 @@ def test_a_known_value_is_taken_out_however_it_is_written(form):
 
 
 def test_a_secret_of_any_name_is_known_before_it_is_used():
-    from alita_tui.wiring.granted import told_first
+    from alita_tui.app.secrets import learned_first
 
     redactor = Redactor()
-    secret = told_first(redactor, {"WHATEVER": "s3cret-value-of-a-tool"}.get)
+    secret = learned_first(redactor, {"WHATEVER": "s3cret-value-of-a-tool"}.get)
     value = secret("WHATEVER")
     assert value == "s3cret-value-of-a-tool" and secret("OTHER") is None
     assert redactor.text(f"it says {value}") == "it says [redacted WHATEVER]"

@@ -11,8 +11,8 @@ import streams
 from alita_tui.spine import events as e
 from alita_tui.spine.errors import StoreError
 from alita_tui.store.audit import GENESIS, AuditLog
+from alita_tui.store.crosscheck import contradictions
 from alita_tui.store.seal import sign
-from alita_tui.store.testimony import contradictions
 
 
 @pytest.fixture

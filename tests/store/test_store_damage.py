@@ -16,15 +16,15 @@ from alita_tui.spine import events as e
 from alita_tui.store.damage import damages
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.journal import JournalDB
-from alita_tui.store.reading import journal_of, read
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.journal_reader import journal_of, read
+from alita_tui.store.sessions import SessionFile, SessionStore
 
 OLDER = Path(__file__).with_name("golden") / "2"
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> SessionShelf:
-    shelf = SessionShelf(tmp_path / "data" / "sessions")
+def shelf(tmp_path: Path) -> SessionStore:
+    shelf = SessionStore(tmp_path / "data" / "sessions")
     for name in ("first", "second"):
         shelf.add(name, (msgspec.structs.replace(one, session_id=name) for one in walkthrough()))
     return shelf
@@ -173,7 +173,7 @@ def test_times_without_a_zone_and_texts_nested_too_deep_break_no_reader(tmp_path
         .replace(b'"span":', b'"span":' + b"[" * 3000 + b"]" * 3000 + b',"x":', 1)
     )
     path.write_bytes(raw)
-    shelf = SessionShelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     assert shelf.latest().session_id
     assert SessionFile.open(path, readonly=True).envelopes()
     assert shelf.list()[0].events

@@ -7,7 +7,7 @@ from tinydb import TinyDB
 
 from alita_tui.spine.redaction import Redactor
 from alita_tui.store.documents import CleanDocuments, DocumentTable
-from alita_tui.store.reading import journal_of
+from alita_tui.store.journal_reader import journal_of
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from alita_tui.spine import events as e
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.laws import check
 from alita_tui.store.forking import forked
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.view.fold import fold_all
 
 
@@ -86,7 +86,7 @@ def test_an_event_that_is_not_there_is_refused(at: int) -> None:
 
 
 def test_the_shelf_keeps_it_and_knows_its_parent(tmp_path: Path) -> None:
-    shelf = SessionShelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     source = FOLDER / "golden-walkthrough.json"
     before = source.read_bytes()
     made = shelf.fork(str(source), 12)
@@ -104,7 +104,7 @@ def test_the_shelf_keeps_it_and_knows_its_parent(tmp_path: Path) -> None:
 
 
 def test_a_refused_fork_leaves_nothing(tmp_path: Path) -> None:
-    shelf = SessionShelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     with pytest.raises(UsageError):
         shelf.fork(str(FOLDER / "golden-walkthrough.json"), 10_000)
     assert list(tmp_path.iterdir()) == []

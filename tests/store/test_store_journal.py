@@ -15,7 +15,7 @@ from tinydb import TinyDB, where
 
 from alita_tui.spine.errors import StoreError, StoreLocked
 from alita_tui.store.journal import JournalDB
-from alita_tui.store.reading import journal_of, load
+from alita_tui.store.journal_reader import journal_of, load
 from alita_tui.store.upgrades import SCHEMA_VERSION
 
 

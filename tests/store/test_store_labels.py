@@ -10,9 +10,9 @@ from goldens import FOLDER, walkthrough
 
 from alita_tui.spine.errors import StoreLocked, UsageError
 from alita_tui.store.documents import DocumentTable
+from alita_tui.store.journal_reader import journal_of
 from alita_tui.store.labels import Bookmark, Label, Labels
-from alita_tui.store.reading import journal_of
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.trash import KEPT_DAYS
 
 
@@ -75,7 +75,7 @@ def test_a_damaged_label_is_passed_over(tmp_path: Path, labels: Labels) -> None:
 
 
 def test_deleting_can_be_undone(tmp_path: Path) -> None:
-    shelf = SessionShelf(tmp_path / "sessions")
+    shelf = SessionStore(tmp_path / "sessions")
     made = shelf.add("one", [])
     shelf.fork(str(FOLDER / "golden-walkthrough.json"))
     before = shelf.path(made).read_bytes()
@@ -91,7 +91,7 @@ def test_deleting_can_be_undone(tmp_path: Path) -> None:
 
 
 def test_a_session_that_was_never_closed_keeps_its_journal(tmp_path: Path) -> None:
-    shelf = SessionShelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     file = SessionFile.create(shelf.path("cut"), "cut")
     file.fill(walkthrough()[:7])
     file._writer.shutdown()
@@ -107,7 +107,7 @@ def test_a_session_that_was_never_closed_keeps_its_journal(tmp_path: Path) -> No
 
 
 def test_an_open_session_is_not_deleted(tmp_path: Path) -> None:
-    shelf = SessionShelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     file = SessionFile.create(shelf.path("open"), "open")
     with pytest.raises(StoreLocked):
         shelf.delete("open")
@@ -116,13 +116,13 @@ def test_an_open_session_is_not_deleted(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_on_the_shelf_is_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="not on the shelf"):
-        SessionShelf(tmp_path).delete(str(FOLDER / "golden-walkthrough.json"))
+    with pytest.raises(UsageError, match="not in the folder of sessions"):
+        SessionStore(tmp_path).delete(str(FOLDER / "golden-walkthrough.json"))
     assert (FOLDER / "golden-walkthrough.json").exists()
 
 
 def test_a_session_of_the_same_id_is_not_overwritten(tmp_path: Path) -> None:
-    shelf = SessionShelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     shelf.add("one", [])
     shelf.delete("one")
     shelf.add("one", [])
@@ -131,7 +131,7 @@ def test_a_session_of_the_same_id_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_what_was_deleted_long_ago_goes(tmp_path: Path) -> None:
-    shelf = SessionShelf(tmp_path)
+    shelf = SessionStore(tmp_path)
     for name in ("old", "new", "last"):
         shelf.add(name, [])
     shelf.delete("old")

@@ -12,13 +12,13 @@ import pytest
 from goldens import walkthrough
 from test_store_troubles import freeze, frozen, path  # noqa: F401  # fixtures
 
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 
 FORK = """
 import os, signal, sys
 from pathlib import Path
-from alita_tui.store.sessions import SessionShelf
-shelf = SessionShelf(Path(sys.argv[1]))
+from alita_tui.store.sessions import SessionStore
+shelf = SessionStore(Path(sys.argv[1]))
 def parts():
     yield from shelf_events[:5]
     os.kill(os.getpid(), signal.SIGKILL)
@@ -30,7 +30,7 @@ shelf.add("forked", parts())
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    shelf = SessionShelf(tmp_path / "data" / "sessions")
+    shelf = SessionStore(tmp_path / "data" / "sessions")
     shelf.add("whole", (msgspec.structs.replace(one, session_id="whole") for one in walkthrough()))
     return tmp_path
 
@@ -50,7 +50,7 @@ def test_a_killed_fork_leaves_no_session_and_no_file(home: Path) -> None:
         [sys.executable, "-c", FORK, str(folder)], env=environ, capture_output=True, check=False
     )
     assert done.returncode == -signal.SIGKILL and sorted(os.listdir(folder)) != before, done.stderr
-    shelf = SessionShelf(folder)
+    shelf = SessionStore(folder)
     for left in set(os.listdir(folder)) - set(before):
         os.utime(folder / left, (1, 1))
     assert [one.session_id for one in shelf.list()] == ["whole"]
@@ -58,7 +58,7 @@ def test_a_killed_fork_leaves_no_session_and_no_file(home: Path) -> None:
 
 
 def test_the_draft_of_a_file_that_someone_has_open_is_left_alone(home: Path) -> None:
-    shelf = SessionShelf(home / "data" / "sessions")
+    shelf = SessionStore(home / "data" / "sessions")
     held = SessionFile.open(shelf.path("whole"))
     draft = shelf.path("whole").with_name("whole.json.tmp")
     draft.write_bytes(b"{")
@@ -93,7 +93,7 @@ def test_a_full_disk_leaves_no_empty_export_and_no_other_file(home: Path, form: 
 
 
 def test_a_read_only_home_can_be_searched(frozen: Path) -> None:  # noqa: F811
-    shelf = SessionShelf(frozen / "data" / "sessions")
+    shelf = SessionStore(frozen / "data" / "sessions")
     shelf.add("whole", (msgspec.structs.replace(one, session_id="whole") for one in walkthrough()))
     freeze(frozen)
     for words in (("search", "validate"), ("list",), ("show", "whole")):

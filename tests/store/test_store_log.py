@@ -10,8 +10,8 @@ import pytest
 from tinydb import TinyDB
 
 from alita_tui.spine.errors import StoreError
+from alita_tui.store.journal_reader import journal_of, load
 from alita_tui.store.log import LogStorage
-from alita_tui.store.reading import journal_of, load
 
 
 def row(raw: bytes, number: int) -> tuple[int, object]:

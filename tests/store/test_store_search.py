@@ -14,7 +14,7 @@ from goldens import FOLDER, golden, walkthrough
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.store.search import SessionSearch
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.view.trace import rows_for
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -26,15 +26,15 @@ def said(*texts: str, session: str) -> list[Envelope]:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> SessionShelf:
-    made = SessionShelf(tmp_path / "sessions")
+def shelf(tmp_path: Path) -> SessionStore:
+    made = SessionStore(tmp_path / "sessions")
     made.add("walk", walkthrough())
     made.add("dice", golden("golden-dice-openai"))
     return made
 
 
 @pytest.fixture
-def search(tmp_path: Path, shelf: SessionShelf) -> SessionSearch:
+def search(tmp_path: Path, shelf: SessionStore) -> SessionSearch:
     return SessionSearch(tmp_path / "cache" / "sessions.db", shelf)
 
 
@@ -59,7 +59,7 @@ def test_what_is_no_word_finds_nothing_and_breaks_nothing(search: SessionSearch,
     assert search.find(query) == () or query == "* AND ("
 
 
-def test_what_is_new_changed_or_gone_is_known(shelf: SessionShelf, search: SessionSearch) -> None:
+def test_what_is_new_changed_or_gone_is_known(shelf: SessionStore, search: SessionSearch) -> None:
     assert search.find("xylophone") == ()
     shelf.add("new", said("about a xylophone", session="new"))
     (hit,) = search.find("xylophone")
@@ -77,7 +77,7 @@ def test_what_is_new_changed_or_gone_is_known(shelf: SessionShelf, search: Sessi
 
 
 def test_another_file_under_the_same_name_replaces_what_was_known(
-    shelf: SessionShelf, search: SessionSearch
+    shelf: SessionStore, search: SessionSearch
 ) -> None:
     shelf.add("one", said("first", "second", "zebra", session="one"))
     assert search.find("zebra")
@@ -98,7 +98,7 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, search: SessionSearch) -> 
 
 
 def test_its_file_is_private_and_a_damaged_session_does_not_stop_it(
-    tmp_path: Path, shelf: SessionShelf, search: SessionSearch
+    tmp_path: Path, shelf: SessionStore, search: SessionSearch
 ) -> None:
     (shelf.folder / "broken.json").write_bytes(b"\x00\xff" * 5000)
     assert search.find("validate")
@@ -113,12 +113,12 @@ def test_who_searches_at_the_same_moment_finds_the_same_once(search: SessionSear
     assert len(set(places)) == len(places)
 
 
-def test_where_it_cannot_be_kept_it_is_made_in_memory(tmp_path: Path, shelf: SessionShelf) -> None:
+def test_where_it_cannot_be_kept_it_is_made_in_memory(tmp_path: Path, shelf: SessionStore) -> None:
     (tmp_path / "file").write_text("")
     assert SessionSearch(tmp_path / "file" / "sessions.db", shelf).find("validate")
 
 
-def test_a_cache_damaged_anywhere_is_made_anew(tmp_path: Path, shelf: SessionShelf) -> None:
+def test_a_cache_damaged_anywhere_is_made_anew(tmp_path: Path, shelf: SessionStore) -> None:
     path = tmp_path / "sessions.db"
     search = SessionSearch(path, shelf)
     wanted = {hit.seq for hit in search.find("validate")}
@@ -131,7 +131,7 @@ def test_a_cache_damaged_anywhere_is_made_anew(tmp_path: Path, shelf: SessionShe
     assert {hit.seq for hit in search.find("validate")} == wanted
 
 
-def test_hostile_text_is_harmless_in_a_hit(shelf: SessionShelf, search: SessionSearch) -> None:
+def test_hostile_text_is_harmless_in_a_hit(shelf: SessionStore, search: SessionSearch) -> None:
     shelf.add("bad", said("quokka \x1b[31m\x02red\x03 \u202e [bold]x[/bold]", session="bad"))
     (hit,) = search.find("quokka")
     assert not any(char in "".join(hit.pieces) for char in "\x1b\x02\x03\u202e")

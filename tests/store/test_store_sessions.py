@@ -19,8 +19,8 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, StoreLocked, UsageError
 from alita_tui.spine.laws import check
-from alita_tui.store.reading import journal_of
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.journal_reader import journal_of
+from alita_tui.store.sessions import SessionFile, SessionStore
 
 DURABLE = [one for one in streams.walkthrough() if one.durable]
 
@@ -227,8 +227,8 @@ def test_any_events_come_back_and_a_cut_leaves_a_prefix(tmp_path_factory, events
 # --- the shelf
 
 
-async def shelf_with(tmp_path: Path, ids: list[str]) -> SessionShelf:
-    shelf = SessionShelf(tmp_path / "sessions")
+async def shelf_with(tmp_path: Path, ids: list[str]) -> SessionStore:
+    shelf = SessionStore(tmp_path / "sessions")
     for one in ids:
         stream = [Envelope(seq=x.seq, session_id=one, at=x.at, step=x.step, event=x.event) for x in DURABLE]
         await save(shelf.path(one), stream, one)
@@ -265,7 +265,7 @@ async def test_unchanged_files_are_not_read_again_and_changed_ones_are(tmp_path,
     monkeypatch.setattr(
         Path, "open", lambda path, *how, **more: opened.append(path.name) or real(path, *how, **more)
     )
-    assert shelf.list() == first == SessionShelf(shelf.folder).list()
+    assert shelf.list() == first == SessionStore(shelf.folder).list()
     assert set(opened) == {"summaries.cache"}
     file = SessionFile.open(Path(first[0].path))
     await file.record(
@@ -291,8 +291,8 @@ async def test_damaged_and_foreign_files_do_not_break_the_list(tmp_path):
     (shelf.folder / "notes.json").write_text("hello")
     (shelf.folder / "lost.json.journal").write_bytes(b"")
     assert {summary.session_id for summary in shelf.list()} == {"20261120-093000-aaaa", "notes", "lost"}
-    assert SessionShelf(tmp_path / "nowhere").list() == ()
-    assert SessionShelf(tmp_path / "nowhere").latest() is None
+    assert SessionStore(tmp_path / "nowhere").list() == ()
+    assert SessionStore(tmp_path / "nowhere").latest() is None
 
 
 async def test_find_by_id_prefix_and_path(tmp_path):
@@ -314,7 +314,7 @@ async def test_find_by_id_prefix_and_path(tmp_path):
 
 def test_new_ids_sort_by_time_and_are_unused(tmp_path):
     now = datetime(2026, 11, 21, 1, 42, 33, tzinfo=UTC)
-    shelf = SessionShelf(tmp_path, clock=lambda: now)
+    shelf = SessionStore(tmp_path, clock=lambda: now)
     first = shelf.new_id()
     assert first.startswith("20261121-014233-") and len(first) == 20
     SessionFile.create(shelf.path(first), first).close()

@@ -18,7 +18,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, StoreLocked
 from alita_tui.spine.laws import check
-from alita_tui.store.reading import journal_of
+from alita_tui.store.journal_reader import journal_of
 from alita_tui.store.sessions import SessionFile
 from alita_tui.store.upgrades import SCHEMA_VERSION
 from alita_tui.view.fold import fold_all

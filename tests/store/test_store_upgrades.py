@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tinydb import TinyDB
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports import DaySpend
 from alita_tui.store.documents import DocumentTable
@@ -64,7 +64,7 @@ def test_the_parts_that_own_the_files_read_them(home, version):
     folder = home(version)
     book = SpendBook(folder / "spend.json", "20261121-100000-bbbb", lambda: date(2026, 11, 21))
     assert book.settle("c2", 0.1, 300) == DaySpend(usd=0.35, tokens=900)
-    shelf = Shelf(DocumentTable(folder / "registry.json", "tools"), folder / "mcp_box")
+    shelf = ToolLibrary(DocumentTable(folder / "registry.json", "tools"), folder / "mcp_box")
     assert [(card.name, card.version, card.runs) for card in shelf.cards()] == [("double_it", 1, 2)]
     assert len(DocumentTable(folder / "memory.json", "items").all()) == 4
     file = SessionFile.open(folder / "session.json")

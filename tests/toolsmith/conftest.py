@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings, default_settings
 from alita_tui.sandbox.setup import repair
@@ -31,7 +31,7 @@ async def podman(ready: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Shelf]:
+def shelf(tmp_path: Path) -> Iterator[ToolLibrary]:
     table = DocumentTable(tmp_path / "registry.json", "tools")
-    yield Shelf(table, tmp_path / "box")
+    yield ToolLibrary(table, tmp_path / "box")
     table.close()

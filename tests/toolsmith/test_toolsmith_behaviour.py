@@ -6,7 +6,7 @@ import pytest
 from behaving import Behaving, honest, odd
 from trial import Reviewer, Trial, Verdict
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 
 pytestmark = pytest.mark.podman
@@ -14,7 +14,7 @@ HELD = {one.name: one for one in odd()}
 PLAIN = {one.name: one for one in honest()}
 
 
-async def judged(podman: PodmanSandbox, shelf: Shelf, one: Behaving) -> Verdict:
+async def judged(podman: PodmanSandbox, shelf: ToolLibrary, one: Behaving) -> Verdict:
     reviewer = Reviewer({one.name: one.known})
     return await Trial(podman, shelf, reviewer).judge(one.draft, one.purpose)
 
@@ -29,7 +29,9 @@ def told(verdict: Verdict) -> list[str]:
 
 
 @pytest.mark.parametrize("name", HELD)
-async def test_what_no_test_of_its_own_shows_is_named(podman: PodmanSandbox, shelf: Shelf, name: str) -> None:
+async def test_what_no_test_of_its_own_shows_is_named(
+    podman: PodmanSandbox, shelf: ToolLibrary, name: str
+) -> None:
     verdict = await judged(podman, shelf, HELD[name])
     assert not verdict.problem
     assert not verdict.trusted, "nothing was noticed"
@@ -38,6 +40,6 @@ async def test_what_no_test_of_its_own_shows_is_named(podman: PodmanSandbox, she
 
 
 @pytest.mark.parametrize("name", PLAIN)
-async def test_an_honest_draft_stays_green(podman: PodmanSandbox, shelf: Shelf, name: str) -> None:
+async def test_an_honest_draft_stays_green(podman: PodmanSandbox, shelf: ToolLibrary, name: str) -> None:
     verdict = await judged(podman, shelf, PLAIN[name])
     assert verdict.trusted, verdict.reason

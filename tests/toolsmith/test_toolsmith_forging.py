@@ -6,7 +6,7 @@ import pytest
 from forgers import FORGERS, READERS, TASK, forger
 from trial import Reviewer, Trial
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 
 pytestmark = pytest.mark.podman
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.podman
 
 @pytest.mark.parametrize("way", [*FORGERS, *READERS])
 async def test_a_tool_that_does_nothing_fails_its_own_tests(
-    podman: PodmanSandbox, shelf: Shelf, way: str
+    podman: PodmanSandbox, shelf: ToolLibrary, way: str
 ) -> None:
     draft = forger({**FORGERS, **READERS}[way])
     verdict = await Trial(podman, shelf, Reviewer({})).judge(draft, TASK)

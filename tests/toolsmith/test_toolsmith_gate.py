@@ -14,8 +14,8 @@ from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import ApprovalPending, UsageError
-from alita_tui.store.desk import Desk
-from alita_tui.store.sessions import SessionFile, SessionShelf
+from alita_tui.store.sessions import SessionFile, SessionStore
+from alita_tui.store.verdict_inbox import VerdictInbox
 from alita_tui.toolsmith.gate import Decision, Gate
 
 SESSION = "20261120-093000-aaaa"
@@ -25,8 +25,8 @@ class Room:
     """A session that asks, and the desk that all shells share."""
 
     def __init__(self, folder: Path) -> None:
-        self.shelf = SessionShelf(folder / "sessions")
-        self.desk = Desk(folder / "desk", self.shelf)
+        self.shelf = SessionStore(folder / "sessions")
+        self.desk = VerdictInbox(folder / "desk", self.shelf)
         self.file = SessionFile.create(self.shelf.path(SESSION), SESSION)
         self.settled: list[Decision] = []
 
@@ -248,10 +248,10 @@ async def test_a_rule_decides_without_names(room: Room) -> None:
 
 
 async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_asked(room: Room) -> None:
+    from alita_tui.app.verdicts import unnamed
     from alita_tui.spine.values import Capabilities
     from alita_tui.view.queries import build_of
     from alita_tui.view.risk import names_of, risks
-    from alita_tui.wiring.verdicts import unnamed
 
     asked = await room.open()
     asking = await waiting(room, asked)

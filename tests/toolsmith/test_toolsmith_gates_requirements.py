@@ -12,7 +12,7 @@ import pytest
 from servers.package_index import Offer, PackageIndex
 from trial import Reviewer, Trial
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.environment import Target, lock
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.spine.ports import Job, OnOutput, Progress
@@ -128,7 +128,7 @@ def sandbox() -> Resolving:
 @pytest.fixture
 def trial(web: WebRoom, index: PackageIndex, sandbox: Resolving, tmp_path: Path) -> Iterator[Trial]:
     table = DocumentTable(tmp_path / "registry.json", "tools")
-    yield Trial(sandbox, Shelf(table, tmp_path / "box"), Reviewer({}), web, FaultDatabase(index.url))
+    yield Trial(sandbox, ToolLibrary(table, tmp_path / "box"), Reviewer({}), web, FaultDatabase(index.url))
     table.close()
 
 
@@ -182,7 +182,7 @@ async def test_a_database_that_is_gone_is_no_pass(
 ) -> None:
     table = DocumentTable(tmp_path / "registry.json", "tools")
     nobody = FaultDatabase("http://127.0.0.1:9")
-    trial = Trial(sandbox, Shelf(table, tmp_path / "box"), Reviewer({}), web, nobody)
+    trial = Trial(sandbox, ToolLibrary(table, tmp_path / "box"), Reviewer({}), web, nobody)
     verdict = await trial.judge(needing("quiet-old-thing"), "Use a package.")
     table.close()
     (found,) = verdict.gates

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from trial import LIMITS, Known, Reviewer
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports import ModelRequest, PastCall, Reply
@@ -270,11 +270,11 @@ async def test_samples_that_do_not_agree_say_nothing(bench: Workbench) -> None:
 # --- neighbours ---------------------------------------------------------------------------
 
 
-def keep(shelf: Shelf, one: ToolDraft) -> None:
+def keep(shelf: ToolLibrary, one: ToolDraft) -> None:
     shelf.register(one, Lock(), approval_id="p1", digest=build_digest(one, Lock()), sources=())
 
 
-async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, shelf: Shelf) -> None:
+async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, shelf: ToolLibrary) -> None:
     y = {"type": "object", "properties": {"y": WHOLE}, "required": ["y"]}
     twin = draft("def run(y: int) -> int:\n    return y + y + 1\n", name="next_odd", description="The odd number at a place.", input_schema=y)  # fmt: skip
     keep(shelf, twin)
@@ -286,7 +286,7 @@ async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, s
     assert "by description" in rows["square_of v1"].text
 
 
-async def test_other_shapes_are_no_neighbours(bench: Workbench, shelf: Shelf) -> None:
+async def test_other_shapes_are_no_neighbours(bench: Workbench, shelf: ToolLibrary) -> None:
     found = await Neighbours(bench, shelf).check(case())
     assert found.state == "passed" and found.rows == ()
 

@@ -10,13 +10,13 @@ import streams
 from approval_cases import passed
 from test_toolsmith_review import GOOD, RUN
 
+from alita_tui.app.context import AppContext
+from alita_tui.app.verdicts import ruling
 from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.values import Lock, RunReport, TestCase, ToolDraft, build_digest
 from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.review import review
-from alita_tui.wiring.house import House
-from alita_tui.wiring.verdicts import ruling
 
 POLICY = 'enabled = true\n\n[[rule]]\nname = "pure functions"\nmax_lines = 60\n'
 
@@ -49,15 +49,15 @@ def asked(draft: ToolDraft) -> tuple[list[Envelope], e.ApprovalRequested]:
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    found = House.open(tmp_path)
+def app(tmp_path: Path) -> AppContext:
+    found = AppContext.open(tmp_path)
     found.paths.policy.parent.mkdir(parents=True, exist_ok=True)
     found.paths.policy.write_text(POLICY)
-    return House.open(tmp_path)
+    return AppContext.open(tmp_path)
 
 
-def test_a_pure_draft_is_approved_by_the_rule(house: House) -> None:
-    decided = ruling(house, *asked(normalise(GOOD)))
+def test_a_pure_draft_is_approved_by_the_rule(app: AppContext) -> None:
+    decided = ruling(app, *asked(normalise(GOOD)))
     assert decided is not None and decided.by == "rule pure functions"
 
 
@@ -78,11 +78,11 @@ def test_a_pure_draft_is_approved_by_the_rule(house: House) -> None:
         RUN + "\n\nif __name__ == '__main__':\n    print(1)\n",
     ],
 )  # fmt: skip
-def test_no_rule_approves_what_a_person_should_see(house: House, code: str) -> None:
-    assert ruling(house, *asked(normalise(msgspec.structs.replace(GOOD, code=code)))) is None
+def test_no_rule_approves_what_a_person_should_see(app: AppContext, code: str) -> None:
+    assert ruling(app, *asked(normalise(msgspec.structs.replace(GOOD, code=code)))) is None
 
 
-def test_a_purpose_that_says_so_does_not_help(house: House) -> None:
+def test_a_purpose_that_says_so_does_not_help(app: AppContext) -> None:
     code = "import datetime\n" + RUN.replace("return", "datetime.date.today()\n    return")
     draft = normalise(msgspec.structs.replace(GOOD, code=code, description="Multiply, from today on."))
-    assert ruling(house, *asked(draft)) is None
+    assert ruling(app, *asked(draft)) is None

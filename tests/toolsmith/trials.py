@@ -13,7 +13,7 @@ from corpus import Sample, offers
 from servers.package_index import PackageIndex
 from trial import Reviewer, Trial, Verdict
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.sandbox.policy import SandboxSettings
@@ -48,7 +48,7 @@ async def judge_all(
 async def _trials(settings: SandboxSettings) -> AsyncIterator[Callable[[Reviewer], Trial]]:
     with tempfile.TemporaryDirectory(prefix="alita-corpus-") as folder, _index(Path(folder)) as index:
         table = DocumentTable(Path(folder) / "registry.json", "tools")
-        shelf = Shelf(table, Path(folder) / "box")
+        shelf = ToolLibrary(table, Path(folder) / "box")
         web = WebRoom(WebSettings(pypi_url=index.url, timeout=10.0), environ={})
         sandbox = PodmanSandbox(settings, "corpus")
         try:

@@ -13,7 +13,7 @@ import msgspec
 from attack.drafts.adversarial import Sample
 from trial import LIMITS, NOW, Kept, Reviewer
 
-from alita_tui.registry.shelf import Shelf
+from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
@@ -150,9 +150,9 @@ class Workshop:
             return Made(tuple(bus.history), outcome)
 
     @asynccontextmanager
-    async def _library(self, number: int, parent: ToolDraft | None) -> AsyncIterator[Shelf]:
+    async def _library(self, number: int, parent: ToolDraft | None) -> AsyncIterator[ToolLibrary]:
         table = DocumentTable(self._folder / f"{number}" / "registry.json", "tools")
-        shelf = Shelf(table, self._folder / f"{number}" / "box")
+        shelf = ToolLibrary(table, self._folder / f"{number}" / "box")
         try:
             if parent is not None:
                 digest = build_digest(parent, Lock())

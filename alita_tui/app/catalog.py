@@ -1,0 +1,263 @@
+"""What the console shows besides the open session: other sessions, tools, spend, settings.
+
+Implements the console's `Catalog`. Whatever blocks runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from alita_tui.app.context import AppContext
+    from alita_tui.console.keeping import BookmarkLine, ExportForm, HitLine, SessionLine
+    from alita_tui.console.player import Player
+    from alita_tui.console.ports import DayLine, SettingLine
+    from alita_tui.console.screens.setup import SetupScreen
+    from alita_tui.spine.envelope import Envelope
+    from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
+    from alita_tui.store.labels import Label
+    from alita_tui.view.compare import Comparison
+    from alita_tui.view.habits import Habits
+
+
+class AppCatalog:
+    """The console's view of the stores. Imports are local: the first paint waits for none of them."""
+
+    def __init__(self, app: AppContext, painted: asyncio.Event | None = None) -> None:
+        """`painted` is set after the first paint."""
+        self._app = app
+        self._painted = painted
+
+    # --- sessions -----------------------------------------------------------------------------
+
+    async def sessions(self) -> tuple[SessionLine, ...]:
+        """Return a line for each session, newest first."""
+        return await asyncio.to_thread(_session_lines, self._app)
+
+    async def search(self, text: str) -> tuple[HitLine, ...]:
+        """Return the events whose text matches."""
+        from alita_tui.console.keeping import HitLine
+
+        hits = await asyncio.to_thread(self._app.session_search.find, text)
+        return tuple(
+            HitLine(session_id=hit.session_id, seq=hit.seq, kind=hit.kind, pieces=hit.pieces) for hit in hits
+        )
+
+    async def player(self, session_id: str) -> Player:
+        """Return a player at the end of a session's recording."""
+        from alita_tui.app.recordings import history
+        from alita_tui.replay.playback import Playback
+        from alita_tui.replay.recording import Recording
+
+        recording = await asyncio.to_thread(lambda: Recording.prepared(history(self._app, session_id)))
+        return Playback(recording, position=len(recording))
+
+    async def compare(self, left: str, right: str) -> Comparison:
+        """Return two sessions side by side."""
+        from alita_tui.app.recordings import recording
+        from alita_tui.view.compare import compare
+
+        app = self._app
+        return await asyncio.to_thread(lambda: compare(recording(app, left), recording(app, right)))
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title."""
+        await asyncio.to_thread(self._app.labels.rename, session_id, title)
+
+    async def tag(self, session_id: str, tags: tuple[str, ...]) -> None:
+        """Replace a session's tags."""
+        labels = self._app.labels
+
+        def write() -> Label:
+            dropped = set(labels.of(session_id).tags) - {tag.lstrip("#").lower() for tag in tags}
+            return labels.tag(session_id, add=tags, remove=dropped)
+
+        await asyncio.to_thread(write)
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        """Archive a session, or bring it back into the list."""
+        await asyncio.to_thread(self._app.labels.archive, session_id, archived)
+
+    async def delete(self, session_id: str) -> None:
+        """Move a session to the trash."""
+        await asyncio.to_thread(self._app.sessions.delete, session_id)
+
+    async def restore(self, session_id: str) -> None:
+        """Bring a session back from the trash."""
+        await asyncio.to_thread(self._app.sessions.restore, session_id)
+
+    async def bookmarks(self, session_id: str) -> tuple[BookmarkLine, ...]:
+        """Return a session's bookmarks."""
+        return _bookmarks(await asyncio.to_thread(lambda: self._app.labels.of(session_id)))
+
+    async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[BookmarkLine, ...]:
+        """Set or remove (`None`) a bookmark; return those there are then."""
+        return _bookmarks(await asyncio.to_thread(lambda: self._app.labels.bookmark(session_id, seq, note)))
+
+    async def fork(self, envelopes: Sequence[Envelope], seq: int) -> str:
+        """Begin a session with the events up to `seq`; return its id."""
+        return await asyncio.to_thread(self._app.sessions.branch, envelopes, seq)
+
+    async def export(self, envelopes: Sequence[Envelope], form: ExportForm) -> str:
+        """Write a session to an unused name in the working folder; return the path."""
+        from alita_tui.app.exports import redacted_export, unused_path, write_text
+
+        def write() -> str:
+            path = unused_path(envelopes, form)
+            write_text(path, redacted_export(self._app, envelopes, form))
+            return str(path.resolve())
+
+        return await asyncio.to_thread(write)
+
+    # --- tools --------------------------------------------------------------------------------
+
+    async def tool(self, name: str, version: int | None = None) -> ToolRecord:
+        """Return one version of a tool, by default the newest that may run."""
+        return await asyncio.to_thread(self._app.library.get, name, version)
+
+    async def lineage(self, name: str) -> Lineage:
+        """Return all versions of a tool and what was done with them."""
+        from alita_tui.app.recordings import lineage
+
+        return await asyncio.to_thread(lineage, self._app, name)
+
+    async def move(self, name: str, kind: MoveKind | Literal["undo"], version: int | None) -> Lineage:
+        """Change the state of a version, or undo the newest change; return the lineage."""
+        from alita_tui.app.identity import me
+
+        lineages = self._app.lineages("console")
+        if kind == "undo":
+            await asyncio.to_thread(lineages.undo, name, by=me())
+        else:
+            await asyncio.to_thread(lineages.move, name, kind, version, by=me())
+        return await self.lineage(name)
+
+    # --- spend, verdicts, settings ------------------------------------------------------------
+
+    async def days(self) -> tuple[DayLine, ...]:
+        """Return what was spent on each day, oldest first."""
+        from alita_tui.console.ports import DayLine
+
+        days = await asyncio.to_thread(lambda: self._app.spend_book("").days())
+        return tuple(DayLine(day=day, usd=spent.usd, tokens=spent.tokens) for day, spent in days.items())
+
+    async def prices(self) -> str:
+        """Return the price table's name and date."""
+        from alita_tui.app.identity import now
+        from alita_tui.llm.prices import table_of
+
+        return f"prices: {await asyncio.to_thread(table_of, now().date())}"
+
+    async def habits(self) -> Habits:
+        """Return how long the newest builds were looked at before their verdicts."""
+        from alita_tui.view.habits import Look, habits
+
+        entries = await asyncio.to_thread(self._app.audit.entries)
+        return habits(
+            [
+                Look(entry.seen_ms, entry.scrolled_to_end)
+                for entry in entries
+                if entry.via == "console" and entry.on_build
+            ]
+        )
+
+    async def settings(self) -> tuple[SettingLine, ...]:
+        """Return every setting, as files, environment and flags have it now."""
+        return await asyncio.to_thread(_setting_lines, self._app)
+
+    async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
+        """Write one setting; return all of them."""
+        from alita_tui.config.write import set_value
+
+        await asyncio.to_thread(set_value, self._app.paths, key, value)
+        return await self.settings()
+
+    async def save_theme(self, name: str) -> None:
+        """Write the theme to the settings file."""
+        from alita_tui.config.write import set_value
+
+        await asyncio.to_thread(set_value, self._app.paths, "console.theme", name)
+
+    async def wizard(self) -> SetupScreen:
+        """Return the set-up wizard."""
+        from alita_tui.app.wizard import wizard
+
+        return await wizard(self._app)
+
+    async def suggestions(self) -> tuple[str, ...]:
+        """Return tasks to offer in an empty session."""
+        return await asyncio.to_thread(lambda: self._app.suggestions)
+
+    async def preload(self) -> None:
+        """Import what is slow; the console calls this once, after its first paint."""
+        gc.freeze()
+        gc.enable()
+        if self._painted is not None:
+            self._painted.set()
+        if not self._app.demo:
+            from alita_tui.llm.factory import preload
+
+            await preload(self._app.loaded.settings.model.provider)
+
+
+def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
+    from alita_tui.app.identity import now
+    from alita_tui.console.keeping import SessionLine
+    from alita_tui.store.labels import Label
+
+    labels = app.labels.all()
+    return tuple(
+        SessionLine(
+            session_id=session.session_id,
+            title=label.title or session.title,
+            started=session.started or now(),
+            events=session.events,
+            state="damaged"
+            if session.discarded or session.state == "unreadable"
+            else "waiting"
+            if session.pending
+            else session.state,
+            cost_usd=session.cost_usd,
+            tools_built=session.tools_built,
+            last_activity=session.last_activity,
+            model=session.model,
+            tasks=session.tasks,
+            outcome=session.outcome,
+            tags=label.tags,
+            archived=label.archived,
+            parent=session.parent,
+            parent_seq=session.parent_seq,
+            waiting=tuple(f"{build.name} v{build.version}" for build in session.pending),
+            bookmarks=len(label.bookmarks),
+            own_title=session.title,
+        )
+        for session in app.sessions.list()
+        for label in (labels.get(session.session_id, Label(session_id=session.session_id)),)
+    )
+
+
+def _bookmarks(label: Label) -> tuple[BookmarkLine, ...]:
+    from alita_tui.console.keeping import BookmarkLine
+
+    return tuple(BookmarkLine(seq=bookmark.seq, note=bookmark.note) for bookmark in label.bookmarks)
+
+
+def _setting_lines(app: AppContext) -> tuple[SettingLine, ...]:
+    from alita_tui.config import catalogue
+    from alita_tui.config.load import load
+    from alita_tui.console.ports import SettingLine
+
+    loaded = load(app.paths, app.environ, app.flags, strict=False)
+    return tuple(
+        SettingLine(
+            key=key,
+            value=catalogue.written(loaded.value(key)),
+            origin=loaded.origin(key),
+            meaning=catalogue.meaning(key),
+            default=catalogue.written(field.default),
+        )
+        for key, field in catalogue.fields().items()
+    )

@@ -1,0 +1,192 @@
+"""Opens the full-screen console on a session, a recording or the wizard. Textual is imported here only."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alita_tui.app.catalog import AppCatalog
+from alita_tui.app.context import AppContext
+from alita_tui.app.terminal import need_terminal
+
+if TYPE_CHECKING:
+    from alita_tui.app.session import LiveSession
+    from alita_tui.console.ports import ConsoleOptions, Switch
+    from alita_tui.spine.commands import Command
+    from alita_tui.spine.envelope import Envelope
+    from alita_tui.spine.inventory import Inventory
+
+
+def open_console(home: Path | None = None, session: str | None = None, model: str | None = None) -> None:
+    """Open the console on `session` or a new one; leaving it may open the next one in its place."""
+    need_terminal()
+    gc.disable()  # until the first paint, nothing that is made is garbage
+    app = AppContext.open(home, {"model": model})
+    app.paths.prepare()
+    if not app.loaded.settings.configured and session is None:
+        if not asyncio.run(_run_wizard(app)):
+            return
+        app = AppContext.open(home, {"model": model})
+    _run_until_left(app, *asyncio.run(_show_session(app, session)))
+
+
+def open_replay(home: Path | None, session: str | None, at: int | None = None) -> None:
+    """Open the console on a recording, at an event: without engine, sandbox or anywhere to send a command."""
+    need_terminal()
+    app = AppContext.open(home, strict=False)
+    app.paths.prepare()
+    _run_until_left(app, *asyncio.run(_show_replay(app, session, at)))
+
+
+def open_setup(home: Path | None) -> bool:
+    """Open the wizard by itself. Return True when a choice was saved and the library is empty."""
+    need_terminal()
+    app = AppContext.open(home, strict=False)
+    app.paths.prepare()
+    return asyncio.run(_run_wizard(app)) and not app.library.cards()
+
+
+def _run_until_left(app: AppContext, code: int, switch: Switch | None) -> None:
+    """Open each session that was asked for on leaving the one before, then end the process."""
+    while switch is not None:
+        code, switch = asyncio.run(_show_session(app, switch.session_id or None))
+    sys.exit(code)
+
+
+class PendingSession:
+    """A session that opens after the first paint; implements `EventSource`, `CommandSink` and `Upkeep`."""
+
+    def __init__(self) -> None:
+        self.opened: asyncio.Future[LiveSession] = asyncio.get_running_loop().create_future()
+        self._early: list[Command] = []
+
+    async def _session(self) -> LiveSession:
+        return await asyncio.shield(self.opened)  # cancelling one reader leaves the others theirs
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        async for envelope in (await self._session()).source:
+            yield envelope
+
+    def resolve(self, session: LiveSession) -> None:
+        """Take the opened session, and send it the commands that came before it was open."""
+        self.opened.set_result(session)
+        for command in self._early:
+            session.send(command)
+
+    def send(self, command: Command) -> None:
+        """Send a command, at the latest once the session is open."""
+        if self.opened.done():
+            self.opened.result().send(command)
+        else:
+            self._early.append(command)
+
+    async def look(self) -> Inventory:
+        """Return the sandbox's containers and environments."""
+        return await (await self._session()).look()
+
+    async def reap(self) -> tuple[int, int]:
+        """Remove what dead sessions left; return how many containers and folders."""
+        return await (await self._session()).reap()
+
+    async def rebuild(self) -> None:
+        """Rebuild the base image."""
+        await (await self._session()).rebuild()
+
+
+def _options(app: AppContext) -> ConsoleOptions:
+    from alita_tui.config.paths import shipped
+    from alita_tui.console.ports import ConsoleOptions
+    from alita_tui.console.terminal import dark_background
+
+    settings = app.loaded.settings.console
+    dark = dark_background()
+    theme = settings.theme if dark or not settings.theme_light else settings.theme_light
+    return ConsoleOptions(
+        builtin_themes=shipped("themes"),
+        user_themes=app.paths.themes,
+        theme=theme or "auto",
+        dark=dark,
+        keymap=app.paths.keymap,
+        reduced_motion=settings.reduced_motion or os.environ.get("TEXTUAL_ANIMATIONS") == "none",
+        bell=settings.bell,
+    )
+
+
+async def _show_session(app: AppContext, which: str | None) -> tuple[int, Switch | None]:
+    """Show one session until it is left; its engine runs on the same loop."""
+    from alita_tui.app.session import close_session, open_file, open_session
+    from alita_tui.console.app import AlitaApp
+    from alita_tui.console.terminal import guarded_screen
+    from alita_tui.replay.playback import LiveTape
+
+    # A session that was asked for is opened first, so that its errors are printed on a normal screen.
+    file = await asyncio.to_thread(open_file, app, which) if which is not None else None
+    painted = asyncio.Event()
+    pending = PendingSession()
+    tape = LiveTape()
+
+    async def serve() -> None:
+        await painted.wait()  # the engine's imports would slow down the first paint
+        session = await open_session(app, file, parks=False)
+        session.seen = tape.newest
+        tape.follow(session.bus.history)
+        pending.resolve(session)
+        await session.run()
+
+    engine = asyncio.create_task(serve(), name="alita engine")
+    console = AlitaApp(
+        pending,
+        pending,
+        catalog=AppCatalog(app, painted),
+        options=_options(app),
+        upkeep=pending,
+        tape=tape,
+    )
+    engine.add_done_callback(
+        lambda done: console.exit() if not done.cancelled() and done.exception() else None
+    )
+    with guarded_screen(app.paths.log):
+        switch = await console.run_async(mouse=app.loaded.settings.console.mouse)
+    painted.set()
+    await asyncio.wait((engine, pending.opened), return_when=asyncio.FIRST_COMPLETED)
+    if not engine.done():
+        await close_session(pending.opened.result(), engine)
+    else:
+        engine.result()
+    return console.return_code or 0, switch
+
+
+async def _show_replay(app: AppContext, which: str | None, at: int | None) -> tuple[int, Switch | None]:
+    from rich.console import Console
+
+    from alita_tui.app.recordings import history
+    from alita_tui.console.app import AlitaApp
+    from alita_tui.console.terminal import guarded_screen
+    from alita_tui.replay.playback import Playback
+    from alita_tui.replay.recording import Recording
+    from alita_tui.spine.text import one_line
+
+    damaged: list[str] = []
+    with Console(stderr=True).status("Opening the session …"):
+        envelopes = await asyncio.to_thread(history, app, which, damaged.append)
+        playback = Playback(await asyncio.to_thread(Recording.prepared, envelopes))
+    if at is not None:
+        playback.seek_seq(at)
+    console = AlitaApp(playback, None, catalog=AppCatalog(app), options=_options(app), playback=playback)
+    for note in damaged:
+        console.call_later(console.notify, one_line(note, 300), severity="warning", markup=False, timeout=30)
+    with guarded_screen(app.paths.log):
+        switch = await console.run_async(mouse=app.loaded.settings.console.mouse)
+    return console.return_code or 0, switch
+
+
+async def _run_wizard(app: AppContext) -> bool:
+    """Show the wizard. Return True when a choice was saved."""
+    from alita_tui.app.wizard import run_wizard
+
+    return await run_wizard(app, _options(app)) is not None

@@ -1,0 +1,44 @@
+"""Sessions written to files that can be handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from alita_tui.app.context import AppContext
+from alita_tui.replay.export import ENDINGS, Format, export
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import UsageError
+
+
+def redacted_export(app: AppContext, envelopes: Sequence[Envelope], form: Format) -> str:
+    """Return a session as text in a format, without the secrets that are known here."""
+    return export(envelopes, form, app.redactor().value)
+
+
+def unused_path(envelopes: Sequence[Envelope], form: Format) -> Path:
+    """Return a file name for an export in the working folder that no file has yet."""
+    name = envelopes[0].session_id if envelopes else "session"
+    number, path = 1, Path(f"{name}.{ENDINGS[form]}")
+    while path.exists():
+        number += 1
+        path = path.with_name(f"{name}-{number}.{ENDINGS[form]}")
+    return path
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file that only this user can read, all of it or nothing. Raises UsageError."""
+    draft = path.with_name(f".{path.name}.tmp")
+    try:
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_text(text, "utf-8", "replace")
+            return
+        try:
+            draft.touch(mode=0o600)
+            draft.write_text(text, "utf-8", "replace")
+            draft.replace(path.resolve())
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}.") from error

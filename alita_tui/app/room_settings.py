@@ -1,0 +1,51 @@
+"""The settings of sandbox and web, made from the person's settings: fields of one name have one meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from alita_tui.config.load import Loaded
+from alita_tui.config.paths import Paths
+from alita_tui.sandbox.install_limits import InstallLimits
+from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.web.client import WebSettings
+
+_POOL = ("pool_hot", "pool_warm", "pool_environments", "session_calls")
+
+
+def sandbox_settings(
+    paths: Paths, loaded: Loaded, *, pool: bool = False, profile: str = ""
+) -> SandboxSettings:
+    """Return how the sandbox is set up; without `pool` no container is started ahead or shared.
+
+    `profile` replaces the one of the settings.
+    """
+    chosen = loaded.settings.sandbox
+    same = _same_named(chosen, SandboxSettings)
+    if not pool:
+        same = {name: value for name, value in same.items() if name not in _POOL}
+    if profile:
+        same["profile"] = profile
+    return msgspec.structs.replace(
+        default_settings(paths.data, paths.cache),
+        **same,
+        images=(chosen.image,) if chosen.image else (),
+        install_limits=InstallLimits(bytes=chosen.environment_mb << 20),
+    )
+
+
+def web_settings(loaded: Loaded) -> WebSettings:
+    """Return where to search and what one request may cost, with the keys that the settings name."""
+    chosen = loaded.settings.web
+    return WebSettings(
+        **_same_named(chosen, WebSettings),
+        google_key=loaded.secrets.get(chosen.google_key_name, ""),
+        github_token=loaded.secrets.get(chosen.github_token_name, ""),
+    )
+
+
+def _same_named(chosen: msgspec.Struct, wanted: type[msgspec.Struct]) -> dict[str, Any]:
+    names = wanted.__struct_fields__
+    return {name: getattr(chosen, name) for name in names if hasattr(chosen, name)}

@@ -1,0 +1,409 @@
+"""A live session: its file, its engine, its stream, and everything the engine is joined from."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, cast
+
+from alita_tui import __version__
+from alita_tui.app import damage
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.recordings import past_calls
+from alita_tui.app.verdicts import ruling, unnamed
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus, Subscription
+from alita_tui.spine.commands import CloseSession, Command
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
+from alita_tui.spine.history import of
+from alita_tui.spine.inventory import Inventory
+from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
+from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.text import counted
+from alita_tui.spine.values import MemoryItem, SandboxStatus
+
+if TYPE_CHECKING:
+    from alita_tui.agent.budget import Budget
+    from alita_tui.agent.calling import ModelCalls
+    from alita_tui.agent.orchestrator import Orchestrator
+    from alita_tui.agent.questions import Questions
+    from alita_tui.config.settings import BudgetSettings
+    from alita_tui.llm.roster import Roster
+    from alita_tui.store.sessions import SessionFile
+    from alita_tui.toolsmith.gate import Decision
+    from alita_tui.toolsmith.gates.every import Gates
+    from alita_tui.view.model import SessionView
+
+RETRY_SECONDS = 1.0
+"""Pause before a failed write is tried again."""
+
+
+class LiveSource:
+    """Yields what the session holds already, then what happens. Implements `EventSource`."""
+
+    def __init__(self, history: Sequence[Envelope], news: Subscription) -> None:
+        self.history = history
+        """Grows with the session."""
+        self._held = len(history)
+        self._news = news
+
+    async def __aiter__(self) -> AsyncIterator[Envelope]:
+        for envelope in islice(self.history, self._held):
+            yield envelope
+        async for envelope in self._news:
+            yield envelope
+
+
+class LiveSession:
+    """One open session. Implements `CommandSink` and the console's `Upkeep`."""
+
+    def __init__(
+        self, app: AppContext, file: SessionFile, models: Roster, redactor: Redactor, *, parks: bool
+    ) -> None:
+        from alita_tui.agent.orchestrator import Orchestrator, Policy
+        from alita_tui.agent.questions import Questions
+        from alita_tui.agent.working import WorkingContext
+        from alita_tui.registry.task_library import TaskLibrary
+        from alita_tui.toolsmith.gate import Gate
+        from alita_tui.toolsmith.proving import Prover
+        from alita_tui.toolsmith.smith import Smith
+
+        self._app = app
+        self._file = file
+        self._models = models
+        self.session_id = file.session_id
+        history = file.history()
+        retry = None if parks else RETRY_SECONDS  # without a screen nobody could free disk space meanwhile
+        self.bus = Bus(file.session_id, file, now, history=history, redactor=redactor, retry=retry)
+        self.source = LiveSource(self.bus.history, self.bus.subscribe())
+        self._checked: SandboxStatus | None = None
+        self._served = asyncio.Event()
+        self._warming: asyncio.Task[None] | None = None
+        self.seen: Callable[[], SessionView] | None = None
+        """Returns a view that the console has folded already; closing folds only what came after it."""
+        self._web = app.web(self.bus.redacted)
+        self._loop = asyncio.get_running_loop()
+        budget = app.loaded.settings.budget
+        questions = Questions(self.bus, parks=parks)
+        asker = model_calls(app, self.bus, models, questions)
+        broker = app.broker(self._record_request, asker, redactor)
+        self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
+        library = TaskLibrary(app.library)
+        app.inbox.told = self._warn
+        gate = Gate(
+            self.bus,
+            app.inbox,
+            me=me(),
+            parks=parks,
+            settled=self._settled,
+            rule=self._ruled,
+            unnamed=lambda request, command: unnamed(self.bus.history, request, command),
+        )
+        before, after = gates(app, self._sandbox, asker, self._web, library)
+        prover = Prover(
+            self.bus,
+            self._sandbox,
+            before=before,
+            after=after,
+            limits=app.limits,
+            progress=self._progress,
+        )
+        smith = Smith(
+            self.bus,
+            asker,
+            prover,
+            library,
+            gate,
+            max_repairs=budget.max_repairs,
+            model_name=models.name,
+            new_id=new_id,
+        )
+        self.engine: Orchestrator = Orchestrator(
+            self.bus,
+            asker,
+            smith,
+            gate,
+            library,
+            self._sandbox,
+            app.memory,
+            self._web,
+            questions,
+            WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
+            policy=Policy(
+                max_steps=budget.max_steps,
+                reply_tokens=budget.reply_tokens,
+                run_limits=app.limits,
+                teaches=not _is_fork(history),
+            ),
+            learn=self._learn,
+            new_id=new_id,
+            progress=self._progress,
+        )
+
+    def send(self, command: Command) -> None:
+        """Hand a command to the engine."""
+        if isinstance(command, CloseSession):
+            self.bus.leave()
+        self.engine.send(command)
+
+    async def run(self, *, until_idle: bool = False) -> None:
+        """Open or resume the session, run its engine, close everything in order."""
+        await self._open()
+        try:
+            await self.engine.run(until_idle=until_idle)
+        finally:
+            await self._close()
+
+    async def _open(self) -> None:
+        if self.bus.history:
+            restored = self._file.restored
+            await self._catch_up()
+            unknown = await asyncio.to_thread(_count_unknown, self.bus.history)
+            unread = f"{unknown} of them cannot be read by this version" if unknown else ""
+            note = "; ".join(filter(None, (unread, restored.note)))
+            await self.bus.emit(e.SessionResumed(restored=restored.events, note=note))
+        else:
+            opened = e.SessionOpened(
+                model=self._models.name, recorded=self._models.recorded, version=__version__
+            )
+            await self.bus.emit(opened)
+        for problem in self._models.problems:
+            await self.bus.emit(e.NoticeRaised(level="warning", text=problem.message, hint=problem.hint))
+        await self._report_records()
+        for damaged in await asyncio.to_thread(damage.damaged_files, self._app):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=damaged.text, hint=damaged.hint))
+        await self.bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._app.library.cards)))
+        await self._check_sandbox(await self._sandbox.status())
+        self._served.set()
+
+    # --- the sandbox around the session -------------------------------------------------------
+
+    async def look(self) -> Inventory:
+        """Return the sandbox's containers and environments. Raises SandboxUnavailable."""
+        await self._served.wait()
+        status = await self._sandbox.status()
+        await self._check_sandbox(status)
+        return await self._sandbox.inventory() if status.available else Inventory(at=now().timestamp())
+
+    async def reap(self) -> tuple[int, int]:
+        """Remove what dead sessions left; return how many containers and folders. Raises SandboxUnavailable."""
+        await self._served.wait()
+        return await self._sandbox.reap()
+
+    async def rebuild(self) -> None:
+        """Rebuild the base image. Raises SandboxUnavailable."""
+        await self._served.wait()
+        failed = await self._sandbox.rebuild(self._progress)
+        await self._check_sandbox(await self._sandbox.status())
+        if failed:
+            reasons = " | ".join(f"{name}: {error.message}" for name, error in failed.items())
+            raise SandboxUnavailable(f"Not rebuilt: {reasons}", hint=next(iter(failed.values())).hint)
+
+    async def _check_sandbox(self, status: SandboxStatus) -> None:
+        """Record a status that changed, and start containers ahead."""
+        if status == self._checked:
+            return
+        self._checked = status
+        await self.bus.emit(e.SandboxChecked(status=status))
+        if status.available:
+            await self._cool_down()
+            self._warming = asyncio.create_task(self._warm_up())
+
+    async def _cool_down(self) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait((self._warming,))
+
+    async def _warm_up(self) -> None:
+        """Start containers ahead; if that fails, the first run reports why."""
+        with suppress(SandboxUnavailable):
+            await self._sandbox.warm_up(self._app.limits, lambda *_: None)
+
+    async def _close(self) -> None:
+        """Close every part, even where another one fails to close."""
+        self.bus.leave()
+        async with AsyncExitStack() as parts:
+            parts.push_async_callback(asyncio.to_thread, self._file.close)
+            parts.push_async_callback(self._models.aclose)
+            parts.push_async_callback(self._web.close)
+            parts.push_async_callback(self._sandbox.close)
+            parts.push_async_callback(self._cool_down)
+            parts.callback(self.bus.close)
+            seen = self.seen() if self.seen is not None else None
+            state = await asyncio.to_thread(self._state, seen)
+            await self.bus.emit(e.SessionClosed(state=state, version=__version__))
+
+    def _state(self, seen: SessionView | None) -> str:
+        from alita_tui.view.fingerprint import fingerprint
+        from alita_tui.view.fold import fold_all
+
+        start = (
+            bisect_right(self.bus.history, seen.seq, key=lambda envelope: envelope.seq or 0) if seen else 0
+        )
+        return fingerprint(fold_all(self.bus.history[start:], seen))
+
+    def _progress(self, work: str, done: float, total: float, detail: str) -> None:
+        hint = e.Progressed(work=work, done=done, total=total, detail=detail)
+        self._loop.call_soon_threadsafe(self.bus.hint, hint)
+
+    async def _record_request(self, answered: e.BrokerAnswered) -> None:
+        await self.bus.emit(answered, span=answered.call_id)
+
+    def _settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
+        """Enter a recorded verdict in the audit log and clear it from the inbox."""
+        from alita_tui.view.queries import build_of, events_of
+        from alita_tui.view.seen import evidence
+
+        events = events_of(self.bus.history, request.build_id)
+        verdict = next(
+            envelope.event
+            for envelope in reversed(events)
+            if isinstance(envelope.event, e.ApprovalResolved)
+            and envelope.event.approval_id == request.approval_id
+        )
+        build = build_of(events, request.build_id)
+        self._app.audit.enter(self.session_id, request, verdict, evidence(build) if build else ())
+        with suppress(StoreError):  # a note that is left is cleared when the session is resumed
+            self._app.inbox.taken(request.approval_id)
+
+    def _ruled(self, request: e.ApprovalRequested) -> Decision | None:
+        """Return the verdict of a rule, if one covers the build; a policy that cannot be read is a notice."""
+        try:
+            return ruling(self._app, self.bus.history, request)
+        except (ConfigError, StoreError) as error:
+            self._warn(f"No rule is asked. {error.message}", error.hint)
+            return None
+
+    def _warn(self, text: str, hint: str = "") -> None:
+        """Record a warning from another thread."""
+        notice = e.NoticeRaised(level="warning", text=text, hint=hint)
+        asyncio.run_coroutine_threadsafe(self.bus.emit(notice), self._loop).result()
+
+    async def _catch_up(self) -> None:
+        """Finish what a crash interrupted; an unexpected error is a notice, and the session opens."""
+        from alita_tui.agent.notices import unexpected
+
+        try:
+            await asyncio.to_thread(self._catch_up_records)
+        except AlitaError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a session always opens
+            await self.bus.emit(unexpected(error))
+
+    def _catch_up_records(self) -> None:
+        """Enter recorded verdicts that the audit log lacks, and clear their notes from the inbox."""
+        self._app.audit.catch_up(self.session_id, self.bus.history)
+        for envelope in of(self.bus.history, e.ApprovalResolved):
+            self._app.inbox.taken(cast(e.ApprovalResolved, envelope.event).approval_id)
+
+    async def _report_records(self) -> None:
+        """Record where audit log and library cannot be relied on; make in the library what the log has."""
+        library = self._app.library
+        standing = await asyncio.to_thread(library.standing)
+        if standing.problem:
+            text = f"No tool runs: {standing.problem}"
+            await self.bus.emit(
+                e.NoticeRaised(level="error", text=text, hint="Look into it: alita audit verify")
+            )
+            return
+        for difference in await asyncio.to_thread(library.overridden):
+            await self.bus.emit(e.NoticeRaised(level="warning", text=difference.text))
+        await asyncio.to_thread(self._app.lineages, "console")
+        if doubts := await asyncio.to_thread(library.doubts):
+            names = ", ".join(sorted({name for name, _ in doubts})[:5]) + (", …" if len(doubts) > 5 else "")
+            text = f"{counted(len(doubts), 'version')} of tools cannot prove an approval and will not run: {names}"
+            hint = "`alita tools list` says why; `alita tools approve` shows one and approves it anew."
+            await self.bus.emit(e.NoticeRaised(level="warning", text=text, hint=hint))
+
+    def _learn(self, task_id: str) -> tuple[MemoryItem, ...]:
+        from alita_tui.memory.lessons import episode, recipe
+
+        return (*episode(self.bus.history, task_id), *recipe(self.bus.history, task_id))
+
+
+def _count_unknown(history: Sequence[Envelope]) -> int:
+    """Count the records that this version cannot read; missing ones are reported elsewhere."""
+    return sum(cast(e.UnknownEvent, envelope.event).raw != "" for envelope in of(history, e.UnknownEvent))
+
+
+def _is_fork(history: Sequence[Envelope]) -> bool:
+    """Return True for a forked session: what it tries out teaches memory nothing."""
+    first = history[0].event if history else None
+    return isinstance(first, e.SessionOpened) and bool(first.parent)
+
+
+def _caps(chosen: BudgetSettings) -> Budget:
+    from alita_tui.agent.budget import Budget, Cap
+
+    return Budget(
+        task=Cap(usd=chosen.task_usd or None, tokens=chosen.task_tokens or None),
+        session=Cap(usd=chosen.session_usd or None, tokens=chosen.session_tokens or None),
+        day=Cap(usd=chosen.day_usd or None, tokens=chosen.day_tokens or None),
+        build_usd=chosen.build_usd or None,
+    )
+
+
+def model_calls(app: AppContext, bus: Bus, models: Roster, questions: Questions) -> ModelCalls:
+    """Return model calls that are recorded on this bus and paid from its session's budget."""
+    from alita_tui.agent.calling import ModelCalls
+    from alita_tui.agent.purse import Purse
+
+    book = None if models.recorded else app.spend_book(bus.session_id)
+    chosen = app.loaded.settings.budget
+    purse = Purse(bus, _caps(chosen), questions, new_id, book=book, unknown_usd=chosen.unknown_usd)
+    replies = None if models.recorded else app.replies(bus.redacted)
+    return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=app.cached_roles)
+
+
+def gates(app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf) -> Gates:
+    """Return the checks of drafts: those before anything runs, and those after their own tests."""
+    from alita_tui.sandbox.faults import FaultDatabase
+    from alita_tui.toolsmith.gates.every import every
+
+    return every(
+        sandbox,
+        app.limits,
+        asker=asker,
+        index=index,
+        book=FaultDatabase(app.loaded.settings.web.osv_url),
+        shelf=library,
+        calls=partial(past_calls, app),
+        now=now,
+    )
+
+
+def open_file(app: AppContext, which: str | None) -> SessionFile:
+    """Open a session's file for writing, or make a new one. Raises UsageError, StoreLocked, StoreError."""
+    from alita_tui.store.sessions import SessionFile
+
+    if which is None:
+        session_id = app.sessions.new_id()
+        return SessionFile.create(app.sessions.path(session_id), session_id)
+    file = SessionFile.open(app.sessions.find(which))
+    app.sessions.know(file)
+    return file
+
+
+async def open_session(
+    app: AppContext, which: str | SessionFile | None = None, *, parks: bool
+) -> LiveSession:
+    """Return a session with its engine, not yet running. Raises as `open_file` and `AppContext.models` do."""
+    models = await asyncio.to_thread(app.models)
+    redactor = await asyncio.to_thread(app.redactor)
+    if which is None or isinstance(which, str):
+        file = await asyncio.to_thread(open_file, app, which)
+    else:
+        file = which
+    return LiveSession(app, file, models, redactor, parks=parks)
+
+
+async def close_session(session: LiveSession, running: asyncio.Task[None]) -> None:
+    """Ask a running session to end, and wait until it has."""
+    session.send(CloseSession())
+    await running

@@ -1,0 +1,155 @@
+"""Tools outside a session: one run, one proof of a draft, one approval."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from alita_tui import __version__
+from alita_tui.app.context import AppContext
+from alita_tui.app.identity import me, new_id, now
+from alita_tui.app.session import model_calls
+from alita_tui.spine import events as e
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import RegistryError
+from alita_tui.spine.grants import secret_names
+from alita_tui.spine.ports import Job, OnOutput, Progress
+from alita_tui.spine.values import (
+    Json,
+    Lock,
+    RunReport,
+    ToolDraft,
+    ToolRecord,
+    build_digest,
+)
+
+if TYPE_CHECKING:
+    from alita_tui.toolsmith.proving import Proof
+
+
+class _Unwritten:
+    """A `Recorder` that writes nothing; the events only reach whoever listens to the bus."""
+
+    async def record(self, envelope: Envelope, *, barrier: bool) -> None:
+        """Do nothing."""
+
+
+async def run_tool(
+    app: AppContext,
+    record: ToolRecord,
+    arguments: Json,
+    on_output: OnOutput,
+    tell: Callable[[e.BrokerAnswered], Coroutine[None, None, None]],
+) -> tuple[RunReport, Path | None]:
+    """Run an approved tool with its grants; return the report, and where the run is recorded.
+
+    A tool that is granted nothing can make no requests, and its run is not recorded. Raises
+    SandboxUnavailable, RequirementsError, ConfigError, StoreError.
+    """
+    from alita_tui.agent.questions import Questions
+
+    job = Job(
+        run_id=new_id(), module=record.draft.name, code=record.draft.code, arguments=arguments, lock=record.lock,
+        limits=app.limits, capabilities=record.granted, digest=record.digest,
+    )  # fmt: skip
+    async with AsyncExitStack() as parts:
+        bus, path = Bus(f"run-{job.run_id}", _Unwritten(), now), None
+        if not record.granted.none:
+            bus, path = await _recorded(app, record, job, parts)
+
+        async def record_request(event: e.BrokerAnswered) -> None:
+            await bus.emit(event, span=event.call_id)
+            await tell(event)
+
+        asker = None
+        if record.granted.model_calls:
+            models = await asyncio.to_thread(app.models)
+            parts.push_async_callback(models.aclose)
+            asker = model_calls(app, bus, models, Questions(bus, parks=True))
+        sandbox = app.sandbox(f"run-{job.run_id}", broker=app.broker(record_request, asker))
+        parts.push_async_callback(sandbox.close)
+        try:
+            report = await sandbox.run(job, on_output, lambda *_: None)
+        except BaseException as error:
+            ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+            reason: Literal["interrupted", "sandbox"] = "interrupted" if ended else "sandbox"
+            failed = e.ToolFailed(call_id=job.run_id, reason=reason, text=str(error) or "It was interrupted.")
+            await bus.emit(failed, span=job.run_id)
+            raise
+        if report.status == "ok":
+            await bus.emit(e.ToolReturned(call_id=job.run_id, report=report), span=job.run_id)
+        else:
+            failed = e.ToolFailed(call_id=job.run_id, reason=report.status, text=report.error, report=report)
+            await bus.emit(failed, span=job.run_id)
+        return report, path
+
+
+async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncExitStack) -> tuple[Bus, Path]:
+    """Return a bus that records a run in a file of its own, with the call already on disk. Raises StoreError."""
+    from alita_tui.store.sessions import SessionFile, SessionStore
+
+    runs = SessionStore(app.paths.runs, now)
+    run = runs.new_id()
+    names = secret_names(record.granted)
+    granted = await asyncio.to_thread(lambda: [(name, app.secret(name) or "") for name in names])
+    redactor = (await asyncio.to_thread(app.redactor)).knowing(granted)
+    file = await asyncio.to_thread(SessionFile.create, runs.path(run), run)
+    parts.push_async_callback(asyncio.to_thread, file.close)
+    bus = Bus(run, file, now, redactor=redactor)
+    await bus.emit(e.SessionOpened(title=f"tools run {record.draft.name}", version=__version__))
+    await bus.emit(e.LibraryLoaded(tools=(record.card,)))
+    await bus.emit(
+        e.ToolCalled(
+            call_id=job.run_id, action_id="", name=record.draft.name, version=record.version,
+            digest=record.digest, arguments=job.arguments,
+        ),
+        span=job.run_id,
+    )  # fmt: skip
+    parts.push_async_callback(bus.emit, e.SessionClosed(version=__version__))
+    return bus, runs.path(run)
+
+
+async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
+    """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable."""
+    from alita_tui.toolsmith.proving import Build, Prover
+
+    bus = Bus("proof", _Unwritten(), now)
+    sandbox = app.sandbox(f"proof-{new_id()}")
+    prover = Prover(bus, sandbox, before=(), after=(), limits=app.limits, progress=progress)
+    build = Build(
+        build_id=new_id(), name=draft.name, version=app.library.next_version(draft.name),
+        task="", goal=draft.description, parent=None, sources=(),
+    )  # fmt: skip
+    try:
+        return await prover.prove(build, 1, draft, by=""), tuple(bus.history)
+    finally:
+        await sandbox.close()
+
+
+def approve_anew(
+    app: AppContext, draft: ToolDraft, lock: Lock, *, origin: Literal["starter", "imported"]
+) -> ToolRecord:
+    """Enter the approval of a draft that no session built in the audit log, and register a new version.
+
+    Raises RegistryError, StoreError.
+    """
+    digest, approval_id = build_digest(draft, lock), f"{origin}-{new_id()}"
+    if refused := app.library.banned(draft.name, draft, digest):
+        raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
+    app.audit.append(
+        who=me(),
+        verdict="approved",
+        digest=digest,
+        name=draft.name,
+        version=app.library.next_version(draft.name),
+        session_id="",
+        approval_id=approval_id,
+        via="cli",
+    )
+    return app.library.register(
+        draft, lock, approval_id=approval_id, digest=digest, sources=(), origin=origin
+    )

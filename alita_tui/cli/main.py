@@ -1,0 +1,78 @@
+"""The `alita` command: its options, and where each subcommand is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from alita_tui import __version__
+from alita_tui.cli.lazy import LazyGroup, Target
+
+
+class Commands(LazyGroup):
+    """All commands of `alita`."""
+
+    targets = {
+        "run": Target("alita_tui.cli.tasks:run", "Do one task without a screen."),
+        "resume": Target("alita_tui.cli.tasks:resume", "Continue a session where it stopped."),
+        "demo": Target("alita_tui.cli.tasks:demo", "Try alita with a recorded model."),
+        "replay": Target("alita_tui.cli.replays:replay", "Play a session back."),
+        "doctor": Target("alita_tui.cli.machine:doctor", "Check settings, models and sandbox."),
+        "setup": Target("alita_tui.cli.machine:setup", "Choose provider, model and key in a short wizard."),
+        "builds": Target("alita_tui.cli.builds:commands", "Builds that wait for your verdict."),
+        "audit": Target("alita_tui.cli.audit:commands", "The signed log of every verdict."),
+        "policy": Target(
+            "alita_tui.cli.policy:commands", "Rules that may approve builds for you; off by default."
+        ),
+        "tools": Target("alita_tui.cli.tools:commands", "The library of approved tools."),
+        "sessions": Target("alita_tui.cli.sessions:commands", "Recorded sessions."),
+        "backup": Target(
+            "alita_tui.cli.backups:commands", "Backups of the library, the memory and session labels."
+        ),
+        "sandbox": Target("alita_tui.cli.sandbox:commands", "The containers that tools run in."),
+        "models": Target("alita_tui.cli.models:commands", "Language models."),
+        "config": Target("alita_tui.cli.machine:config", "Settings, and where each value comes from."),
+    }
+
+
+cli = typer.Typer(
+    name="alita",
+    cls=Commands,
+    help="An agent that builds its own tools and cannot run one you did not approve.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"alita {__version__}")
+        raise typer.Exit
+
+
+@cli.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="Keep all data and settings in this folder.", metavar="DIR")
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option("--session", help="Open this session in the console.", metavar="ID")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Use this model.", metavar="PROVIDER:NAME")
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Open the console, or run one of the commands below."""
+    context.obj = home
+    if context.invoked_subcommand is None:
+        from alita_tui.app.console import open_console
+
+        open_console(home, session, model)

@@ -1,0 +1,364 @@
+"""The library: which versions there are, which may run, and how well they did.
+
+A version with its state is one document. Its run counts are another, so that counting a run never overwrites
+a state that another process has just set.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from alita_tui.registry.aliases import Aliases
+from alita_tui.registry.bans import Bans
+from alita_tui.registry.moves import Moves
+from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
+from alita_tui.registry.search import ToolIndex
+from alita_tui.registry.tool_files import ToolFiles
+from alita_tui.registry.trust import QUERIES, Use, with_use
+from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
+from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult, Standing
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import (
+    Alias,
+    Ban,
+    Capabilities,
+    Json,
+    Lock,
+    Move,
+    Source,
+    ToolCard,
+    ToolDraft,
+    ToolRecord,
+    ToolState,
+    Twin,
+    build_digest,
+)
+
+
+class ToolLibrary:
+    """Implements `Library`. Sees at once what another process registered in the same documents."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        box: Path,
+        clock: Clock = lambda: datetime.now(UTC),
+        *,
+        approvals: Approvals | None = None,
+    ) -> None:
+        """With `approvals` a tool runs only if one of them covers it; without, the documents are trusted."""
+        self._approvals = approvals
+        self._documents = documents
+        self._files = ToolFiles(box)
+        self.bans = Bans(documents, self.standing)
+        self.aliases = Aliases(documents, self.standing if approvals is not None else None)
+        self._clock = clock
+        self._seen: tuple[Json, ...] | None = None
+        self._records: Records = {}
+        self._uses: dict[tuple[str, int], Use] = {}
+        self._pins: dict[str, int | None] = {}
+        self._stood: Standing | None = None
+        self._doubts: dict[tuple[str, int], str] = {}
+        self._overridden: tuple[Overridden, ...] = ()
+        self._index = ToolIndex()
+        self._lock = threading.RLock()  # the engine calls from its loop and from threads
+
+    def cards(self) -> tuple[ToolCard, ...]:
+        """Return the current version of every tool, by name: the pinned one, or the newest runnable one."""
+        self._refresh()
+        newest = (self._newest(name) for name in sorted(self._records))
+        return tuple(record.card for record in newest if record is not None)
+
+    def search(self, query: str, *, limit: int = 5) -> SearchResult:
+        """Return tools that fit a need, best first, and near misses."""
+        with self._lock:
+            self._refresh()
+            return self._index.search(query, limit)
+
+    def get(self, name: str, version: int | None = None) -> ToolRecord:
+        """Return a version that may run (by default the newest) as its files have it, by name or alias.
+
+        Raises RegistryError if there is none, if it may not run, or if no approval covers it; DigestMismatch
+        if the files are not what was approved.
+        """
+        self._refresh()
+        if problem := self.standing().problem:
+            raise RegistryError(f"No tool runs: {problem}.", hint="Look into it: alita audit verify")
+        record = self._find(name, version) or self._doubtful(name)
+        if record is None and (alias := self.aliases.find(name)) is not None:
+            record = self._find(alias.target.name, version)
+        if record is None:
+            which = one_line(name, 60) + (f" v{version}" if version is not None else "")
+            raise RegistryError(
+                f"There is no tool {which} to run.", hint="`alita tools list` shows the library."
+            )
+        name = record.draft.name
+        if record.state not in RUNNABLE:
+            raise RegistryError(f"{name} v{record.version} is {record.state} and does not run.")
+        if refused := self.bans.against(digest=record.digest, draft=record.draft.digest):
+            raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
+        draft, lock = self._files.read(name, record.version)
+        if build_digest(draft, lock) != record.digest:
+            raise DigestMismatch(
+                f"The files of {name} v{record.version} are not the ones that were approved.",
+                hint=f"Put them back, or revoke it: alita tools revoke {name} --version {record.version}",
+            )
+        self._check_approval(record.approval_id, name, record.digest, record.grants, record.version)
+        return msgspec.structs.replace(record, draft=draft, lock=lock)
+
+    def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
+        """Give a tool another name; for the same approval this can be repeated."""
+        if (known := self.aliases.find(name, removed=True)) and known.approval_id == approval_id:
+            return known
+        if any(card.name == name for card in self.cards()):
+            raise RegistryError(f"There is a tool {one_line(name, 60)} already.")
+        record = self.get(twin.name, twin.version)
+        if (record.draft.name, record.digest) != (twin.name, twin.digest):
+            raise DigestMismatch(f"{twin.label} is not the tool that gave the same answers.")
+        now = self._clock().isoformat()
+        move = Move(name=twin.name, version=twin.version, kind="alias", before="", after=name, by=by, at=now)
+        moves = Moves(self._documents)
+        earlier = moves.of(twin.name)
+        # After a crash the move may be on record already, without its alias.
+        if not earlier or msgspec.structs.replace(earlier[-1], at=now) != move:
+            moves.remember(twin.name, (*earlier, move))
+        alias = Alias(name=name, description=description, target=twin, approval_id=approval_id, at=now)
+        self.aliases.keep(alias)
+        return alias
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all tools, including those of which no version runs, sorted."""
+        self._refresh()
+        return tuple(sorted(self._records))
+
+    def versions(self, name: str) -> tuple[ToolRecord, ...]:
+        """Return every version of a tool, oldest first, whatever its state. Files are not read."""
+        self._refresh()
+        return tuple(record for _, record in sorted(self._records.get(name, {}).items()))
+
+    def next_version(self, name: str) -> int:
+        """Return the version number that a new build of this name would get."""
+        self._refresh()
+        return max([0, *self._records.get(name, {}), *self._files.versions(name)]) + 1
+
+    def register(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        approval_id: str,
+        digest: str,
+        sources: tuple[Source, ...],
+        grants: Capabilities | None = None,
+        origin: Literal["built", "imported", "starter"] = "built",
+    ) -> ToolRecord:
+        """Register an approved version; it is on disk when this returns. Repeating it returns the same version.
+
+        Raises DigestMismatch if the draft is not what was approved, RegistryError, StoreError.
+        """
+        if refused := self.banned(draft.name, draft, digest):
+            raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
+        if grants is not None and not grants.within(draft.capabilities):
+            raise RegistryError(f"{one_line(draft.name, 60)} was granted more than it asks for.")
+        if build_digest(draft, lock) != digest:
+            raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
+        if not approval_id:
+            raise RegistryError(f"{one_line(draft.name, 60)} has no approval.")
+        self._check_approval(approval_id, draft.name, digest, grants)
+        self._refresh()
+        self._files.place(draft.name, 1)
+        same = [record for record in self.versions(draft.name) if record.approval_id == approval_id]
+        if same:
+            if same[-1].digest != digest:
+                raise DigestMismatch(f"{approval_id} approved another draft of {draft.name}.")
+            return same[-1]
+        parent = self._newest(draft.name)
+        record = ToolRecord(
+            draft=draft,
+            version=self._files.claim(draft.name),
+            digest=digest,
+            state="provisional",
+            lock=lock,
+            approval_id=approval_id,
+            grants=grants,
+            origin=origin,
+            parent_version=parent.version if parent else None,
+            sources=sources,
+            created_at=self._clock().isoformat(),
+        )
+        try:
+            self._files.write(record)
+            self._keep(record)
+        except StoreError:
+            self._files.give_back(draft.name, record.version)
+            raise
+        return record
+
+    def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
+        """Return why a name, draft or digest is banned; empty if it is not."""
+        if draft is None:
+            return self.bans.against(name=name, digest=digest)
+        return self.bans.against(name=name, digest=digest, draft=draft.digest, asks=draft.capabilities)
+
+    def ban(self, ban: Ban) -> None:
+        """Keep a ban. Raises StoreError."""
+        self.bans.keep(ban)
+
+    def change_state(self, name: str, version: int, state: ToolState) -> ToolRecord:
+        """Set the state of a version; nothing is deleted. Raises RegistryError, StoreError."""
+        self._refresh()
+        record = self._records.get(name, {}).get(version)
+        if record is None:
+            raise RegistryError(f"There is no tool {one_line(name, 60)} v{version}.")
+        changed = msgspec.structs.replace(record, state=state)
+        self._keep(changed)
+        return changed
+
+    def standing(self) -> Standing:
+        """Return what the audit log says about the library. Raises StoreError."""
+        return self._approvals.standing() if self._approvals is not None else Standing()
+
+    def overridden(self) -> tuple[Overridden, ...]:
+        """Return where the documents differ from the audit log, which holds."""
+        self._refresh()
+        return self._overridden
+
+    def doubts(self) -> dict[tuple[str, int], str]:
+        """Return why versions do not run although their state would let them: no approval is proved."""
+        self._refresh()
+        return dict(self._doubts)
+
+    def unproven(self, name: str, version: int | None = None) -> ToolRecord:
+        """Return a version without a provable approval, as its files have it. Raises RegistryError."""
+        self._refresh()
+        numbers = [number for tool, number in self._doubts if tool == name and version in (None, number)]
+        if not numbers:
+            raise RegistryError(
+                f"No version of {one_line(name, 60)} waits to be approved anew.",
+                hint="`alita tools list` shows the library.",
+            )
+        record = self._records[name][max(numbers)]
+        draft, lock = self._files.read(name, record.version)
+        return msgspec.structs.replace(record, draft=draft, lock=lock)
+
+    def pin(self, name: str, version: int | None) -> None:
+        """Pin a version, so that it runs although there are newer ones; None unpins. Raises StoreError."""
+        self._documents.put(f"pin:{name}", {"pin": {"name": name, "version": version}})
+
+    def pinned(self, name: str) -> int | None:
+        """Return the pinned version, if any."""
+        self._refresh()
+        return self._pins.get(name)
+
+    def current(self, name: str) -> int | None:
+        """Return the version that runs when none is named, if any."""
+        self._refresh()
+        record = self._newest(name)
+        return record.version if record else None
+
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
+        """Count a run, and on success learn the query; return the state that follows. Raises StoreError."""
+        with self._lock:
+            self._refresh()
+            known = self._uses.get((name, version), Use(name=name, version=version))
+            use = known.ran(ok=ok, query=query, at=self._clock())
+            self._documents.put(f"use:{name}:{version}", {"use": msgspec.to_builtins(use)})
+            self._refresh()
+            record = self._records.get(name, {}).get(version)
+            return record.state if record else None
+
+    def _check_approval(
+        self,
+        approval_id: str,
+        name: str,
+        digest: str,
+        grants: Capabilities | None,
+        version: int | None = None,
+    ) -> None:
+        """Raise RegistryError unless the approval covers this tool, these bytes and this grant."""
+        if self._approvals is None:
+            return
+        if why := doubt(self.standing(), approval_id, name, digest, grants):
+            which = f"{one_line(name, 60)} --version {version}" if version is not None else one_line(name, 60)
+            raise RegistryError(
+                f"{one_line(name, 60)} does not run: {why}.",
+                hint=f"`alita audit explain {one_line(name, 60)}` shows what is known. To look at it and approve "
+                f"it anew: alita tools approve {which}",
+            )
+
+    def _keep(self, record: ToolRecord) -> None:
+        bare = msgspec.structs.replace(record, runs=0, failures=0)
+        self._documents.put(f"tool:{record.draft.name}:{record.version}", {"tool": msgspec.to_builtins(bare)})
+
+    def _refresh(self) -> None:
+        """Read what changed; the documents return the same tuple as long as nothing did."""
+        with self._lock:
+            documents, standing = self._documents.all(), self.standing()
+            if documents is self._seen and (standing is self._stood or self._approvals is None):
+                return
+            records: defaultdict[str, dict[int, ToolRecord]] = defaultdict(dict)
+            self._uses = {}
+            self._pins = {}
+            for document in documents:
+                match _read(document):
+                    case ToolRecord() as record:
+                        records[record.draft.name][record.version] = record
+                    case Use() as use:
+                        self._uses[use.name, use.version] = use
+                    case (str(name), int() | None as version):
+                        self._pins[name] = version
+                    case _:
+                        pass
+            reconciled = reconcile(standing, records, self._pins, audited=self._approvals is not None)
+            self._doubts, self._overridden = reconciled.doubts, reconciled.overridden
+            now = self._clock()
+            for name, versions in records.items():
+                for version, record in versions.items():
+                    pinned = self._pins.get(name) == version
+                    used = self._uses.get((name, version))
+                    versions[version] = with_use(record, used, now, pinned=pinned)
+            self._records, self._seen, self._stood = dict(records), documents, standing
+            newest = filter(None, map(self._newest, records))
+            served = ((record, self._served(record.draft.name)) for record in newest)
+            self._index.update(served, self.aliases.all())
+
+    def _find(self, name: str, version: int | None) -> ToolRecord | None:
+        return self._newest(name) if version is None else self._records.get(name, {}).get(version)
+
+    def _doubtful(self, name: str) -> ToolRecord | None:
+        """Return the newest version that would run if an approval covered it."""
+        unproven = [self._records[tool][version] for tool, version in self._doubts if tool == name]
+        return max(unproven, key=lambda record: record.version, default=None)
+
+    def _newest(self, name: str) -> ToolRecord | None:
+        runnable = [
+            record
+            for record in self._records.get(name, {}).values()
+            if record.state in RUNNABLE and (name, record.version) not in self._doubts
+        ]
+        pinned = [record for record in runnable if record.version == self._pins.get(name)]
+        return max(pinned or runnable, key=lambda record: record.version, default=None)
+
+    def _served(self, name: str) -> tuple[str, ...]:
+        """Return the newest queries that any version has served; a newer version serves them too."""
+        versions = sorted(self._records.get(name, {}))
+        queries = [q for v in versions if (use := self._uses.get((name, v))) for q in use.queries]
+        return tuple(dict.fromkeys(queries))[-QUERIES:]
+
+
+def _read(document: Json) -> ToolRecord | Use | tuple[str, int | None] | None:
+    """Return a document as a value; one that cannot be read is skipped and kept."""
+    try:
+        if "tool" in document:
+            return msgspec.convert(document["tool"], ToolRecord)
+        if "pin" in document:
+            return document["pin"]["name"], document["pin"]["version"]
+        return msgspec.convert(document["use"], Use)
+    except (msgspec.ValidationError, TypeError, KeyError):
+        return None

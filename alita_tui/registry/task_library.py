@@ -1,0 +1,127 @@
+"""The library as one session sees it, with the tools that were approved for its running task only."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from alita_tui.spine.errors import DigestMismatch, RegistryError
+from alita_tui.spine.ports import Library, SearchResult
+from alita_tui.spine.text import one_line
+from alita_tui.spine.values import (
+    Alias,
+    Ban,
+    Capabilities,
+    Lock,
+    Source,
+    ToolCard,
+    ToolDraft,
+    ToolRecord,
+    ToolState,
+    Twin,
+    build_digest,
+)
+
+
+class TaskLibrary:
+    """Implements `ToolShelf` over the library. Task tools are in memory only, and in no other session."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._task_tools: dict[str, ToolRecord] = {}
+
+    def lend(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        version: int,
+        approval_id: str,
+        digest: str,
+        grants: Capabilities | None = None,
+    ) -> ToolRecord:
+        """Make an approved build available to the running task. Raises DigestMismatch, RegistryError."""
+        if build_digest(draft, lock) != digest:
+            raise DigestMismatch(f"The draft of {one_line(draft.name, 60)} is not the one that was approved.")
+        if refused := self._library.banned(draft.name, draft, digest):
+            raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
+        record = ToolRecord(
+            draft=draft,
+            version=version,
+            digest=digest,
+            state="provisional",
+            lock=lock,
+            approval_id=approval_id,
+            grants=grants,
+        )
+        self._task_tools[draft.name] = record
+        return record
+
+    def lends(self, digest: str) -> bool:
+        """Return True if these bytes are a tool of the running task."""
+        return any(record.digest == digest for record in self._task_tools.values())
+
+    def give_back(self, keep: Container[str] = ()) -> bool:
+        """Drop the task's tools except those with these digests; return False if none was dropped."""
+        before = len(self._task_tools)
+        self._task_tools = {
+            name: record for name, record in self._task_tools.items() if record.digest in keep
+        }
+        return len(self._task_tools) < before
+
+    def cards(self) -> tuple[ToolCard, ...]:
+        """Return the current version of every tool, by name; a task tool replaces one of its name."""
+        own = [record.card for record in self._task_tools.values()]
+        shared = [card for card in self._library.cards() if card.name not in self._task_tools]
+        return tuple(sorted((*shared, *own), key=lambda card: card.name))
+
+    def search(self, query: str, *, limit: int = 5) -> SearchResult:
+        """Search the library; task tools were built for this very task and need not be found."""
+        return self._library.search(query, limit=limit)
+
+    def get(self, name: str, version: int | None = None) -> ToolRecord:
+        """Return a tool, a task tool first. Raises RegistryError, DigestMismatch."""
+        own = self._task_tools.get(name)
+        if own is not None and version in (None, own.version):
+            return own
+        return self._library.get(name, version)
+
+    def next_version(self, name: str) -> int:
+        """Return the version number that a new build of this name would get."""
+        own = self._task_tools.get(name)
+        return max(self._library.next_version(name), own.version + 1 if own else 1)
+
+    def register(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        approval_id: str,
+        digest: str,
+        sources: tuple[Source, ...],
+        grants: Capabilities | None = None,
+    ) -> ToolRecord:
+        """Register a version in the library; it replaces a task tool of its name."""
+        record = self._library.register(
+            draft, lock, approval_id=approval_id, digest=digest, sources=sources, grants=grants
+        )
+        self._task_tools.pop(draft.name, None)
+        return record
+
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
+        """Count a run; runs of task tools are not counted."""
+        own = self._task_tools.get(name)
+        if own is not None and own.version == version:
+            return own.state
+        return self._library.record_run(name, version, ok=ok, query=query)
+
+    def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
+        """Give a tool of the library another name."""
+        return self._library.alias(name, description, twin, approval_id=approval_id, by=by)
+
+    def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
+        """Return why a name, draft or digest is banned; empty if it is not."""
+        return self._library.banned(name, draft, digest)
+
+    def ban(self, ban: Ban) -> None:
+        """Keep a ban."""
+        self._library.ban(ban)

@@ -1,0 +1,140 @@
+"""The files of registered tools: `<name>/v<N>/<name>.py`, `test_<name>.py` and `<name>.mcp.json`.
+
+Anyone can read, copy and run them; the digest is computed from their bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.errors import RegistryError, StoreError
+from alita_tui.spine.values import Capabilities, Json, Lock, ToolDraft, ToolRecord
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class ToolFiles:
+    """The folder of tool files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def place(self, name: str, version: int) -> Path:
+        """Return the folder of one version. Raises RegistryError for an invalid name."""
+        if not _NAME.fullmatch(name):
+            raise RegistryError(f"{name[:80]!r} is no name for a tool.", hint="Use snake_case.")
+        return self._folder / name / f"v{version}"
+
+    def versions(self, name: str) -> list[int]:
+        """Return the versions that have a folder, including those that the library does not know."""
+        folders = self.place(name, 1).parent.glob("v*")
+        return sorted(int(path.name[1:]) for path in folders if path.name[1:].isdecimal())
+
+    def claim(self, name: str) -> int:
+        """Claim the next free version number; two processes never get the same. Raises StoreError."""
+        version = max(self.versions(name), default=0)
+        try:
+            self.place(name, 1).parent.mkdir(parents=True, exist_ok=True)
+            while True:
+                version += 1
+                try:
+                    self.place(name, version).mkdir()
+                    return version
+                except FileExistsError:
+                    continue
+        except OSError as error:
+            raise StoreError(f"{self.place(name, version)} could not be made: {error.strerror}.") from error
+
+    def write(self, record: ToolRecord) -> None:
+        """Write the files of a claimed version durably. Raises RegistryError, StoreError."""
+        draft, place = record.draft, self.place(record.draft.name, record.version)
+        try:
+            _write(place / f"{draft.name}.py", draft.code.encode())
+            _write(place / f"test_{draft.name}.py", draft.tests.encode())
+            shown = msgspec.json.format(msgspec.json.encode(manifest(record)), indent=2)
+            _write(place / f"{draft.name}.mcp.json", shown + b"\n")
+            for folder in (place, place.parent, self._folder):
+                _sync(folder)
+        except UnicodeEncodeError as error:
+            raise RegistryError(f"{draft.name} holds characters that no file can hold: {error}.") from error
+        except OSError as error:
+            raise StoreError(f"{place} could not be written: {error.strerror}.") from error
+
+    def give_back(self, name: str, version: int) -> None:
+        """Release a claimed number and delete what was written for it."""
+        shutil.rmtree(self.place(name, version), ignore_errors=True)
+
+    def read(self, name: str, version: int) -> tuple[ToolDraft, Lock]:
+        """Return the tool and its lock as its files have them now. Raises RegistryError."""
+        place = self.place(name, version)
+        try:
+            facts = msgspec.json.decode((place / f"{name}.mcp.json").read_bytes())
+            draft = ToolDraft(
+                name=facts["name"],
+                description=facts["description"],
+                code=(place / f"{name}.py").read_bytes().decode(),
+                tests=(place / f"test_{name}.py").read_bytes().decode(),
+                requirements=tuple(facts["requirements"]["asked"]),
+                input_schema=facts["inputSchema"],
+                output_schema=facts["outputSchema"],
+                capabilities=msgspec.convert(facts["capabilities"], Capabilities),
+            )
+            return draft, msgspec.convert(facts["requirements"]["lock"], Lock)
+        except OSError as error:
+            raise RegistryError(
+                f"The tool files in {place} could not be read: {error.strerror or error}.",
+                hint="Check that the folder exists and who owns it.",
+            ) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, KeyError, TypeError) as error:
+            raise RegistryError(
+                f"The files of {name} v{version} in {place} are damaged: {error}.",
+                hint="Put them back from a copy, or let the tool be built again.",
+            ) from error
+
+
+def manifest(record: ToolRecord) -> Json:
+    """Return what `<name>.mcp.json` holds: an MCP tool definition, and the tool's origin."""
+    draft, wants = record.draft, record.draft.capabilities
+    return {
+        "name": draft.name,
+        "description": draft.description,
+        "inputSchema": draft.input_schema,
+        "outputSchema": draft.output_schema,
+        "annotations": {
+            "readOnlyHint": wants.workspace != "write" and not wants.network,
+            "openWorldHint": bool(wants.network),
+        },
+        "capabilities": msgspec.to_builtins(wants),
+        "granted": msgspec.to_builtins(record.granted),
+        "requirements": {
+            "asked": list(draft.requirements),
+            "lock": msgspec.to_builtins(record.lock),
+        },
+        "digest": record.digest,
+        "version": record.version,
+        "parentVersion": record.parent_version,
+        "origin": record.origin,
+        "tests": f"test_{draft.name}.py",
+        "evidence": {"approval": record.approval_id, "registered": record.created_at},
+        "sources": [msgspec.to_builtins(source) for source in record.sources],
+    }
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,265 @@
+"""Parked builds of all sessions, and verdicts left for sessions that are closed or open in another process."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import UsageError
+from alita_tui.spine.events import ApprovalResolved
+from alita_tui.spine.ports import Clock, ParkedBuild, Sealing, Verdict
+from alita_tui.spine.redaction import Redactor
+from alita_tui.spine.text import one_line
+from alita_tui.store import disk
+from alita_tui.store.sessions import SessionFile, SessionStore
+
+SHORTEST_DIGEST = 12
+"""Shortest beginning of a digest (hex) that a person may give."""
+
+
+_KIND = "desk note"
+_SKEW = timedelta(seconds=5)
+"""Tolerated difference between two processes' clocks."""
+_LONGEST_LOOK_MS = 30 * 24 * 3600 * 1000.0
+
+
+class VerdictInbox:
+    """Implements `ApprovalDesk`. A verdict is one signed file; whoever creates it first has decided."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sessions: SessionStore,
+        clock: Clock = lambda: datetime.now(UTC),
+        *,
+        redactor: Redactor | None = None,
+        sealing: Sealing | None = None,
+    ) -> None:
+        """With `sealing` a note counts only if a process of this home signed it; without, it is trusted."""
+        self._sealing = sealing
+        self.told: Callable[[str], None] = lambda _: None
+        """Called with a sentence about each note that was set aside."""
+        self._folder = folder
+        self._sessions = sessions
+        self._clock = clock
+        self._redactor = redactor or Redactor()
+
+    def pending(self) -> tuple[ParkedBuild, ...]:
+        """Return builds that wait in any session, oldest first; `verdict` is set on those decided already."""
+        parked = [build for summary in self._sessions.list() for build in summary.pending]
+        parked.sort(key=lambda build: (build.requested_at, build.approval_id))
+        return tuple(msgspec.structs.replace(build, verdict=self._decided(build)) for build in parked)
+
+    def show(self, wanted: str) -> tuple[ParkedBuild, tuple[Envelope, ...]]:
+        """Return a parked build and all events that its session recorded of it. Raises UsageError, StoreError.
+
+        `wanted` is an approval id, a build id, or a unique prefix of either.
+        """
+        build = self._find(wanted)
+        session = SessionFile.open(self._sessions.find(build.session_id), readonly=True)
+        try:
+            events = [
+                envelope
+                for envelope in session.envelopes()
+                if getattr(envelope.event, "build_id", "") == build.build_id
+            ]
+        finally:
+            session.close()
+        return build, tuple(events)
+
+    def leave(self, wanted: str, command: ResolveApproval, by: str) -> ParkedBuild:
+        """Leave a verdict for the session; it is on disk when this returns.
+
+        The command's digest must be the pending one or at least 12 hex characters of its beginning; the stored command
+        names the approval and the digest in full. Raises UsageError for another digest, or if the build is decided or
+        does not wait; StoreError.
+        """
+        build = self._find(wanted)
+        given = command.digest.lower().removeprefix("sha256:")
+        if len(given) < SHORTEST_DIGEST:
+            raise UsageError(
+                f"{given or 'An empty string'!r} is too short for a digest.",
+                hint=f"Give at least the first {SHORTEST_DIGEST} characters of what you reviewed.",
+            )
+        if not build.digest.startswith(given):
+            raise UsageError(
+                f"{build.name} v{build.version} waits with other bytes than {one_line(given, 16)}.",
+                hint=f"Look at it again: alita builds show {build.approval_id}",
+            )
+        clean = self._redactor.value(command)
+        whole = msgspec.structs.replace(clean, approval_id=build.approval_id, digest=build.digest)
+        if whole.via == "cli" and (whole.seen_ms or whole.scrolled_to_end):  # nothing was on screen
+            whole = msgspec.structs.replace(whole, seen_ms=0.0, scrolled_to_end=False)
+        verdict = self._note(whole, by)
+        if not self._put(build.approval_id, verdict):
+            raise UsageError(_decided_before(build, self.verdict(build.approval_id)))
+        # It may have been decided, and its note cleared, since it was found to wait.
+        first = self._resolved(self._sessions.find(build.session_id), build.approval_id)
+        if first is not None and (first.by, first.verdict) != (by, command.verdict):
+            self.taken(build.approval_id)
+            raise UsageError(_was(first))
+        return msgspec.structs.replace(build, verdict=command.verdict)
+
+    def claim(self, command: ResolveApproval, by: str) -> Verdict:
+        """Leave this session's own verdict unless there is one; return the one that stands. Raises StoreError."""
+        verdict = self._note(command, by)
+        if self._put(command.approval_id, verdict):
+            return verdict
+        return self.verdict(command.approval_id) or verdict
+
+    def verdict(self, approval_id: str) -> Verdict | None:
+        """Return the verdict left for this approval; one that cannot be trusted is set aside."""
+        path = self._path(approval_id)
+        raw = disk.read_bytes(path)
+        if raw is None:
+            return None
+        try:
+            note = msgspec.json.decode(raw, type=Verdict)
+            command = msgspec.convert(note.command, ResolveApproval)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        if command.approval_id != approval_id:
+            return None
+        if why := self._unbelievable(note, command):
+            try:
+                aside = disk.set_aside(path)
+                path.unlink(missing_ok=True)
+            except OSError:
+                aside = path
+            self.told(
+                f"A verdict on {one_line(approval_id, 60)} was set aside as {aside}: {why}. It still waits."
+            )
+            return None
+        return note
+
+    def taken(self, approval_id: str) -> None:
+        """Clear the note of a verdict that its session has recorded. Raises StoreError."""
+        note = self._path(approval_id)
+        try:
+            for file in (
+                note,
+                *self._folder.glob(f"{note.stem}.*.tmp"),
+            ):  # a shell may have died while writing its own
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise disk.store_error("removed", self._path(approval_id), error) from error
+
+    def _note(self, command: ResolveApproval, by: str) -> Verdict:
+        """Return a signed verdict of this process."""
+        bare = Verdict(command=msgspec.to_builtins(command), by=by, at=self._clock().isoformat())
+        if self._sealing is None:
+            return bare
+        return msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, _text(bare)))
+
+    def _unbelievable(self, note: Verdict, command: ResolveApproval) -> str:
+        """Return why a note is not a person's verdict; empty if it is one."""
+        if self._sealing is None:
+            return ""
+        if not self._sealing.vouched(_KIND, _text(note), note.signature):
+            return "no process of this home signed it"
+        try:
+            later = datetime.fromisoformat(note.at) > self._clock() + _SKEW
+        except (ValueError, TypeError):
+            return "it does not say when it was given"
+        if later:
+            return "it is dated in the future"
+        if command.via == "cli" and (command.seen_ms or command.scrolled_to_end):
+            return "it comes from a shell and says that it was looked at on screen"
+        if not 0 <= command.seen_ms <= _LONGEST_LOOK_MS:
+            return "nobody can have looked at it for so long"
+        return ""
+
+    def _path(self, approval_id: str) -> Path:
+        # Ids come from session files, which may come from anywhere: they are not used as paths.
+        safe = approval_id if approval_id.replace("-", "").isalnum() and approval_id.isascii() else ""
+        return self._folder / f"{safe or sha256(approval_id.encode('utf-8', 'replace')).hexdigest()}.json"
+
+    def _decided(self, build: ParkedBuild) -> str:
+        note = self.verdict(build.approval_id)
+        return str(note.command["verdict"]) if note else ""
+
+    def _find(self, wanted: str) -> ParkedBuild:
+        parked = self.pending()
+        exact = [build for build in parked if wanted in (build.approval_id, build.build_id)]
+        matches = exact or [
+            build
+            for build in parked
+            if wanted and (build.approval_id.startswith(wanted) or build.build_id.startswith(wanted))
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(build.approval_id for build in matches[:5])
+            raise UsageError(
+                f"More than one build begins with {one_line(wanted, 60)!r}.", hint=f"Waiting: {ids}."
+            )
+        raise UsageError(
+            self._past(wanted) or f"No build {one_line(wanted, 60)!r} waits for a verdict.",
+            hint="`alita builds` lists those that do.",
+        )
+
+    def _past(self, wanted: str) -> str:
+        """Return who decided on a build that no longer waits; empty if there is no such build."""
+        for summary in self._sessions.list() if wanted else ():
+            if (verdict := self._resolved(Path(summary.path), wanted)) is not None:
+                return _was(verdict)
+        return ""
+
+    def _resolved(self, path: Path, wanted: str) -> ApprovalResolved | None:
+        """Return the recorded verdict on an approval or a build."""
+        session = SessionFile.open(path, readonly=True)
+        try:
+            for envelope in session.envelopes():
+                event = envelope.event
+                if isinstance(event, ApprovalResolved) and wanted in (event.approval_id, event.build_id):
+                    return event
+        finally:
+            session.close()
+        return None
+
+    def _put(self, approval_id: str, verdict: Verdict, *, tries: int = 3) -> bool:
+        """Write a verdict; return False if there is one already."""
+        path = self._path(approval_id)
+        disk.make_folder(self._folder)
+        draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
+        try:
+            disk.write_new(draft, [msgspec.json.encode(verdict)])
+            try:
+                if path.exists() and self.verdict(approval_id) is None:
+                    disk.set_aside(path)
+                    path.unlink(missing_ok=True)
+                os.link(draft, path)  # fails if there is one: the first verdict stands
+            finally:
+                draft.unlink(missing_ok=True)
+            disk.sync_folder(self._folder)
+            return True
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and tries > 1:  # removed together with a cleared note
+                return self._put(approval_id, verdict, tries=tries - 1)
+            raise disk.store_error("saved", path, error) from error
+
+
+def _text(note: Verdict) -> str:
+    """Return what is signed of a note."""
+    return msgspec.json.encode(msgspec.structs.replace(note, signature=""), order="sorted").decode()
+
+
+def _was(verdict: ApprovalResolved) -> str:
+    return f"{verdict.approval_id} was {verdict.verdict} by {verdict.by or 'the engine'} before."
+
+
+def _decided_before(build: ParkedBuild, first: Verdict | None) -> str:
+    name = f"{build.name} v{build.version}"
+    if first is None:
+        return f"{name} was decided by someone else at the same moment."
+    return f"{name} was {first.command['verdict']} by {first.by} at {first.at}; the first verdict stands."

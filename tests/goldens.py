@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.store.sessions import SessionFile
 

@@ -11,12 +11,21 @@ from alita_tui.agent.budget import Budget
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
+from alita_tui.events import ModelErrorKind, ToolRequest, Usage
 from alita_tui.llm.router import Router
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import ModelError, ModelErrorKind
-from alita_tui.spine.ports import Ability, Candidate, DayBook, Delta, Message, Model, ModelRequest, Reply
-from alita_tui.spine.values import ToolRequest, Usage
+from alita_tui.spine.errors import ModelError
+from alita_tui.spine.ports.models import (
+    Ability,
+    Candidate,
+    DayBook,
+    Delta,
+    Message,
+    Model,
+    ModelRequest,
+    Reply,
+)
 
 
 class VirtualTime:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from alita_tui.spine import events as e
-from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.values import (
+from alita_tui import events as e
+from alita_tui.events import (
     Enforcement,
     Finding,
     Lock,
@@ -25,6 +24,7 @@ from alita_tui.spine.values import (
     WebResult,
     build_digest,
 )
+from alita_tui.spine.envelope import Envelope
 
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 

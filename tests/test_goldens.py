@@ -6,10 +6,10 @@ import pytest
 from goldens import FOLDER, NAMES, golden
 from tinydb import TinyDB
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Lock, build_digest
 from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.laws import check
-from alita_tui.spine.values import Lock, build_digest
 from alita_tui.view.fold import fold_all
 
 

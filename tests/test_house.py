@@ -14,7 +14,7 @@ from alita_tui.console.actions import ACTIONS
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "alita_tui"
 SOURCES = [path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts]
-ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py") if path.parent.name != "events")
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
@@ -63,9 +63,6 @@ def test_no_module_is_longer_than_it_should_be() -> None:
     lengths = {path.relative_to(PACKAGE).as_posix(): len(path.read_text().splitlines()) for path in SOURCES}
     # One match over all events, one list of all events and ports, one table of all actions.
     whole = {
-        "spine/events.py",
-        "spine/ports.py",
-        "spine/values.py",
         "view/fold.py",
         "console/actions.py",
     }

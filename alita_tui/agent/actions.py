@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from alita_tui.events import ToolRequest, Value
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.names import ActionName, taken
-from alita_tui.spine.ports import ToolSpec
-from alita_tui.spine.values import ToolRequest, Value
+from alita_tui.spine.ports.models import ToolSpec
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,63}$", description="snake_case")]
 Text = Annotated[str, Meta(min_length=1)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import of
-from alita_tui.spine.values import Value
 
 NOTICES = (50, 80, 100)
 """Shares of a cap, in percent, that are told when they are reached."""

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Protocol
 
+from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.tasks import CurrentTask, latest_successor, successors
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ApprovalPending
-from alita_tui.spine.ports import BuildOrder, BuildOutcome
+from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
 from alita_tui.state.build import BuildState
 
 

@@ -9,14 +9,23 @@ from contextlib import aclosing
 
 import msgspec
 
+from alita_tui import events as e
 from alita_tui.agent.estimate import Estimate, Meter, Scales, estimate_of
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.tokens import tokens_in
-from alita_tui.spine import events as e
+from alita_tui.events import Usage, digest_of
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Candidate, Delta, Model, ModelRequest, Reply, ReplyCache, Route, Router
-from alita_tui.spine.values import Usage, digest_of
+from alita_tui.spine.ports.models import (
+    Candidate,
+    Delta,
+    Model,
+    ModelRequest,
+    Reply,
+    ReplyCache,
+    Route,
+    Router,
+)
 
 _LEAST_REPLY = 1024
 """Tokens that a model's window has to leave for a reply; a longer one follows the window."""

@@ -12,9 +12,9 @@ import msgspec
 
 from alita_tui.agent.context import Entry
 from alita_tui.agent.tokens import tokens_in
-from alita_tui.spine.ports import Message
+from alita_tui.events import Value
+from alita_tui.spine.ports.models import Message
 from alita_tui.spine.text import clip, one_line
-from alita_tui.spine.values import Value
 
 OBSERVATION = 6_000
 """Characters shown of one observation at most."""

@@ -9,11 +9,11 @@ from copy import copy
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Json, RunReport, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.ports import Message
+from alita_tui.spine.ports.models import Message
 from alita_tui.spine.text import neutralise
-from alita_tui.spine.values import Json, RunReport, ToolRequest, Value
 
 
 class Entry(Value, frozen=True):

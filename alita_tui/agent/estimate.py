@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import msgspec
 
 from alita_tui.agent.tokens import PLAIN, by_script, counted
-from alita_tui.spine.ports import ModelRequest
-from alita_tui.spine.values import Usage, Value
+from alita_tui.events import Usage, Value
+from alita_tui.spine.ports.models import ModelRequest
 
 _PER_MESSAGE = 8
 """Tokens of the frame around a message."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from alita_tui import events as e
 from alita_tui.agent.tasks import CurrentTask
-from alita_tui.spine import events as e
+from alita_tui.events import MemoryItem
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.ports import REJECTION, Memory
+from alita_tui.spine.ports.memory import REJECTION, Memory
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import MemoryItem
 
 _FAILED: frozenset[e.TaskOutcome] = frozenset(("failed", "stuck", "step_limit"))
 

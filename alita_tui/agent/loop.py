@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import Iterable
 from importlib.resources import files
 
+from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, MalformedAction, parse, specs
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.tasks import TaskEnd
 from alita_tui.agent.working import WorkingContext
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError, WebError
-from alita_tui.spine.ports import Asker, ModelRequest, Reply
+from alita_tui.spine.ports.models import Asker, ModelRequest, Reply
 
 _MALFORMED_REPLIES = 2
 """Malformed replies in a row that end a task: the first one gets a chance to repair it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from pathlib import Path
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.text import one_line
 
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import ParamSpec, Protocol
 
+from alita_tui import events as e
 from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
 from alita_tui.agent.handlers import Handlers
@@ -25,7 +26,7 @@ from alita_tui.agent.questions import Questions
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import UNFINISHED, CurrentTask, TaskQueue, successors, why_not_again
 from alita_tui.agent.working import WorkingContext
-from alita_tui.spine import events as e
+from alita_tui.events import MemoryItem, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import (
     AnswerQuestion,
@@ -41,8 +42,12 @@ from alita_tui.spine.commands import (
     SubmitTask,
 )
 from alita_tui.spine.errors import AlitaError, StoreError
-from alita_tui.spine.ports import Asker, Limits, Memory, Progress, Sandbox, ToolShelf, Web
-from alita_tui.spine.values import MemoryItem, Value
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.memory import Memory
+from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.ports.sandbox import Limits, Sandbox
+from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.ports.web import Web
 from alita_tui.state.session import TaskState
 
 P = ParamSpec("P")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alita_tui.spine.values import digest_of
+from alita_tui.events import digest_of
 
 _REPEATS = 3
 _ALTERNATIONS = 3

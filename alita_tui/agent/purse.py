@@ -9,13 +9,13 @@ from typing import TypeVar
 
 import msgspec
 
+from alita_tui import events as e
 from alita_tui.agent.budget import HEARD, Amount, Breach, Budget, Ledger, amount
 from alita_tui.agent.questions import Questions
-from alita_tui.spine import events as e
+from alita_tui.events import Usage
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent
-from alita_tui.spine.ports import DayBook, DaySpend, Model
-from alita_tui.spine.values import Usage
+from alita_tui.spine.ports.models import DayBook, DaySpend, Model
 
 T = TypeVar("T")
 _NUMBER = re.compile(r"\$?\s*(\d[\d,_ ]*(?:\.\d+)?)\s*(?:usd|\$|dollars?|tokens?)?\.?", re.IGNORECASE)

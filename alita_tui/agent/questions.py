@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
 

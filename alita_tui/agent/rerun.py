@@ -12,22 +12,13 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
+from alita_tui import events as e
 from alita_tui.agent.actions import MalformedAction, parse
-from alita_tui.spine import events as e
+from alita_tui.events import Capabilities, Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RequirementsError
-from alita_tui.spine.ports import Job, Limits, Sandbox
+from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import (
-    Capabilities,
-    Json,
-    Lock,
-    RunReport,
-    ToolDraft,
-    ToolRecord,
-    Value,
-    build_digest,
-)
 
 _SHOWN = 160
 """Characters shown of a value."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 
+from alita_tui import events as e
 from alita_tui.agent.build_jobs import BuildJobs
 from alita_tui.agent.handlers.building import BuildHandlers
 from alita_tui.agent.lessons import Lessons
@@ -13,17 +14,11 @@ from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import SubmitTask
-from alita_tui.spine.errors import (
-    AlitaError,
-    ApprovalPending,
-    BudgetExceeded,
-    SandboxUnavailable,
-    StoreError,
-)
-from alita_tui.spine.ports import Asker, ToolShelf
+from alita_tui.spine.errors import AlitaError, ApprovalPending, BudgetExceeded, SandboxUnavailable, StoreError
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.models import Asker
 
 
 class TaskRunner:

@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import takewhile
 
+from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
-from alita_tui.spine import events as e
+from alita_tui.events import Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ModelError
 from alita_tui.spine.history import of
-from alita_tui.spine.values import Value
 from alita_tui.state.build import BuildState
 from alita_tui.state.session import TaskState
 

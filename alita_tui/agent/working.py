@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable
 from importlib.resources import files
 
+from alita_tui import events as e
 from alita_tui.agent.compaction import OBSERVATION, SUMMARY, oldest, saves_enough, size, summarised, trim
 from alita_tui.agent.context import Conversation, Entry
 from alita_tui.agent.estimate import worst
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Asker, Message, ModelRequest
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 
 _UNKNOWN = 32_000
 """Tokens that a model is taken to read where nobody says."""

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from alita_tui.console.player import Player
     from alita_tui.console.ports import DayLine, SettingLine
     from alita_tui.console.screens.setup import SetupScreen
+    from alita_tui.events import Lineage, MoveKind, ToolRecord
     from alita_tui.spine.envelope import Envelope
-    from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
     from alita_tui.store.labels import Label
     from alita_tui.view.compare import Comparison
     from alita_tui.view.habits import Habits

@@ -15,11 +15,11 @@ from alita_tui.app.identity import now
 from alita_tui.config.guarding import refusals
 from alita_tui.config.load import Loaded, load
 from alita_tui.config.paths import Paths, locate, shipped
+from alita_tui.events import MOVED, TAKEN_BACK, Json, ModelRole, Move, ToolRecord
 from alita_tui.spine.errors import ConfigError, StoreError
-from alita_tui.spine.events import ModelRole
-from alita_tui.spine.ports import Asker, Limits
+from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.spine.redaction import Redactor
-from alita_tui.spine.values import MOVED, TAKEN_BACK, Json, Move, ToolRecord
 
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry

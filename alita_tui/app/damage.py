@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from alita_tui.events import Check
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.values import Check
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext

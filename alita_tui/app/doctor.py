@@ -9,10 +9,10 @@ from alita_tui.app.context import DEMO_SCRIPT, AppContext
 from alita_tui.app.damage import damage_checks
 from alita_tui.config.guarding import faults, mend
 from alita_tui.config.paths import shipped
+from alita_tui.events import Check, ModelRole
 from alita_tui.spine.errors import ConfigError, StoreError
-from alita_tui.spine.events import ModelRole
-from alita_tui.spine.ports import Job, Progress
-from alita_tui.spine.values import Check
+from alita_tui.spine.ports.sandbox import Job
+from alita_tui.spine.ports.stream import Progress
 
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alita_tui.app.identity import new_id
+from alita_tui.events import RunReport
 from alita_tui.spine.errors import AlitaError, RequirementsError
-from alita_tui.spine.ports import Job, Limits, Sandbox
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext

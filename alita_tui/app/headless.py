@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
+from alita_tui.events import SessionOpened, TaskFinished
 from alita_tui.spine.commands import Interrupt, Retry, SubmitTask
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import SessionOpened, TaskFinished
 
 EXIT_CODES = {
     "answered": 0, "failed": 1, "stuck": 1, "step_limit": 3, "budget": 3, "parked": 4, "rejected": 5,

@@ -7,13 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
-from alita_tui.spine import events as e
+from alita_tui.events import Lineage, LockedPackage
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.history import History
-from alita_tui.spine.ports import PastCall
-from alita_tui.spine.values import Lineage, LockedPackage
+from alita_tui.spine.ports.builds import PastCall
 
 if TYPE_CHECKING:
     from alita_tui.agent.rerun import Rerun

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from alita_tui import events as e
 from alita_tui.app.damage import lost_tools
 from alita_tui.app.recordings import recording
+from alita_tui.events import Capabilities, Lock, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.registry.recovery import Recovery
-from alita_tui.spine import events as e
 from alita_tui.spine.errors import AlitaError, RegistryError
-from alita_tui.spine.values import Capabilities, Lock, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.view.fold import fold_all
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, get_args
 
 from alita_tui.config.load import SHORTEST_KEY
+from alita_tui.events import ModelRole
 from alita_tui.spine.errors import AlitaError, ConfigError
-from alita_tui.spine.events import ModelRole
 from alita_tui.spine.grants import secret_names
 from alita_tui.spine.redaction import Redactor
 

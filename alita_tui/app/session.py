@@ -11,22 +11,25 @@ from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from alita_tui import __version__
+from alita_tui import events as e
 from alita_tui.app import damage
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.recordings import past_calls
 from alita_tui.app.verdicts import ruling, unnamed
-from alita_tui.spine import events as e
+from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus, Subscription
 from alita_tui.spine.commands import CloseSession, Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.history import of
 from alita_tui.spine.inventory import Inventory
-from alita_tui.spine.ports import Asker, PackageIndex, Sandbox, ToolShelf
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.ports.sandbox import Sandbox
+from alita_tui.spine.ports.web import PackageIndex
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import counted
-from alita_tui.spine.values import MemoryItem, SandboxStatus
 
 if TYPE_CHECKING:
     from alita_tui.agent.budget import Budget

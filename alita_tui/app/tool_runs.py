@@ -9,23 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from alita_tui import __version__
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.session import model_calls
-from alita_tui.spine import events as e
+from alita_tui.events import Json, Lock, RunReport, ToolDraft, ToolRecord, build_digest
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import secret_names
-from alita_tui.spine.ports import Job, OnOutput, Progress
-from alita_tui.spine.values import (
-    Json,
-    Lock,
-    RunReport,
-    ToolDraft,
-    ToolRecord,
-    build_digest,
-)
+from alita_tui.spine.ports.sandbox import Job, OnOutput
+from alita_tui.spine.ports.stream import Progress
 
 if TYPE_CHECKING:
     from alita_tui.toolsmith.proving import Proof

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import now
 from alita_tui.app.recordings import known_packages
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import FROM_ELSEWHERE
+from alita_tui.events import ToolRegistered, Value
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RegistryError
-from alita_tui.spine.events import ToolRegistered
 from alita_tui.spine.laws import Breach, check
-from alita_tui.spine.values import Value
 from alita_tui.store.crosscheck import contradictions
 from alita_tui.store.sessions import SessionFile
 

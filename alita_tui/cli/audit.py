@@ -12,9 +12,9 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.crosscheck import library_problems, session_problems
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.events import ToolRecord
 from alita_tui.spine.errors import AlitaError, UsageError
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.spine.values import ToolRecord
 from alita_tui.store.anchors import differences, put, take
 from alita_tui.store.audit import AuditEntry
 from alita_tui.view.habits import Look, habits

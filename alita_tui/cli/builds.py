@@ -20,7 +20,7 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
-from alita_tui.spine.ports import ParkedBuild
+from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import GATES
 from alita_tui.view.changes import changes
@@ -28,7 +28,7 @@ from alita_tui.view.queries import build_of, reuse_of
 from alita_tui.view.risk import names_of, risks
 
 if TYPE_CHECKING:
-    from alita_tui.spine.values import Capabilities, Twin
+    from alita_tui.events import Capabilities, Twin
     from alita_tui.state.build import Attempt, BuildState
     from alita_tui.store.verdict_inbox import VerdictInbox
 

@@ -11,8 +11,8 @@ from alita_tui.app.context import AppContext
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.config.models import ModelEntry, known_models, read_entry
+from alita_tui.events import ModelRole
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.events import ModelRole
 from alita_tui.spine.text import neutralise
 
 if TYPE_CHECKING:

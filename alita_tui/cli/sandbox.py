@@ -17,9 +17,9 @@ from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.text import counted, neutralise, one_line
 
 if TYPE_CHECKING:
+    from alita_tui.events import SandboxStatus
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.spine.inventory import Inventory
-    from alita_tui.spine.values import SandboxStatus
 
 T = TypeVar("T")
 

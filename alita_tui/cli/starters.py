@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.cli.accepting import Accept, all_accepted, check_digest, list_risks
 from alita_tui.cli.output import Json, json_document, table
-from alita_tui.spine import events as e
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
 from alita_tui.view.risk import draft_risks, names_of
 
 if TYPE_CHECKING:
+    from alita_tui.events import ToolDraft
     from alita_tui.spine.envelope import Envelope
-    from alita_tui.spine.values import ToolDraft
     from alita_tui.view.risk import Risk
 
 commands = typer.Typer(

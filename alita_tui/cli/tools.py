@@ -18,12 +18,11 @@ from alita_tui.cli.files import read_arguments
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, report_damage, table
 from alita_tui.cli.recover import recover
+from alita_tui.events import BrokerAnswered, Lineage, MoveKind, ToolRecord
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import neutralise, reveal
-from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
 
 commands = group()
 commands.add_typer(starters.commands, name="starters")

@@ -12,9 +12,9 @@ import msgspec
 from alita_tui.config.models import read_entry
 from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
+from alita_tui.events import Value
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from alita_tui.config.paths import Paths
+from alita_tui.events import Value
 from alita_tui.spine.errors import ConfigError, StoreError
-from alita_tui.spine.values import Value
 
 
 class Fault(Value, frozen=True):

@@ -9,9 +9,9 @@ from msgspec import Meta
 
 from alita_tui.config.near import nearest
 from alita_tui.config.settings import Settings
+from alita_tui.events import Value
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 
 Price = Annotated[float, Meta(ge=0, le=100_000)]
 

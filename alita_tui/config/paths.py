@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from alita_tui.events import Value
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.values import Value
 
 _APP = "alita"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from alita_tui.events import Value
 from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 from alita_tui.view.policy import Rule, faulty
 
 

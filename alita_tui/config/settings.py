@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from alita_tui.spine.values import Value
+from alita_tui.events import Value
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Dollars = Annotated[float, Meta(ge=0, le=1_000_000)]

@@ -23,11 +23,11 @@ from alita_tui.console.screens.session import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
 from alita_tui.console.travel import Travelling
+from alita_tui.events import MoveKind
 from alita_tui.spine.commands import EnableModel, RefreshLibrary
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports import CommandSink, EventSource
+from alita_tui.spine.ports.stream import CommandSink, EventSource
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import MoveKind
 
 if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.

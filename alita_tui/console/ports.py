@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from alita_tui.console.keeping import SessionKeeper
+from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
-from alita_tui.spine.ports import Clock
-from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.view.habits import Habits
 
 if TYPE_CHECKING:

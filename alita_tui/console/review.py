@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from alita_tui.console.arming import Heard, Why, against
 from alita_tui.console.hearing import Paint
-from alita_tui.spine.commands import ResolveApproval, Verdict
+from alita_tui.events import Capabilities, Twin, Verdict
+from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Capabilities, Twin
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.model import SessionView
 from alita_tui.view.risk import names_of, risks

@@ -12,7 +12,7 @@ from alita_tui.console.attention import Attention
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
 from alita_tui.console.screens.session import SessionScreen
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports import CommandSink
+from alita_tui.spine.ports.stream import CommandSink
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 

@@ -10,7 +10,7 @@ from alita_tui.console import themes
 from alita_tui.console.player import Player, Tape
 from alita_tui.console.ports import Catalog, Switch
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports import Clock
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:

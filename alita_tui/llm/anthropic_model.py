@@ -15,7 +15,7 @@ from alita_tui.llm.assembly import CallDraft, ReplyDraft, mend
 from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.llm.words import most_in
-from alita_tui.spine.ports import Delta, Message, ModelRequest
+from alita_tui.spine.ports.models import Delta, Message, ModelRequest
 
 _VENDOR = "https://api.anthropic.com"
 _CACHED = {"cache_control": {"type": "ephemeral"}}

@@ -9,11 +9,10 @@ from uuid import uuid4
 
 import msgspec
 
+from alita_tui.events import ModelErrorKind, ToolRequest, Usage
 from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.thoughts import Splitter, raw_call, tidied
-from alita_tui.spine.errors import ModelErrorKind
-from alita_tui.spine.ports import Delta, ModelRequest, Reply
-from alita_tui.spine.values import ToolRequest, Usage
+from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
 
 _MOST = 1_000_000_000
 """Tokens of one call that any server could mean."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from alita_tui.events import ProviderState
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.events import ProviderState
 
 _IN_A_ROW = 2
 _WINDOW = 60.0

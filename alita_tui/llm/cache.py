@@ -8,9 +8,10 @@ from functools import cached_property
 
 import msgspec
 
+from alita_tui.events import digest_of
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.ports import Documents, ModelRequest, Reply
-from alita_tui.spine.values import digest_of
+from alita_tui.spine.ports.library import Documents
+from alita_tui.spine.ports.models import ModelRequest, Reply
 
 _KEPT = 400
 """Replies; the oldest goes first."""

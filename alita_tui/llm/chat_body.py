@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
+from alita_tui.events import Json, ToolRequest, digest_of
 from alita_tui.llm.assembly import mend
 from alita_tui.llm.faults import Endpoint
 from alita_tui.llm.presets import Preset
 from alita_tui.llm.schemas import fitting
-from alita_tui.spine.ports import Message, ModelRequest, ToolSpec
-from alita_tui.spine.values import Json, ToolRequest, digest_of
+from alita_tui.spine.ports.models import Message, ModelRequest, ToolSpec
 
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _READ = "I have read the results."

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
+from alita_tui.events import ModelErrorKind, Value
 from alita_tui.llm.presets import Preset, preset
 from alita_tui.llm.prices import OwnPrice
 from alita_tui.llm.scripted import ScriptedModel, load_script
-from alita_tui.spine.errors import ConfigError, ModelError, ModelErrorKind
-from alita_tui.spine.ports import Delta, Message, Model, ModelRequest, Reply, ToolSpec
-from alita_tui.spine.values import Value
+from alita_tui.spine.errors import ConfigError, ModelError
+from alita_tui.spine.ports.models import Delta, Message, Model, ModelRequest, Reply, ToolSpec
 
 if TYPE_CHECKING:
     from alita_tui.llm.remote import RemoteModel

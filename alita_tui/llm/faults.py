@@ -10,9 +10,10 @@ from time import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from alita_tui.events import ModelErrorKind
 from alita_tui.llm.presets import rules_of
 from alita_tui.llm.words import kind_of, wait_in, window_in
-from alita_tui.spine.errors import ModelError, ModelErrorKind
+from alita_tui.spine.errors import ModelError
 from alita_tui.spine.text import one_line
 
 _LONGEST_TEXT = 4000

@@ -12,11 +12,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from alita_tui.events import Value
 from alita_tui.llm.presets import preset
 from alita_tui.spine.env_file import parse as parse_env_file
 from alita_tui.spine.env_file import quoted
 from alita_tui.spine.errors import StoreError, UsageError
-from alita_tui.spine.values import Value
 
 _SERVICE = "alita"
 _KEY = re.compile(r"[\x21-\x7e]{1,4096}")

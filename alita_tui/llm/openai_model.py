@@ -16,7 +16,7 @@ from alita_tui.llm.presets import rules_of
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.llm.schemas import unfolded
 from alita_tui.llm.words import most_in
-from alita_tui.spine.ports import Delta, ModelRequest
+from alita_tui.spine.ports.models import Delta, ModelRequest
 
 
 class OpenAIModel(RemoteModel):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Literal
 
+from alita_tui.events import Value
 from alita_tui.spine.errors import ConfigError
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 
 
 class Preset(Value, frozen=True):

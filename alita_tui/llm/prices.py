@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from alita_tui.spine.values import Usage, Value
+from alita_tui.events import Usage, Value
 
 _NAMES = {"gemini": "google", "xai": "x-ai"}
 """Providers that the table calls otherwise."""

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlsplit
 
+from alita_tui.events import Usage
 from alita_tui.llm.assembly import ReplyDraft
 from alita_tui.llm.bounds import Silent, TooMuch, bounded, watch
 from alita_tui.llm.faults import Endpoint, told_by
@@ -21,9 +22,8 @@ from alita_tui.llm.prices import OwnPrice, price
 from alita_tui.llm.windows import window_of
 from alita_tui.llm.words import most_in
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Ability, Delta, ModelRequest, Reply
+from alita_tui.spine.ports.models import Ability, Delta, ModelRequest, Reply
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Usage
 
 _CONNECT = 10.0
 """Seconds until a server has to take a connection."""

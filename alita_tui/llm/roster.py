@@ -7,13 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
+from alita_tui.events import ModelRole, Value
 from alita_tui.llm.factory import ModelSpec, OpenedModel, open_model
 from alita_tui.llm.prices import window
 from alita_tui.llm.router import Router
 from alita_tui.spine.errors import ConfigError
-from alita_tui.spine.events import ModelRole
-from alita_tui.spine.ports import Ability, Candidate
-from alita_tui.spine.values import Value
+from alita_tui.spine.ports.models import Ability, Candidate
 
 
 class Seat(Value, frozen=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from alita_tui.events import ModelErrorKind, ModelRole, ProviderChanged
 from alita_tui.llm.breaker import Breaker
 from alita_tui.llm.presets import rules_of
-from alita_tui.spine.errors import ModelError, ModelErrorKind
-from alita_tui.spine.events import ModelRole, ProviderChanged
-from alita_tui.spine.ports import Ability, Candidate, Model
+from alita_tui.spine.errors import ModelError
+from alita_tui.spine.ports.models import Ability, Candidate, Model
 
 _AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated", "malformed"})
 """Likely over at once: the same model is asked again while its breaker is closed."""

@@ -10,11 +10,10 @@ from typing import Literal
 
 import msgspec
 
+from alita_tui.events import Json, ModelErrorKind, ModelRole, ToolRequest, Usage, Value, digest_of
 from alita_tui.llm.assembly import estimate, parse
-from alita_tui.spine.errors import ConfigError, ModelError, ModelErrorKind
-from alita_tui.spine.events import ModelRole
-from alita_tui.spine.ports import Ability, Delta, Message, ModelRequest, Reply
-from alita_tui.spine.values import Json, ToolRequest, Usage, Value, digest_of
+from alita_tui.spine.errors import ConfigError, ModelError
+from alita_tui.spine.ports.models import Ability, Delta, Message, ModelRequest, Reply
 
 _PIECE = 48
 """Characters of arguments in one delta."""

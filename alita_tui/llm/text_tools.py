@@ -13,10 +13,10 @@ from typing import Literal
 
 import msgspec
 
+from alita_tui.events import ToolRequest, Usage, digest_of
 from alita_tui.llm.factory import OpenedModel
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Ability, Delta, Message, ModelRequest, Reply
-from alita_tui.spine.values import ToolRequest, Usage, digest_of
+from alita_tui.spine.ports.models import Ability, Delta, Message, ModelRequest, Reply
 
 NO_ACTION = "no_action"
 """Name of a call that stands for a reply without one."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from alita_tui.spine.errors import ModelErrorKind
+from alita_tui.events import ModelErrorKind
 
 STATUSES: dict[int, ModelErrorKind] = {
     401: "auth", 402: "payment", 403: "auth", 404: "not_found", 405: "not_found", 408: "timeout",

@@ -11,11 +11,18 @@ from hashlib import sha256
 
 import msgspec
 
+from alita_tui.events import (
+    BudgetSpent,
+    MemoryItem,
+    TaskFinished,
+    TaskSubmitted,
+    ToolCalled,
+    ToolReturned,
+    Value,
+)
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import BudgetSpent, TaskFinished, TaskSubmitted, ToolCalled, ToolReturned
 from alita_tui.spine.history import between, of
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import MemoryItem, Value
 
 _TASK, _ANSWER = 300, 400
 """Characters kept of a task and of an answer."""

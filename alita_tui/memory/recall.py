@@ -6,10 +6,11 @@ import threading
 
 import msgspec
 
+from alita_tui.events import Json, MemoryItem, Value
 from alita_tui.memory.lessons import FOOTNOTE
-from alita_tui.spine.ports import REJECTION, Documents
+from alita_tui.spine.ports.library import Documents
+from alita_tui.spine.ports.memory import REJECTION
 from alita_tui.spine.ranking import Ranked, Ranking
-from alita_tui.spine.values import Json, MemoryItem, Value
 
 _RELEVANT = 0.3
 """Share of a task that an item has to cover to be recalled at all."""

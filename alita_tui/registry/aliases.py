@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from alita_tui.spine.ports import Documents, Standing
-from alita_tui.spine.values import Alias, Json
+from alita_tui.events import Alias, Json
+from alita_tui.spine.ports.library import Documents, Standing
 
 
 class Aliases:

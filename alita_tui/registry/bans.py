@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from alita_tui.spine.ports import Documents, Standing
+from alita_tui.events import Ban, Capabilities, Json
+from alita_tui.spine.ports.library import Documents, Standing
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Ban, Capabilities, Json
 
 
 class Bans:

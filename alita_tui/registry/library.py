@@ -14,17 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.registry.aliases import Aliases
-from alita_tui.registry.bans import Bans
-from alita_tui.registry.moves import Moves
-from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
-from alita_tui.registry.search import ToolIndex
-from alita_tui.registry.tool_files import ToolFiles
-from alita_tui.registry.trust import QUERIES, Use, with_use
-from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
-from alita_tui.spine.ports import Approvals, Clock, Documents, SearchResult, Standing
-from alita_tui.spine.text import one_line
-from alita_tui.spine.values import (
+from alita_tui.events import (
     Alias,
     Ban,
     Capabilities,
@@ -39,6 +29,17 @@ from alita_tui.spine.values import (
     Twin,
     build_digest,
 )
+from alita_tui.registry.aliases import Aliases
+from alita_tui.registry.bans import Bans
+from alita_tui.registry.moves import Moves
+from alita_tui.registry.reconcile import RUNNABLE, Overridden, Records, doubt, reconcile
+from alita_tui.registry.search import ToolIndex
+from alita_tui.registry.tool_files import ToolFiles
+from alita_tui.registry.trust import QUERIES, Use, with_use
+from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
+from alita_tui.spine.ports.library import Approvals, Documents, SearchResult, Standing
+from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.text import one_line
 
 
 class ToolLibrary:

@@ -7,14 +7,15 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from alita_tui.events import STATE_AFTER, Lineage, Move, MoveKind, ToolRecord, ToolState
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.moves import Moves
 from alita_tui.registry.reconcile import RUNNABLE
 from alita_tui.registry.trust import base
 from alita_tui.spine.errors import RegistryError
-from alita_tui.spine.ports import Clock, Documents
+from alita_tui.spine.ports.library import Documents
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import STATE_AFTER, Lineage, Move, MoveKind, ToolRecord, ToolState
 
 
 class Lineages:

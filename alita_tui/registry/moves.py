@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from alita_tui.spine.ports import Documents
-from alita_tui.spine.values import Json, Move
+from alita_tui.events import Json, Move
+from alita_tui.spine.ports.library import Documents
 
 
 class Moves:

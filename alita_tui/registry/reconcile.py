@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from alita_tui.events import Capabilities, Move, ToolRecord, ToolState, Value
 from alita_tui.registry.trust import base
-from alita_tui.spine.ports import Standing
+from alita_tui.spine.ports.library import Standing
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Capabilities, Move, ToolRecord, ToolState, Value
 
 RUNNABLE: frozenset[ToolState] = frozenset({"provisional", "trusted", "stale"})
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import Capabilities, Lock, ToolDraft, ToolRecord, build_digest
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.ports import Documents
-from alita_tui.spine.values import Capabilities, Lock, ToolDraft, ToolRecord, build_digest
+from alita_tui.spine.ports.library import Documents
 
 
 class Recovery:

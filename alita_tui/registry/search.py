@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from alita_tui.spine.ports import SearchResult
+from alita_tui.events import Alias, Json, NearMiss, SearchHit, ToolRecord
+from alita_tui.spine.ports.library import SearchResult
 from alita_tui.spine.ranking import Ranking
-from alita_tui.spine.values import Alias, Json, NearMiss, SearchHit, ToolRecord
 
 HIT = 0.36
 """Score from which a tool is offered for use; below it is a near miss."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import Capabilities, Json, ToolDraft, Value
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Capabilities, Json, ToolDraft, Value
 
 
 class _Facts(Value, frozen=True):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.ports import Library, SearchResult
-from alita_tui.spine.text import one_line
-from alita_tui.spine.values import (
+from alita_tui.events import (
     Alias,
     Ban,
     Capabilities,
@@ -20,6 +17,9 @@ from alita_tui.spine.values import (
     Twin,
     build_digest,
 )
+from alita_tui.spine.errors import DigestMismatch, RegistryError
+from alita_tui.spine.ports.library import Library, SearchResult
+from alita_tui.spine.text import one_line
 
 
 class TaskLibrary:

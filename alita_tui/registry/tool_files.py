@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import Capabilities, Json, Lock, ToolDraft, ToolRecord
 from alita_tui.spine.errors import RegistryError, StoreError
-from alita_tui.spine.values import Capabilities, Json, Lock, ToolDraft, ToolRecord
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 

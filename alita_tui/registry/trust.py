@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from alita_tui.events import ToolRecord, ToolState, Value
 from alita_tui.spine.ranking import words
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import ToolRecord, ToolState, Value
 
 QUERIES = 20
 """How many of the newest served queries are kept."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, get_args
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import one_line

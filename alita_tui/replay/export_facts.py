@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope, encode, to_builtins
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.text import SafeText, counted, one_line

@@ -11,11 +11,11 @@ from importlib.resources import files
 
 import msgspec
 
+from alita_tui.events import ToolCard
 from alita_tui.replay.export_facts import Facts
 from alita_tui.replay.recording import seconds_of
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import ToolCard
 from alita_tui.state.spend import Spend
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SandboxRun, SessionView

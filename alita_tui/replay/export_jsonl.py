@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import UnknownEvent
 from alita_tui.replay.export_facts import Facts, line_of
 from alita_tui.spine.envelope import Envelope, decode, from_builtins
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.events import UnknownEvent
 
 _HEAD = "alita_session"
 

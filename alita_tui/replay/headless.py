@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from alita_tui import __version__
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.values import Value
 from alita_tui.view.fingerprint import fingerprint
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView

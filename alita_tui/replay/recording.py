@@ -10,9 +10,9 @@ from typing import Self, overload
 
 from msgspec.structs import replace
 
+from alita_tui.events import TaskSubmitted, UnknownEvent
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import TaskSubmitted, UnknownEvent
 from alita_tui.spine.history import History
 from alita_tui.view.explain import Explanation, explain
 from alita_tui.view.fold import RowMaker, fold

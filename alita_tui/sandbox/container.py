@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.events import Value
 from alita_tui.sandbox.channel import Channel
 from alita_tui.sandbox.judging import task
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Value
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 _PRELOAD_SECONDS = 30.0
 _END_SECONDS = 5.0

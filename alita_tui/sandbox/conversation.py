@@ -6,6 +6,7 @@ import asyncio
 import codecs
 from typing import TYPE_CHECKING, Any, Literal
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.container import Container
 from alita_tui.sandbox.outlook import beyond
@@ -13,8 +14,7 @@ from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.report import run_report
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.grants import repeatable
-from alita_tui.spine.ports import Job, OnOutput
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, OnOutput
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker, RunBroker

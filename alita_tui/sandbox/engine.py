@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.container import Kind
@@ -30,8 +31,8 @@ from alita_tui.sandbox.sessions import Sessions
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, PoolRow
-from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
-from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
+from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput
+from alita_tui.spine.ports.stream import Progress
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker

@@ -20,15 +20,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from alita_tui.events import Lock, LockedPackage, Provided, Value
 from alita_tui.sandbox.install_limits import InstallLimits, InstallWatch
 from alita_tui.sandbox.overview import size_of
 from alita_tui.sandbox.owner import me
 from alita_tui.sandbox.uv import TooMuch, uv
 from alita_tui.spine import requirements
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
-from alita_tui.spine.ports import Progress
+from alita_tui.spine.ports.stream import Progress
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Lock, LockedPackage, Provided, Value
 
 _UV_SECONDS = 300
 _LARGEST_RECORD = 16 << 20

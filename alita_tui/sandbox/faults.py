@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import LockedPackage, Value
 from alita_tui.sandbox.uv import uv
-from alita_tui.spine.ports import Faults
+from alita_tui.spine.ports.web import Faults
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import LockedPackage, Value
 
 LONGEST = 30.0
 """Seconds for all packages of a draft."""

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
-from alita_tui.spine.ports import Job, Limits, OnOutput, Progress
-from alita_tui.spine.values import Enforcement, Lock, RunReport, SandboxStatus
+from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput
+from alita_tui.spine.ports.stream import Progress
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker

@@ -7,10 +7,10 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from alita_tui.events import Value
 from alita_tui.sandbox.host import Host
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Progress
-from alita_tui.spine.values import Value
+from alita_tui.spine.ports.stream import Progress
 
 
 class Base(Value, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from alita_tui.spine.values import Value
+from alita_tui.events import Value
 
 _UNPACKED_TWICE = 2
 """uv unpacks a wheel into its cache and copies it from there."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.sandbox.imports import imports_of
-from alita_tui.spine.ports import Job
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.trials import Piece, Plan
 
 

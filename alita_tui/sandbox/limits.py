@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Enforcement, RunReport, digest_of
+from alita_tui.events import Enforcement, RunReport, digest_of
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 Run = Callable[[Job], Awaitable[RunReport]]
 _MB = 1 << 20

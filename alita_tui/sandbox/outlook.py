@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-from alita_tui.spine.ports import Limits
+from alita_tui.spine.ports.sandbox import Limits
 
 _EVERY_SECONDS = 0.25
 _TIMES = 1.25

@@ -13,11 +13,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from alita_tui.events import Value
 from alita_tui.sandbox import calls, gvisor
 from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.sandbox.mounts import strange
-from alita_tui.spine.ports import Limits
-from alita_tui.spine.values import Value
+from alita_tui.spine.ports.sandbox import Limits
 
 _OPEN_FILES = 256
 OOM_SCORE = 900

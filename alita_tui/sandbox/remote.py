@@ -20,7 +20,7 @@ from alita_tui.sandbox import image
 from alita_tui.sandbox.host import Host, bound
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
-from alita_tui.spine.ports import Progress
+from alita_tui.spine.ports.stream import Progress
 
 _OPTIONS = {
     "BatchMode": "yes",

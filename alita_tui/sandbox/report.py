@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from alita_tui.events import LimitHit, RunReport, TestCase
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Job
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import LimitHit, RunReport, TestCase
 
 Status = Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
 

@@ -12,12 +12,12 @@ from collections import Counter, OrderedDict
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox.container import Container, Kind
 from alita_tui.sandbox.containers import Containers
 from alita_tui.sandbox.conversation import converse
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Job, OnOutput
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, OnOutput
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker

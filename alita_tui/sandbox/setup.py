@@ -10,13 +10,14 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import Check
 from alita_tui.sandbox import gvisor, image
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
-from alita_tui.spine.ports import Job, Progress
-from alita_tui.spine.values import Check
+from alita_tui.spine.ports.sandbox import Job
+from alita_tui.spine.ports.stream import Progress
 
 _SUBIDS = 65_536
 _LOCAL = "local"

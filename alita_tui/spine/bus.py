@@ -10,18 +10,11 @@ from typing import ParamSpec, TypeVar
 
 import msgspec
 
+from alita_tui.events import BARRIERS, ModelDelta, OutputChunk, SavingStalled, SessionEvent, Transient
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.events import (
-    BARRIERS,
-    ModelDelta,
-    OutputChunk,
-    SavingStalled,
-    SessionEvent,
-    Transient,
-)
 from alita_tui.spine.history import History
-from alita_tui.spine.ports import Clock, Recorder
+from alita_tui.spine.ports.stream import Clock, Recorder
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.unbroken import PieceRedactor
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.spine.values import Capabilities, Lasting, Twin, Value
-
-Verdict = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased"]
-"""`retested`: the self-tests run again with what is granted, then it is asked again. `stopped`: the run ends
-with it. `banned`: rejected, and never asked again. `aliased`: nothing is registered, and its name becomes another one
-of a tool that gives the same answers."""
+from alita_tui.events import Capabilities, Lasting, Twin, Value, Verdict
 
 
 class SubmitTask(Value, frozen=True):

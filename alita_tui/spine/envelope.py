@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.spine.events import SessionEvent, Transient, UnknownEvent
+from alita_tui.events import SessionEvent, Transient, UnknownEvent
 
 SCHEMA_VERSION = 1
 

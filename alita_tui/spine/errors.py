@@ -18,25 +18,7 @@ AlitaError
 
 from __future__ import annotations
 
-from typing import Literal
-
-ModelErrorKind = Literal[
-    "auth",  # 401, 403: the key is wrong or may not use the model
-    "payment",  # 402 or exhausted quota
-    "not_found",  # 404: no such model or path
-    "rate_limit",  # 429
-    "overloaded",  # 503, 529
-    "server",  # other 5xx
-    "timeout",  # connect, read or stall
-    "connection",  # refused, reset, DNS, TLS
-    "truncated",  # the stream ended without a stop reason
-    "malformed",  # the reply is not what the protocol promises
-    "context",  # the conversation is longer than the model's window
-    "refused",  # the model declined
-    "bad_request",  # any other 4xx
-    "no_tools",  # it cannot call tools natively; the text protocol is used from now on
-    "unavailable",  # no model is configured, or its SDK is missing
-]
+from alita_tui.events.model import ModelErrorKind
 
 
 class AlitaError(Exception):

@@ -10,8 +10,8 @@ import re
 
 import msgspec
 
+from alita_tui.events import Capabilities, Value
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Capabilities, Value
 
 _HOST = re.compile(r"(?:([A-Z]+(?:,[A-Z]+)*) )?([A-Za-z0-9][A-Za-z0-9.-]*):(\d{1,5})", re.ASCII)
 _SECRET = re.compile(r"([A-Za-z_]\w{0,63})(?:@(\S+))?", re.ASCII)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Protocol, overload
 
+from alita_tui.events import SessionEvent
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import SessionEvent
 
 _KEPT = 512
 """Newest events that are in memory at least."""

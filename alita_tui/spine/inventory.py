@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alita_tui.spine.values import Value
+from alita_tui.events import Value
 
 
 class ContainerRow(Value, frozen=True):

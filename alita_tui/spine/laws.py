@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import (
+from alita_tui.events import (
     ApprovalRequested,
     ApprovalResolved,
     BrokerAnswered,
@@ -13,7 +12,9 @@ from alita_tui.spine.events import (
     BuildDrafted,
     BuildStarted,
     GateChecked,
+    Lasting,
     LibraryLoaded,
+    Lock,
     RequirementsLocked,
     SessionClosed,
     SessionOpened,
@@ -22,12 +23,16 @@ from alita_tui.spine.events import (
     TaskSubmitted,
     ToolAliased,
     ToolCalled,
+    ToolDraft,
     ToolFailed,
     ToolRegistered,
     ToolReturned,
+    Twin,
     UnknownEvent,
+    Value,
+    build_digest,
 )
-from alita_tui.spine.values import Lasting, Lock, ToolDraft, Twin, Value, build_digest
+from alita_tui.spine.envelope import Envelope
 
 
 class Breach(Value, frozen=True):

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 import Stemmer
 
-from alita_tui.spine.values import Value
+from alita_tui.events import Value
 
 _STOP = frozenset(
     """a about above after again against all also am an and any anyone are as at be because been before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.spine.values import Json, Value
+from alita_tui.events import Json, Value
 
 TOOL_FOLDER = "/tmp/tool"  # noqa: S108  # the sandbox's own
 """Where a tool's module lies when it runs."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine.values import (
+from alita_tui.events import (
     Capabilities,
     Finding,
     GateName,

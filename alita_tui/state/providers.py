@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 
 
 class Provider(msgspec.Struct, frozen=True, gc=False):

@@ -7,10 +7,10 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import GateResult, RunReport, ToolCard
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.values import GateResult, RunReport, ToolCard
 from alita_tui.state import providers, spend
 from alita_tui.state.build import GATES, Attempt, BuildState, BuildStatus
 from alita_tui.state.rows import Rows

@@ -7,8 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine.events import TaskOutcome
-from alita_tui.spine.values import MemoryItem, RunReport, SandboxStatus, ToolCard
+from alita_tui.events import MemoryItem, RunReport, SandboxStatus, TaskOutcome, ToolCard
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
 from alita_tui.state.rows import Rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 
 if TYPE_CHECKING:
     from alita_tui.state.session import SessionState

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 
+from alita_tui.events import MOVED, STATE_AFTER, TAKEN_BACK, Ban, Move
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.ports import Approval, Standing
-from alita_tui.spine.values import MOVED, STATE_AFTER, TAKEN_BACK, Ban, Move
+from alita_tui.spine.ports.library import Approval, Standing
 from alita_tui.store.audit import AuditLog, Reading
 from alita_tui.store.entry import AuditEntry
 

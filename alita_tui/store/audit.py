@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import StoreError
-from alita_tui.spine.events import (
+from alita_tui.events import (
     ApprovalRequested,
     ApprovalResolved,
+    Capabilities,
     SessionClosed,
     SessionOpened,
     SessionResumed,
 )
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreError
 from alita_tui.spine.history import of
-from alita_tui.spine.ports import Clock
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.store import disk
 from alita_tui.store.chain import Chain, read_chain
 from alita_tui.store.entry import ADOPTED, BEGUN_ANEW, GENESIS, REPAIRED, SIGNED, AuditEntry

@@ -19,10 +19,10 @@ from typing import Literal
 
 import msgspec
 
+from alita_tui.events import Value
 from alita_tui.spine.errors import StoreError, UsageError
-from alita_tui.spine.ports import Clock
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 from alita_tui.store import disk, journal_reader
 from alita_tui.store.storage import JournalStorage, whole
 from alita_tui.store.upgrades import SCHEMA_VERSION, Tables, upgrade

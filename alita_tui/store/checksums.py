@@ -17,7 +17,7 @@ from io import BytesIO
 
 import msgspec
 
-from alita_tui.spine.values import Value
+from alita_tui.events import Value
 
 TABLE = "checksums"
 """The table's name in the file."""

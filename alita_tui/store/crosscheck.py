@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from alita_tui.events import ApprovalResolved
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import ApprovalResolved
 from alita_tui.store.entry import AuditEntry
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from alita_tui.events import Value
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import counted
-from alita_tui.spine.values import Value
 from alita_tui.store import disk, journal_reader
 
 

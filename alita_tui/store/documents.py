@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from alita_tui.spine.ports import Documents
-from alita_tui.spine.values import Json
+from alita_tui.events import Json
+from alita_tui.spine.ports.library import Documents
 from alita_tui.store import disk
 from alita_tui.store.journal import JournalDB
 

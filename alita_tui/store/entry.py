@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import msgspec
 
-from alita_tui.spine.values import Value
+from alita_tui.events import Value
 
 GENESIS = "0" * 64
 """What the first entry names as its predecessor."""

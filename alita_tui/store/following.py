@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import Json, Value
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Json, Value
 from alita_tui.store import disk
 from alita_tui.store.journal_reader import journal_of, operation, read
 from alita_tui.store.summaries import SessionSummary, Tally, summarise

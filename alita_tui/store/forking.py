@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.spine.values import Value
+from alita_tui.events import Value
 from alita_tui.store import disk
 from alita_tui.store.seal import verifier
 

@@ -8,7 +8,7 @@ import msgspec
 from tinydb import TinyDB
 from tinydb.table import Table
 
-from alita_tui.spine.values import Json
+from alita_tui.events import Json
 from alita_tui.store.storage import JournalStorage
 
 

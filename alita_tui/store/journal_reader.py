@@ -17,9 +17,9 @@ from typing import Literal
 
 import msgspec
 
+from alita_tui.events import Json, Value
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.values import Json, Value
 from alita_tui.store import checksums, disk
 from alita_tui.store.upgrades import OLDEST, SCHEMA_VERSION, Tables, upgrade
 

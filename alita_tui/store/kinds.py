@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import get_args
 
-from alita_tui.spine.events import SessionEvent
+from alita_tui.events import SessionEvent
 
 _BEFORE = b'"event":{"kind":"'
 

@@ -10,10 +10,11 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from alita_tui.events import Value
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.ports import Clock, Documents
+from alita_tui.spine.ports.library import Documents
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 
 _TITLE, _TAG, _NOTE = 120, 30, 400
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from alita_tui.events import Json
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.values import Json
 from alita_tui.store import checksums, disk
 from alita_tui.store.folding import documents, ending, whole
 from alita_tui.store.journal_reader import TORN, Operation, Restored, Snapshot, apply, dump, read

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
+from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 from alita_tui.store import disk, journal_reader
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.view.trace import rows_for

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import UnknownEvent
 from alita_tui.spine.envelope import Envelope, decode, encode, from_builtins, to_builtins
 from alita_tui.spine.errors import StoreError, UsageError
-from alita_tui.spine.events import UnknownEvent
 from alita_tui.spine.history import History
-from alita_tui.spine.ports import Clock
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk, journal_reader, kinds
 from alita_tui.store.following import Followed, Summaries

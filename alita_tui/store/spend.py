@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.spine.ports import DaySpend
-from alita_tui.spine.values import Json, Value
+from alita_tui.events import Json, Value
+from alita_tui.spine.ports.models import DaySpend
 from alita_tui.store import disk
 from alita_tui.store.journal import JournalDB
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 from tinydb.storages import Storage
 
+from alita_tui.events import Json
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.values import Json
 from alita_tui.store import checksums, disk, lock
 from alita_tui.store.folding import whole as whole
 from alita_tui.store.journal_reader import (

@@ -9,22 +9,23 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine.envelope import Envelope, from_builtins
-from alita_tui.spine.events import (
+from alita_tui.events import (
     ApprovalRequested,
     ApprovalResolved,
     BudgetSpent,
+    Json,
     SessionClosed,
     SessionOpened,
     SessionResumed,
     TaskFinished,
     TaskSubmitted,
     ToolRegistered,
+    Value,
 )
+from alita_tui.spine.envelope import Envelope, from_builtins
 from alita_tui.spine.history import History
-from alita_tui.spine.ports import ParkedBuild
+from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Json, Value
 
 _HEARD = (
     SessionOpened,

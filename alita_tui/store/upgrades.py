@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from alita_tui.spine.values import Json
+from alita_tui.events import Json
 
 Tables = dict[str, dict[str, Json]]
 

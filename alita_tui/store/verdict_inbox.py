@@ -11,11 +11,12 @@ from pathlib import Path
 
 import msgspec
 
+from alita_tui.events import ApprovalResolved
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.events import ApprovalResolved
-from alita_tui.spine.ports import Clock, ParkedBuild, Sealing, Verdict
+from alita_tui.spine.ports.builds import ParkedBuild, Sealing, Verdict
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk

@@ -12,8 +12,8 @@ import tokenize
 import unicodedata
 from collections.abc import Iterator
 
+from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.spine.values import Json, ToolDraft
 from alita_tui.toolsmith.folding import Folding
 from alita_tui.toolsmith.persuasion import persuades
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes

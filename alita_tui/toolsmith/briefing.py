@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from alita_tui.spine.ports import BuildOrder, Message
-from alita_tui.spine.values import ToolDraft, ToolRequest
+from alita_tui.events import ToolDraft, ToolRequest
+from alita_tui.spine.ports.builds import BuildOrder
+from alita_tui.spine.ports.models import Message
 from alita_tui.toolsmith.contract import SUBMIT_TOOL, ContractError, header_requirements
 
 

@@ -10,14 +10,14 @@ from functools import cache
 
 import msgspec
 
+from alita_tui.events import Capabilities, Json, ToolDraft
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
-from alita_tui.spine.ports import ToolSpec
+from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Capabilities, Json, ToolDraft
 from alita_tui.toolsmith.granting import CAPABILITIES, MOST_ENTRIES, strings
 
 LARGEST_TEXT = 200_000

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from alita_tui.spine.values import ToolDraft
+from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.contract import is_standard_main
 from alita_tui.toolsmith.patterns import runs_away
 from alita_tui.toolsmith.reach import Reach

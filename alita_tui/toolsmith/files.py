@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from alita_tui.spine.values import ToolDraft
+from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes, aliases_of, dotted
 from alita_tui.toolsmith.tainted import Tainted

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import ApprovalPending
-from alita_tui.spine.ports import ApprovalDesk
-from alita_tui.spine.values import Value
+from alita_tui.spine.ports.builds import ApprovalDesk
 
 _DESK_SECONDS = 0.5
 """How often a waiting build looks for a verdict given in another shell: there is no event for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alita_tui.spine.values import Json
+from alita_tui.events import Json
 
 MOST_ENTRIES = 20
 

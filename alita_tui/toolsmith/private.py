@@ -7,9 +7,9 @@ import base64
 import re
 from collections.abc import Iterator
 
+from alita_tui.events import ToolDraft
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.secret_rules import library_rules
-from alita_tui.spine.values import ToolDraft
 from alita_tui.toolsmith.folding import Folding
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes
 

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
-from alita_tui.spine.ports import Job, Limits, Progress, Sandbox
-from alita_tui.spine.values import Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
+from alita_tui.spine.ports.stream import Progress
 from alita_tui.toolsmith.gates.case import Case, Gate
 from alita_tui.toolsmith.gates.check import look_all
 from alita_tui.toolsmith.review import review

@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from alita_tui.events import Finding
 from alita_tui.spine.syntax import parse
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Finding
 from alita_tui.toolsmith.contract import LARGEST_TEXT
 
 Severity = Literal["info", "low", "medium", "high"]

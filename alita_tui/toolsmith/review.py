@@ -10,9 +10,9 @@ import re
 import sys
 from collections.abc import Iterator
 
+from alita_tui.events import Finding, Json, ToolDraft, Value
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import hidden_characters
-from alita_tui.spine.values import Finding, Json, ToolDraft, Value
 from alita_tui.toolsmith.addressed import note_addressed
 from alita_tui.toolsmith.contract import (
     ContractError,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import warnings
 
+from alita_tui.events import ToolDraft
 from alita_tui.spine.syntax import PARSER, UNPARSABLE, parse
 from alita_tui.spine.text import hidden_characters
-from alita_tui.spine.values import ToolDraft
 from alita_tui.toolsmith.reading import (
     Notes,
     Severity,

@@ -12,27 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Ban, Capabilities, Lasting, Lock, ToolDraft, ToolRecord, Twin, build_digest
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import BuildSpent, RegistryError
-from alita_tui.spine.ports import (
-    Asker,
-    BuildOrder,
-    BuildOutcome,
-    Message,
-    ModelRequest,
-    ToolShelf,
-)
-from alita_tui.spine.values import (
-    Ban,
-    Capabilities,
-    Lasting,
-    Lock,
-    ToolDraft,
-    ToolRecord,
-    Twin,
-    build_digest,
-)
+from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.briefing import brief, edited_requirements, repair, signature, submitted
 from alita_tui.toolsmith.contract import (

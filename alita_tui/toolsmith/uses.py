@@ -12,7 +12,7 @@ import sys
 from collections import defaultdict
 from typing import NamedTuple
 
-from alita_tui.spine.values import ToolDraft
+from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity, dotted
 from alita_tui.toolsmith.things import Use

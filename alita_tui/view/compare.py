@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, one_line
 from alita_tui.view.fold import fold_all

@@ -7,10 +7,10 @@ from types import UnionType
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import RunReport
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, one_line
-from alita_tui.spine.values import RunReport
 from alita_tui.state.build import BuildState
 from alita_tui.view.model import SessionView
 from alita_tui.view.trace import rows_for

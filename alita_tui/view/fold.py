@@ -11,7 +11,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, neutralise, one_line

@@ -11,9 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine.events import ProviderState, TaskOutcome
+from alita_tui.events import LimitHit, MemoryItem, ProviderState, SandboxStatus, TaskOutcome, ToolCard
 from alita_tui.spine.text import SafeText, neutralise, one_line
-from alita_tui.spine.values import LimitHit, MemoryItem, SandboxStatus, ToolCard
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
 from alita_tui.state.rows import Rows

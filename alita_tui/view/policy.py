@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
+from alita_tui.events import Capabilities, GateName, Lasting, LockedPackage, Value, digest_of
 from alita_tui.spine.grants import faults
-from alita_tui.spine.values import Capabilities, GateName, Lasting, LockedPackage, Value, digest_of
 from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.risk import risks
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import Twin
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import History, between
-from alita_tui.spine.values import Twin
 from alita_tui.state.build import BuildState
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from alita_tui.events import RunReport
 from alita_tui.spine.text import counted, one_line
-from alita_tui.spine.values import RunReport
 from alita_tui.state.build import GATES, Attempt, BuildState
 
 

@@ -7,10 +7,10 @@ from typing import assert_never
 
 import msgspec
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import RunReport
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
-from alita_tui.spine.values import RunReport
 from alita_tui.state.build import GATES
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow

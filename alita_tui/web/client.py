@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
+from alita_tui.events import Value
 from alita_tui.spine.address import AddressPolicy, Resolver
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.ports import Documents, PackageFacts, Page, SearchPage
+from alita_tui.spine.ports.library import Documents
+from alita_tui.spine.ports.web import PackageFacts, Page, SearchPage
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 from alita_tui.web import providers
 from alita_tui.web.dns import system_resolver
 from alita_tui.web.fetch import Fetcher

@@ -18,11 +18,11 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from alita_tui.events import Value
 from alita_tui.spine.address import AddressPolicy, host_key
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Value
 
 if TYPE_CHECKING:
     import httpx

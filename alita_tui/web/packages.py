@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.ports import PackageFacts
+from alita_tui.spine.ports.web import PackageFacts
 from alita_tui.web.fetch import Fetcher
 
 _PROJECT_BYTES = 12_000_000

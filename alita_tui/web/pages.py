@@ -10,9 +10,10 @@ from contextlib import suppress
 
 import msgspec
 
+from alita_tui.events import Value, digest_of
 from alita_tui.spine.errors import StoreError
-from alita_tui.spine.ports import Documents, Page
-from alita_tui.spine.values import Value, digest_of
+from alita_tui.spine.ports.library import Documents
+from alita_tui.spine.ports.web import Page
 
 _KEPT = 200
 """Pages; the oldest goes first."""

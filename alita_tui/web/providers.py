@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
+from alita_tui.events import WebResult
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.text import neutralise, one_line
-from alita_tui.spine.values import WebResult
 from alita_tui.web.fetch import Fetched, Fetcher
 
 _ANSWER_BYTES = 4_000_000

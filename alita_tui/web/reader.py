@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.ports import Page
+from alita_tui.spine.ports.web import Page
 from alita_tui.spine.text import neutralise, one_line
 from alita_tui.web.fetch import Fetched, Fetcher
 from alita_tui.web.pages import PageStore

@@ -11,6 +11,7 @@ from typing import Any
 
 from simulation import VirtualTime
 
+from alita_tui import events as e
 from alita_tui.agent.budget import Budget
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.context import Conversation, Entry
@@ -18,6 +19,7 @@ from alita_tui.agent.orchestrator import Orchestrator, Policy
 from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.working import WorkingContext
+from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.llm.text_tools import TextToolsModel
@@ -25,15 +27,15 @@ from alita_tui.memory.lessons import episode, recipe
 from alita_tui.memory.recall import Recollection
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import Command
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Asker, Candidate, Job, Limits, Page, SearchPage
+from alita_tui.spine.ports.models import Asker, Candidate
+from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.spine.ports.web import Page, SearchPage
 from alita_tui.spine.redaction import Redactor
-from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, Usage
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox

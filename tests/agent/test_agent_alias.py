@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from lab import Lab, PlayedSandbox, conversation, draft, say
 
+from alita_tui import events as e
+from alita_tui.events import Lock, RunReport, Twin
 from alita_tui.llm.scripted import Rule
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Lock, RunReport, Twin
+from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.gates.case import Workbench
 from alita_tui.toolsmith.gates.neighbours import Neighbours

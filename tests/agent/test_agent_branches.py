@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from lab import Lab, conversation, draft, say
 
+from alita_tui import events as e
+from alita_tui.events import Lasting, Lock, Verdict
 from alita_tui.llm.scripted import Rule, ScriptReply
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import (
     AnswerQuestion,
     CloseSession,
@@ -19,9 +20,7 @@ from alita_tui.spine.commands import (
     ResolveApproval,
     Steer,
     SubmitTask,
-    Verdict,
 )
-from alita_tui.spine.values import Lasting, Lock
 
 TASK = SubmitTask(text="double four")
 OTHER = SubmitTask(text="say hello")

@@ -8,12 +8,13 @@ from lab import Lab, conversation, draft, failing, say
 from test_agent_gates import Says
 from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 
+from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap, Ledger
 from alita_tui.console.widgets.evidence import why
 from alita_tui.llm.cache import ReplyStore
 from alita_tui.llm.scripted import Rule
-from alita_tui.spine import events as e
-from alita_tui.spine.ports import Limits, ModelRequest, Reply
+from alita_tui.spine.ports.models import ModelRequest, Reply
+from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.gates.case import Workbench
 from alita_tui.toolsmith.gates.hidden import Hidden

@@ -18,16 +18,16 @@ from servers.openai_server import OpenAIServer
 from servers.wire import Fault
 from simulation import REQUEST, Desk, PlayedModel, dead_minute, fault, steady
 
+from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.estimate import worst
+from alita_tui.events import ModelErrorKind, Usage
 from alita_tui.llm.cache import ReplyStore
 from alita_tui.llm.prices import price
-from alita_tui.spine import events as e
-from alita_tui.spine.errors import BudgetExceeded, ModelError, ModelErrorKind
+from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import DayBook, Delta, Message, ModelRequest, Reply
-from alita_tui.spine.values import Usage
+from alita_tui.spine.ports.models import DayBook, Delta, Message, ModelRequest, Reply
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.spend import SpendBook
 from alita_tui.view.fold import fold_all

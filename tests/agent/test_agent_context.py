@@ -9,14 +9,14 @@ import pytest
 import streams
 from lab import Lab, conversation, say
 
+from alita_tui import events as e
 from alita_tui.agent.compaction import OBSERVATION, oldest, saves_enough, size, summarised, trim
 from alita_tui.agent.context import Conversation
+from alita_tui.events import ToolRequest
 from alita_tui.llm.scripted import Rule, ScriptReply
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.ports import Message
-from alita_tui.spine.values import ToolRequest
+from alita_tui.spine.ports.models import Message
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

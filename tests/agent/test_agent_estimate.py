@@ -6,8 +6,8 @@ import pytest
 
 from alita_tui.agent.estimate import Scales, estimate_of, worst
 from alita_tui.agent.tokens import tokens_in
-from alita_tui.spine.ports import Message, ModelRequest, ToolSpec
-from alita_tui.spine.values import ToolRequest, Usage
+from alita_tui.events import ToolRequest, Usage
+from alita_tui.spine.ports.models import Message, ModelRequest, ToolSpec
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from lab import PASS, Lab, draft, failing
 from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 
-from alita_tui.spine import events as e
-from alita_tui.spine.ports import Limits
-from alita_tui.spine.values import GateName, GateResult, GateRow
+from alita_tui import events as e
+from alita_tui.events import GateName, GateResult, GateRow
+from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.contract import draft_from
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, failed, passed
 from alita_tui.toolsmith.proving import Build, Prover

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 from lab import PASS, Lab, conversation, draft, failing, say
 
+from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
+from alita_tui.events import Lock, LockedPackage, RunReport
 from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import (
     AnswerQuestion,
     CloseSession,
@@ -24,7 +25,6 @@ from alita_tui.spine.commands import (
 )
 from alita_tui.spine.errors import IndexUnreachable, SandboxUnavailable
 from alita_tui.spine.laws import check
-from alita_tui.spine.values import Lock, LockedPackage, RunReport
 
 TASK = SubmitTask(text="double four")
 BUILD = say("build_tool", "build it", name="double_it", goal="Double any whole number.")

@@ -16,13 +16,13 @@ from simulation import REQUEST, Desk, PlayedModel, steady
 from test_agent_loop import DONE as ANSWER
 from test_agent_loop import TASK, rules
 
+from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
 from alita_tui.agent.questions import Questions
+from alita_tui.events import Usage
 from alita_tui.llm.factory import ModelSpec, open_model
-from alita_tui.spine import events as e
 from alita_tui.spine.errors import BudgetExceeded, ModelError
-from alita_tui.spine.ports import Message, ModelRequest
-from alita_tui.spine.values import Usage
+from alita_tui.spine.ports.models import Message, ModelRequest
 
 
 def wordy(tokens: int) -> ModelRequest:

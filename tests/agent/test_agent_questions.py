@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from alita_tui import events as e
 from alita_tui.agent.questions import Questions
-from alita_tui.spine import events as e
 
 
 class Eager:

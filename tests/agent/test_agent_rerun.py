@@ -7,12 +7,12 @@ import pytest
 from goldens import NAMES, golden, walkthrough
 from msgspec.structs import replace
 
+from alita_tui import events as e
 from alita_tui.agent.rerun import Rerun, Rerunner
-from alita_tui.spine import events as e
+from alita_tui.events import Capabilities, Lock, RunReport, TestCase, ToolRecord
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError, SandboxUnavailable
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Capabilities, Lock, RunReport, TestCase, ToolRecord
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 
 class Echo:

@@ -7,8 +7,8 @@ import pytest
 from lab import Lab, say
 from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 
+from alita_tui import events as e
 from alita_tui.llm.scripted import Rule
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, CloseSession, ResolveApproval, Retry, SubmitTask
 from alita_tui.spine.laws import check
 

@@ -11,7 +11,7 @@ import pytest
 from lab import Lab, say
 from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.commands import CloseSession, Command, Interrupt
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.laws import check

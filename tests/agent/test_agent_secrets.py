@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 from lab import Lab, draft, say
 
+from alita_tui import events as e
+from alita_tui.events import RunReport
 from alita_tui.llm.scripted import Rule
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, Command, ResolveApproval, Steer, SubmitTask
-from alita_tui.spine.values import RunReport
 
 SECRET = "open-sesame-4711"
 

@@ -13,7 +13,7 @@ import pytest
 
 from alita_tui.agent.estimate import worst
 from alita_tui.agent.tokens import tokens_in
-from alita_tui.spine.ports import Message, ModelRequest
+from alita_tui.spine.ports.models import Message, ModelRequest
 
 Counter = Callable[[str], int]
 MARGIN = 1.1

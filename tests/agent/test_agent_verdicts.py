@@ -12,11 +12,11 @@ import pytest
 import streams
 from lab import PASS, Lab, conversation, draft, failing, say
 
+from alita_tui import events as e
+from alita_tui.events import Ban, Capabilities, RunReport
 from alita_tui.llm.scripted import Rule, ScriptReply
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.laws import check
-from alita_tui.spine.values import Ban, Capabilities, RunReport
 
 TASK = SubmitTask(text="double four")
 BUILD = say("build_tool", "build it", name="double_it", goal="Double any whole number.")

@@ -16,13 +16,13 @@ from typing import Any
 import msgspec
 from attack.report import Outcome
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.streams import Connections, Violation
 from alita_tui.sandbox.channel import frame, take
 from alita_tui.sandbox.container import Container
 from alita_tui.sandbox.conversation import converse
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Job
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job
 
 FRAMES = 100_000
 NUMBERS = (

@@ -26,9 +26,9 @@ from typer.testing import CliRunner
 from alita_tui.app.context import AppContext
 from alita_tui.app.tool_runs import approve_anew
 from alita_tui.cli.main import cli
+from alita_tui.events import Lock, MoveKind, ToolDraft, build_digest
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.values import Lock, MoveKind, ToolDraft, build_digest
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 DECISIONS: tuple[tuple[str, str, int], ...] = (

@@ -24,7 +24,7 @@ from alita_tui.llm.anthropic_model import AnthropicModel
 from alita_tui.llm.openai_model import OpenAIModel
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Reply
+from alita_tui.spine.ports.models import Reply
 
 SILENCE = 0.6
 """Seconds of `model.timeout`; fifteen times that is the longest reply."""

@@ -60,8 +60,8 @@ def furnish(home: Path) -> None:
     import msgspec
     import streams
 
+    from alita_tui.events import build_digest
     from alita_tui.registry.library import ToolLibrary
-    from alita_tui.spine.values import build_digest
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.documents import DocumentTable
     from alita_tui.store.sessions import SessionFile, SessionStore

@@ -22,10 +22,10 @@ from urllib.parse import quote
 
 import msgspec
 
+from alita_tui.events import Lock
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings, default_settings
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Lock
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 Row = dict[str, float | str | None]
 MakeRow = Callable[..., Row]
@@ -357,7 +357,7 @@ from pathlib import Path
 import msgspec
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import default_settings
-from alita_tui.spine.ports import Job
+from alita_tui.spine.ports.sandbox import Job
 quiet = lambda *_: None
 async def main():
     found = default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache")

@@ -14,14 +14,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from alita_tui.events import BrokerAnswered, Capabilities
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings, default_settings
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.events import BrokerAnswered
-from alita_tui.spine.ports import Job
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.web.dns import system_resolver
 
 Row = dict[str, float | str | None]

@@ -17,9 +17,9 @@ import msgspec
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from goldens import walkthrough  # the folder above is on the path only now
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import WebResult
 from alita_tui.spine.envelope import Envelope, encode
-from alita_tui.spine.values import WebResult
 from alita_tui.store.sessions import SessionFile
 
 _WORDS = (

@@ -12,9 +12,9 @@ import pytest
 import streams
 from typer.testing import CliRunner, Result
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.cli.main import cli
-from alita_tui.spine import events as e
 from alita_tui.spine.errors import UsageError
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.queries import build_of

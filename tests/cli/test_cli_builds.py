@@ -13,13 +13,13 @@ import streams
 from approval_cases import NEW, NEW_DIGEST, add_risky, risky
 from typer.testing import CliRunner, Result
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.cli.main import cli
-from alita_tui.spine import events as e
+from alita_tui.events import GateResult, Twin
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.text import reveal
-from alita_tui.spine.values import GateResult, Twin
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.risk import names_of, risks
 

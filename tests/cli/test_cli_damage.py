@@ -34,7 +34,7 @@ def alita(home: Path, *words: str, text: str | None = None) -> subprocess.Comple
 def home(tmp_path: Path) -> Path:
     """A home with a tool, a memory, a label and some spend in their journals, as a killed process leaves them."""
     from alita_tui.app.context import AppContext
-    from alita_tui.spine.values import MemoryItem
+    from alita_tui.events import MemoryItem
 
     app = AppContext.open(tmp_path)
     app.tool_documents.put("tool:x", {"kind": "note", "name": "x"})

@@ -10,9 +10,9 @@ import pytest
 from alita_tui.app.file_runs import run_row
 from alita_tui.cli.files import show_row
 from alita_tui.cli.output import json_document
+from alita_tui.events import RunReport
 from alita_tui.spine.text import neutralise
 from alita_tui.spine.unseen import hostile
-from alita_tui.spine.values import RunReport
 
 STEERING = [
     "\x1b[31m",

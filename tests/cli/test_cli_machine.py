@@ -13,8 +13,8 @@ from servers.wire import Fault
 from typer.testing import CliRunner, Result
 
 from alita_tui.cli.main import cli
+from alita_tui.events import Usage
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
-from alita_tui.spine.values import Usage
 
 PING = ScriptReply(
     requests=(ScriptRequest(name="ping", arguments={"word": "pong"}),),

@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 
 from alita_tui.app.context import AppContext
 from alita_tui.cli.main import cli
+from alita_tui.events import Usage
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ConfigError, UsageError
-from alita_tui.spine.values import Usage
 
 PING = ScriptReply(
     requests=(ScriptRequest(name="ping", arguments={"word": "pong"}),),

@@ -11,13 +11,13 @@ import pytest
 import streams
 from typer.testing import CliRunner, Result
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.verdicts import ruling
 from alita_tui.cli.main import cli
-from alita_tui.spine import events as e
+from alita_tui.events import GateResult
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError
-from alita_tui.spine.values import GateResult
 from alita_tui.state.build import GATES
 from alita_tui.store.sessions import SessionFile
 

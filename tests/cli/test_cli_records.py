@@ -22,9 +22,9 @@ from typer.testing import CliRunner, Result
 from alita_tui.app.context import AppContext
 from alita_tui.app.doctor import repair_records
 from alita_tui.cli.main import cli
+from alita_tui.events import Ban, build_digest
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.values import Ban, build_digest
 from alita_tui.store.entry import GENESIS
 
 

@@ -15,8 +15,8 @@ import pytest
 from servers.openai_server import OpenAIServer
 from servers.wire import Fault
 
+from alita_tui.events import Usage
 from alita_tui.llm.scripted import Rule, Script, ScriptReply, ScriptRequest
-from alita_tui.spine.values import Usage
 
 
 def act(name: str, **arguments: Any) -> ScriptReply:

@@ -10,8 +10,8 @@ from test_cli_audit import TOOL, Shell
 from typer.testing import CliRunner, Result
 
 from alita_tui.cli.main import cli
+from alita_tui.events import Ban, Twin
 from alita_tui.spine.errors import RegistryError, UsageError
-from alita_tui.spine.values import Ban, Twin
 
 
 class Tools(Shell):

@@ -8,8 +8,8 @@ import msgspec
 import streams
 from viewing import with_
 
-from alita_tui.spine import events as e
-from alita_tui.spine.values import (
+from alita_tui import events as e
+from alita_tui.events import (
     Capabilities,
     Enforcement,
     Finding,

@@ -15,6 +15,7 @@ from test_console_screens import Catalog, Sink, Source, drawn
 from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
+from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, Switch
@@ -24,7 +25,6 @@ from alita_tui.console.widgets.composer import Composer
 from alita_tui.console.widgets.library import Library
 from alita_tui.console.widgets.queued import Queued
 from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError

@@ -16,17 +16,9 @@ from alita_tui.console.themes import Themed
 from alita_tui.console.widgets.code import Base, CodeView, code_rows, diff_rows, highlight
 from alita_tui.console.widgets.inked import text_of, width_of
 from alita_tui.console.widgets.sheet import Row, Sheet, fact, fold_row
+from alita_tui.events import Capabilities, Finding, Lock, LockedPackage, Provided, RunReport, build_digest
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
-from alita_tui.spine.values import (
-    Capabilities,
-    Finding,
-    Lock,
-    LockedPackage,
-    Provided,
-    RunReport,
-    build_digest,
-)
 from alita_tui.state.build import Attempt
 from alita_tui.view.risk import declared_by, risks, undeclared
 

@@ -9,8 +9,8 @@ import streams
 from approval_cases import add_risky, passed
 from approval_host import Host
 
-from alita_tui.spine import events as e
-from alita_tui.spine.values import Finding, RunReport, TestCase, ToolDraft, build_digest
+from alita_tui import events as e
+from alita_tui.events import Finding, RunReport, TestCase, ToolDraft, build_digest
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 

@@ -16,7 +16,7 @@ from alita_tui.console.widgets.sheet import fold_row
 from alita_tui.console.widgets.ticks import Ticks
 from alita_tui.console.widgets.verdict import Button, VerdictBar
 from alita_tui.console.widgets.verdict_fields import ReasonInput
-from alita_tui.spine.values import Capabilities
+from alita_tui.events import Capabilities
 from alita_tui.view.model import SessionView
 
 WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)

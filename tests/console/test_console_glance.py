@@ -11,7 +11,7 @@ from viewing import with_
 
 from alita_tui.console.widgets.code import CodeView
 from alita_tui.console.widgets.evidence import Evidence
-from alita_tui.spine.values import Capabilities, Finding, GateName, GateResult
+from alita_tui.events import Capabilities, Finding, GateName, GateResult
 from alita_tui.state.rows import Rows
 from alita_tui.view.model import SessionView
 from alita_tui.view.risk import by_their_names, risks

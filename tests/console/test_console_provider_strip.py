@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 import streams
 
+from alita_tui import events as e
 from alita_tui.console.screens.spend import rows
 from alita_tui.console.widgets.provider_strip import MARKS, WORDS, strip
-from alita_tui.spine import events as e
-from alita_tui.spine.events import ProviderState
-from alita_tui.spine.values import Usage
+from alita_tui.events import ProviderState, Usage
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 

@@ -10,17 +10,17 @@ import streams
 from test_console_screens import SIZES, THEMES, Catalog, Sink, Source, covered, drawn
 from test_console_screens import utc as utc  # pytest takes fixtures from a module's names
 
+from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sandbox_sheet import environment_rows
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.spine import events as e
+from alita_tui.events import Enforcement, RunReport, SandboxStatus, TestCase
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
-from alita_tui.spine.values import Enforcement, RunReport, SandboxStatus, TestCase
 
 MB = 1 << 20
 AT = streams.START.timestamp() + 60

@@ -13,6 +13,7 @@ import streams
 from keeping_lab import Keeper
 from textual.widgets import Input
 
+from alita_tui import events as e
 from alita_tui.config.catalogue import coerce, field, fields, meaning, written
 from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
@@ -21,11 +22,10 @@ from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, DayLine, SettingLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.events import Lineage, Move, RunReport, ToolRecord, Usage
 from alita_tui.replay.playback import LiveTape
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, EnableModel, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.values import Lineage, Move, RunReport, ToolRecord, Usage
 from alita_tui.view.habits import Habits
 from alita_tui.view.queries import pending
 
@@ -311,8 +311,8 @@ HOSTILE = [
 
 @pytest.mark.parametrize("width", [20, 33, 80, 300])
 async def test_no_text_breaks_a_pane(width: int) -> None:
-    from alita_tui.spine import events as e
-    from alita_tui.spine.values import RunReport, ToolCard
+    from alita_tui import events as e
+    from alita_tui.events import RunReport, ToolCard
 
     tape = streams.Tape()
     cards = tuple(

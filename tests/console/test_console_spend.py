@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streams
 
+from alita_tui import events as e
 from alita_tui.console.screens.spend import by_provider, chart, rows
-from alita_tui.spine import events as e
-from alita_tui.spine.values import Usage
+from alita_tui.events import Usage
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 

@@ -17,9 +17,9 @@ from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.screens.tool import ToolScreen, _rows
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.events import Lineage, Move, ToolRecord
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import DigestMismatch
-from alita_tui.spine.values import Lineage, Move, ToolRecord
 
 SIZES = [(80, 24), (120, 36), (200, 55)]
 

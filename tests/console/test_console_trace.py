@@ -10,13 +10,13 @@ from rich.cells import cell_len
 from textual.geometry import Offset
 from textual.selection import Selection
 
+from alita_tui import events as e
 from alita_tui.console.themes import Themed
 from alita_tui.console.widgets import trace_layout
 from alita_tui.console.widgets.inked import spread, text_of, width_of, wrap
 from alita_tui.console.widgets.trace import Trace
 from alita_tui.console.widgets.trace_layout import Layout
 from alita_tui.console.widgets.trace_lines import fold, growing, height, unfinished
-from alita_tui.spine import events as e
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import Live, SessionView, TraceRow

@@ -11,6 +11,7 @@ from keeping_lab import DICE, NOW, OLD, WALK, Keeper
 from test_console_screens import THEMES, Catalog, Sink, console, covered, drawn
 from textual.widgets import Input, OptionList
 
+from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, Switch
@@ -25,7 +26,6 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.trace import Trace
 from alita_tui.replay.playback import LiveTape, Playback
 from alita_tui.replay.recording import Recording
-from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 

@@ -6,6 +6,7 @@ import streams
 from textual.events import Paste
 from viewing import with_
 
+from alita_tui import events as e
 from alita_tui.console.themes import Themed
 from alita_tui.console.widgets.composer import Composer
 from alita_tui.console.widgets.library import Library
@@ -13,8 +14,7 @@ from alita_tui.console.widgets.queued import Queued
 from alita_tui.console.widgets.sandbox_pane import SandboxPane
 from alita_tui.console.widgets.status import StatusLine
 from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
-from alita_tui.spine import events as e
-from alita_tui.spine.values import SandboxStatus
+from alita_tui.events import SandboxStatus
 from alita_tui.state.rows import Rows
 from alita_tui.state.spend import Spend
 from alita_tui.view.fold import fold_all

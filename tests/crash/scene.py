@@ -12,16 +12,17 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.session import LiveSession, open_session
 from alita_tui.config.load import load
 from alita_tui.config.paths import locate
+from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
 from alita_tui.llm.router import Router
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Candidate, Job, Message, ModelRequest, Reply
-from alita_tui.spine.values import Lock, RunReport, SandboxStatus, TestCase, ToolRequest, Usage
+from alita_tui.spine.ports.models import Candidate, Message, ModelRequest, Reply
+from alita_tui.spine.ports.sandbox import Job
 
 TASKS = ("double 4", "double 5")
 CODE = '"""Double a number."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 from crash.scene import SCENES, TASKS, in_containers, open_app
 from tinydb import TinyDB
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
 from alita_tui.store.audit import AuditLog

@@ -6,8 +6,8 @@ from servers.anthropic_server import block, end, event, start
 from servers.lab import KEY, REQUEST, Lab
 from servers.wire import Fault
 
-from alita_tui.spine.ports import Message
-from alita_tui.spine.values import ToolRequest, Usage
+from alita_tui.events import ToolRequest, Usage
+from alita_tui.spine.ports.models import Message
 
 MARK = {"type": "ephemeral"}
 TEXT = block(0, {"type": "text", "text": ""}, [{"type": "text_delta", "text": "ok"}])

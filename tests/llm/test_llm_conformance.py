@@ -8,10 +8,10 @@ import pytest
 from servers.lab import CALL, FIND, KEY, REQUEST, TEXT, Lab
 from servers.wire import Fault
 
+from alita_tui.events import ToolRequest, Usage
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Delta, Message
-from alita_tui.spine.values import ToolRequest, Usage
+from alita_tui.spine.ports.models import Delta, Message
 
 PARALLEL = ScriptReply(
     requests=(

@@ -13,13 +13,13 @@ from servers.lab import KEY, Lab
 from servers.openai_server import DONE, chunk
 from servers.wire import Fault
 
+from alita_tui.events import Usage
 from alita_tui.llm.factory import ModelSpec, open_model, preload, probe
 from alita_tui.llm.faults import retry_after
 from alita_tui.llm.presets import PRESETS, preset
 from alita_tui.llm.prices import OwnPrice, price, table_of, window
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ConfigError
-from alita_tui.spine.values import Usage
 
 PING = ScriptReply(
     requests=(ScriptRequest(name="ping", arguments={"word": "pong"}),),

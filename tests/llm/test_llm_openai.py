@@ -9,7 +9,7 @@ from servers.openai_server import DONE, HEAD, chunk, data
 from servers.wire import Fault
 
 from alita_tui.llm.openai_model import OpenAIModel
-from alita_tui.spine.ports import Reply
+from alita_tui.spine.ports.models import Reply
 
 END = (chunk({}, "tool_calls"), DONE)
 USAGE = {"prompt_tokens": 30, "completion_tokens": 4, "total_tokens": 34}

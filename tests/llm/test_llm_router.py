@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from simulation import PlayedModel, VirtualTime, fault
 
+from alita_tui.events import ModelErrorKind
 from alita_tui.llm.breaker import Breaker
 from alita_tui.llm.router import Router
-from alita_tui.spine.errors import ModelError, ModelErrorKind
-from alita_tui.spine.ports import Ability, Candidate, Route
+from alita_tui.spine.errors import ModelError
+from alita_tui.spine.ports.models import Ability, Candidate, Route
 
 
 def candidate(name: str, **limits: object) -> Candidate:

@@ -10,10 +10,10 @@ from servers.lab import ADAPTERS, KEY, REQUEST, open_lab
 from servers.openai_server import OpenAIServer
 from servers.wire import ModelServer
 
+from alita_tui.events import Usage
 from alita_tui.llm.scripted import ScriptedModel, choose, load_script
 from alita_tui.spine.errors import ConfigError, ModelError
-from alita_tui.spine.ports import Delta, Message, Model, ModelRequest, Reply, ToolSpec
-from alita_tui.spine.values import Usage
+from alita_tui.spine.ports.models import Delta, Message, Model, ModelRequest, Reply, ToolSpec
 
 SUBMIT = ToolSpec(name="submit_tool", description="Hand in.", parameters={"type": "object"})
 SCRIPT: dict[str, Any] = {

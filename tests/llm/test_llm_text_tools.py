@@ -7,12 +7,12 @@ import pytest
 from servers.lab import CALL, FIND, REQUEST, Lab
 from servers.wire import Fault
 
+from alita_tui.events import ToolRequest
 from alita_tui.llm.factory import ModelSpec, open_model, probe
 from alita_tui.llm.scripted import ScriptReply
 from alita_tui.llm.text_tools import NO_ACTION, TextToolsModel, in_text, read
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Delta, Message, Reply
-from alita_tui.spine.values import ToolRequest
+from alita_tui.spine.ports.models import Delta, Message, Reply
 
 ACT = 'I look.\n\n<action name="find_tool">\n{"query": "größe"}\n</action>\n'
 

@@ -25,13 +25,13 @@ from servers.vendors import (
 from servers.wire import Fault
 
 from alita_tui.agent.actions import specs
+from alita_tui.events import Usage
 from alita_tui.llm.factory import ModelSpec, OpenedModel, offered, open_model
 from alita_tui.llm.presets import PRESETS
 from alita_tui.llm.prices import price
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Message, ModelRequest, Reply
-from alita_tui.spine.values import Usage
+from alita_tui.spine.ports.models import Message, ModelRequest, Reply
 from alita_tui.toolsmith.contract import SUBMIT_TOOL
 
 TWO = ScriptReply(

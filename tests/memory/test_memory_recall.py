@@ -3,10 +3,10 @@ from pathlib import Path
 import pytest
 import streams
 
+from alita_tui import events as e
+from alita_tui.events import MemoryItem, RunReport
 from alita_tui.memory.lessons import episode, recipe
 from alita_tui.memory.recall import Recollection
-from alita_tui.spine import events as e
-from alita_tui.spine.values import MemoryItem, RunReport
 from alita_tui.store.documents import DocumentTable
 
 

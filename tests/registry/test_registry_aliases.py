@@ -8,10 +8,10 @@ import msgspec
 import pytest
 import streams
 
+from alita_tui.events import Alias, Ban, Move, MoveKind, ToolDraft, ToolRecord, Twin, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.lineage import Lineages
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.values import Alias, Ban, Move, MoveKind, ToolDraft, ToolRecord, Twin, build_digest
 from alita_tui.store.documents import DocumentTable
 
 NAME, OTHER = streams.DRAFT.name, "sift_postbox"

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 import streams
 
+from alita_tui.events import Lock, Source, ToolDraft, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.values import Lock, Source, ToolDraft, build_digest
 from alita_tui.store.documents import DocumentTable
 
 DRAFT, LOCK, DIGEST = streams.DRAFT, streams.LOCK, streams.DIGEST
@@ -197,7 +197,7 @@ import sys
 from pathlib import Path
 import msgspec, streams
 from alita_tui.registry.library import ToolLibrary
-from alita_tui.spine.values import build_digest
+from alita_tui.events import build_digest
 from alita_tui.store.documents import DocumentTable
 data = Path({str(data)!r})
 on = ToolLibrary(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 import streams
 
+from alita_tui.events import Move, ToolRecord, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.lineage import Lineages
 from alita_tui.registry.trust import Use
 from alita_tui.spine.errors import RegistryError
-from alita_tui.spine.values import Move, ToolRecord, build_digest
 from alita_tui.store.documents import DocumentTable
 
 NAME = streams.DRAFT.name

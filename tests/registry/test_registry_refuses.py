@@ -11,10 +11,10 @@ import msgspec
 import pytest
 import streams
 
+from alita_tui import events as e
+from alita_tui.events import Capabilities, ToolDraft, ToolRecord, build_digest
 from alita_tui.registry.library import ToolLibrary
-from alita_tui.spine import events as e
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.values import Capabilities, ToolDraft, ToolRecord, build_digest
 from alita_tui.store.approvals import AuditedApprovals
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.documents import DocumentTable

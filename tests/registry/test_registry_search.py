@@ -2,8 +2,8 @@
 
 import pytest
 
+from alita_tui.events import Lock, ToolDraft, ToolRecord
 from alita_tui.registry.search import HIT, ToolIndex
-from alita_tui.spine.values import Lock, ToolDraft, ToolRecord
 
 LIBRARY = {
     "validate_email_addresses": (

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 import streams
 
+from alita_tui.events import Ban, Capabilities, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.errors import DigestMismatch, RegistryError
-from alita_tui.spine.values import Ban, Capabilities, build_digest
 from alita_tui.store.documents import DocumentTable
 
 DRAFT, LOCK = streams.DRAFT, streams.LOCK

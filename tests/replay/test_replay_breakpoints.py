@@ -9,10 +9,10 @@ from goldens import NAMES, golden, walkthrough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alita_tui import events as e
 from alita_tui.replay.breakpoints import breakpoints, stopped_by
 from alita_tui.replay.playback import LiveTape, Playback
 from alita_tui.replay.recording import Recording
-from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.view.fold import fold, fold_all

@@ -8,9 +8,9 @@ from crash.scene import Person, open_app
 
 from alita_tui.app.session import open_session
 from alita_tui.console.stage import Stage
+from alita_tui.events import SessionClosed
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import SubmitTask
-from alita_tui.spine.events import SessionClosed
 from alita_tui.view import fold
 from alita_tui.view.fingerprint import fingerprint
 

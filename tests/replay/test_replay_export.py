@@ -17,10 +17,10 @@ from goldens import NAMES, golden, walkthrough
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alita_tui import events as e
 from alita_tui.replay.export import ENDINGS, Format, export
 from alita_tui.replay.export_cast import WIDTH
 from alita_tui.replay.export_jsonl import from_jsonl
-from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.laws import check

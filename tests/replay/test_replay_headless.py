@@ -9,8 +9,8 @@ import pytest
 from goldens import NAMES, golden, walkthrough
 from msgspec.structs import replace
 
+from alita_tui import events as e
 from alita_tui.replay.headless import play_through
-from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope, decode, encode
 from alita_tui.view.fingerprint import fingerprint
 from alita_tui.view.fold import fold, fold_all

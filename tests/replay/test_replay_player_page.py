@@ -10,9 +10,9 @@ import pytest
 from goldens import walkthrough
 from replay.browser import Page
 
+from alita_tui import events as e
 from alita_tui.replay.export import export
 from alita_tui.replay.recording import Recording
-from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from alita_tui import events as e
 from alita_tui.replay.recording import CHECKPOINT_EVERY, IDLE_CAP, Recording
-from alita_tui.spine import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from alita_tui.spine.ports import Limits
+from alita_tui.spine.ports.sandbox import Limits
 
 LIMITS = Limits(
     wall_seconds=6, cpu_seconds=6, memory_bytes=128 << 20, processes=24, output_bytes=16_384,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hostile import HEAD
 
-from alita_tui.spine.values import Capabilities
+from alita_tui.events import Capabilities
 
 TOOLS = (
     HEAD

@@ -17,10 +17,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from disguising import FORMS, PACKED
 
+from alita_tui.events import BrokerAnswered
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.tls import Authority
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.events import BrokerAnswered
 
 ROOT = Authority()
 """Signs the test servers' certificates."""

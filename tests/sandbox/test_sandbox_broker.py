@@ -12,11 +12,11 @@ import pytest
 from disguising import FORMS, PACKED
 from loopback import ROOT, Site, Told, broker, serving
 
+from alita_tui.events import Capabilities, Lock, RunReport
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Capabilities, Lock, RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=10, cpu_seconds=10, memory_bytes=256 << 20, processes=24)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 from alita_tui.app.file_runs import module_name
 from alita_tui.cli.main import app
 from alita_tui.cli.sandbox import _tell_rebuilt
+from alita_tui.events import SandboxStatus
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
-from alita_tui.spine.values import SandboxStatus
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 FILES = {

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from servers.package_index import Offer, PackageIndex
 
+from alita_tui.events import LockedPackage
 from alita_tui.sandbox.faults import FaultDatabase
-from alita_tui.spine.ports import Faults
-from alita_tui.spine.values import LockedPackage
+from alita_tui.spine.ports.web import Faults
 
 SOUND, HOLEY, GONE = (LockedPackage(name=name, version="1.0") for name in ("sound", "holey-thing", "gone"))
 

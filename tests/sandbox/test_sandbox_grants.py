@@ -8,10 +8,10 @@ import time
 import pytest
 from loopback import Told
 
+from alita_tui.events import Capabilities
 from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.ports import Job
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.web.dns import system_resolver
 
 GRANTED = Capabilities(network=("GET a.example:443", "b.example:80"))

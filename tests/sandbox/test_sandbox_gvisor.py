@@ -24,7 +24,7 @@ from alita_tui.sandbox.policy import OOM_SCORE, Place, SandboxSettings, deviatio
 from alita_tui.sandbox.setup import diagnose, repair
 from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(memory_bytes=100 << 20, scratch_bytes=8 << 20, processes=20)
 PLACE = Place(image="i", warden="/w", seccomp="/s", uid=20_007, profile="gvisor")

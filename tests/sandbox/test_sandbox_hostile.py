@@ -16,11 +16,11 @@ import msgspec
 import pytest
 from hostile import ATTACKS, LIMITS, VICTIM, Attack
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.text import neutralise
-from alita_tui.spine.values import RunReport
 
 pytestmark = pytest.mark.podman
 AT_ONCE = 4

@@ -19,13 +19,13 @@ from loopback import Site, Told, broker, closed_door, serving
 from test_sandbox_hostile import below, left, nothing
 from test_sandbox_workspace import Models
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=20, cpu_seconds=20, memory_bytes=256 << 20, processes=24, output_bytes=65_536)

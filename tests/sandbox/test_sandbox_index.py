@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from servers.package_index import Offer, PackageIndex
 
+from alita_tui.events import Lock, LockedPackage, Provided
 from alita_tui.sandbox.environment import Target, ensure, lock, provided
 from alita_tui.sandbox.install_limits import InstallLimits
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
-from alita_tui.spine.values import Lock, LockedPackage, Provided
 
 WHERE = Target(
     python=f"{sys.version_info.major}.{sys.version_info.minor}",

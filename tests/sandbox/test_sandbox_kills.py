@@ -21,7 +21,7 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.owner import alive
 from alita_tui.sandbox.podman_supervisor import below, table
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job
+from alita_tui.spine.ports.sandbox import Job
 
 pytestmark = pytest.mark.podman
 LATE = ("alita", "guard", "service", "conmon", "runtime", "service", "guard", "runtime")

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox.report import run_report
 from alita_tui.sandbox.warden.lifecycle import TRANSITIONS, Effect, Event, Lifecycle, State
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 JOB = Job(run_id="r1", module="tool", code="", limits=Limits())
 ANSWER = json.dumps({"result": 1})

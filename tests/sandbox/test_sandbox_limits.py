@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox import calls
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.limits import PROBES, known, measure
 from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
 from alita_tui.sandbox.supplies import Files
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(memory_bytes=100 << 20, scratch_bytes=8 << 20, processes=20)
 PLACE = Place(

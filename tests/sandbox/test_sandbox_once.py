@@ -12,14 +12,14 @@ from loopback import Told, broker
 from test_sandbox_broker import LIMITS
 from test_sandbox_workspace import FILES
 
+from alita_tui.events import Capabilities
 from alita_tui.sandbox.channel import Channel
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet, _Member
 from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.grants import repeatable
-from alita_tui.spine.ports import Job
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.ports.sandbox import Job
 
 WRITES = FILES + "def run():\n    call('/files/made.txt', b'x', 'PUT')\n    return 'written'\n"
 READS = FILES + "def run(): return call('/files/note.txt')[1]\n"

@@ -13,7 +13,7 @@ from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.outlook import family, held, most
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=20, memory_bytes=96 << 20, scratch_bytes=8 << 20, processes=24)

@@ -17,7 +17,7 @@ from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
 from alita_tui.sandbox.owner import alive, me
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 GONE = "ssh://127.0.0.1:1"
 

@@ -14,13 +14,13 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.owner import alive
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=5)
@@ -154,7 +154,7 @@ from pathlib import Path
 import msgspec
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import default_settings
-from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.ports.sandbox import Job, Limits
 quiet = lambda *_: None
 async def main():
     found = default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache")

@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from loopback import Told, broker, serving
 
+from alita_tui.events import Capabilities
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet
@@ -27,8 +28,7 @@ from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.remote import Remote
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=10)
 SERVER = Path(__file__).parents[1] / "servers" / "ssh.py"
@@ -325,7 +325,7 @@ import msgspec
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job
+from alita_tui.spine.ports.sandbox import Job
 async def main():
     settings = msgspec.json.decode(sys.argv[1], type=SandboxSettings)
     sandbox = PodmanSandbox(settings, "killed", engine="ssh://there")

@@ -12,14 +12,14 @@ from urllib.parse import quote
 import msgspec
 import pytest
 
+from alita_tui.events import Provided, RunReport
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.containers import Harden
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, spec
 from alita_tui.sandbox.setup import diagnose
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Provided, RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
 

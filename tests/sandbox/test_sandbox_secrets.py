@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Told
 
+from alita_tui.events import Capabilities
 from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
 from alita_tui.sandbox.broker.secrets import RequestSecrets, SecretMask
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
-from alita_tui.spine.ports import Job
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.web.dns import system_resolver
 
 VALUE = "p/4 ss+ü"

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 from test_sandbox_limits import seen
 
+from alita_tui.events import RunReport
 from alita_tui.sandbox import sessions
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import RunReport
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=256 << 20, processes=24, scratch_bytes=8 << 20)
 WHO = "import os\ndef run(): return [os.getuid(), os.uname().nodename, os.stat('/proc/1').st_ctime_ns, sorted(os.listdir('/tmp'))]\n"

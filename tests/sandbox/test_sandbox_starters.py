@@ -19,14 +19,13 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
 from alita_tui.cli.main import app
 from alita_tui.config.paths import shipped
+from alita_tui.events import Ban, BrokerAnswered
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import RegistryError, UsageError
-from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import Job
-from alita_tui.spine.values import Ban
+from alita_tui.spine.ports.sandbox import Job
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 STARTERS = Starters(shipped("starters"))

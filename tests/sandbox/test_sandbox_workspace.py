@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from test_sandbox_broker import LIMITS, Bench
 
+from alita_tui.events import Capabilities, Usage
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, Refused
 from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.spine.errors import BudgetExceeded, ModelError
-from alita_tui.spine.ports import ModelRequest, Reply
-from alita_tui.spine.values import Capabilities, Usage
+from alita_tui.spine.ports.models import ModelRequest, Reply
 
 FILES = (
     "import json, os, urllib.error, urllib.parse, urllib.request\n"

@@ -10,9 +10,9 @@ from typing import Any
 
 from servers.wire import ModelServer, pieces, words
 
+from alita_tui.events import Usage
 from alita_tui.llm.scripted import ScriptReply
-from alita_tui.spine.ports import Message
-from alita_tui.spine.values import Usage
+from alita_tui.spine.ports.models import Message
 
 ERRORS = {
     400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",

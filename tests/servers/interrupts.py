@@ -14,11 +14,11 @@ from servers.openai_server import OpenAIServer
 from servers.wire import Fault, ModelServer
 from simulation import REQUEST, Desk
 
+from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
 from alita_tui.agent.questions import Questions
 from alita_tui.llm.anthropic_model import AnthropicModel
 from alita_tui.llm.openai_model import OpenAIModel
-from alita_tui.spine import events as e
 
 STATES = (
     "importing", "connecting", "no answer", "half a reply", "pings", "full speed", "waiting to retry", "asking for more",

@@ -10,13 +10,13 @@ from servers.anthropic_server import AnthropicServer
 from servers.openai_server import OpenAIServer
 from servers.wire import ModelServer
 
+from alita_tui.events import Usage
 from alita_tui.llm.anthropic_model import AnthropicModel
 from alita_tui.llm.openai_model import OpenAIModel
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ModelError
-from alita_tui.spine.ports import Delta, Message, ModelRequest, Reply, ToolSpec
-from alita_tui.spine.values import Usage
+from alita_tui.spine.ports.models import Delta, Message, ModelRequest, Reply, ToolSpec
 
 KEY = "sk-test-4f7a9c2e"
 FIND = ToolSpec(

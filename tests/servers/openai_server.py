@@ -11,7 +11,7 @@ from typing import Any
 from servers.wire import ModelServer, pieces, words
 
 from alita_tui.llm.scripted import ScriptReply
-from alita_tui.spine.ports import Message
+from alita_tui.spine.ports.models import Message
 
 FINISH = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from alita_tui.events import ModelErrorKind
 from alita_tui.llm.scripted import Script, ScriptReply, choose
-from alita_tui.spine.errors import ModelError, ModelErrorKind
-from alita_tui.spine.ports import Message
+from alita_tui.spine.errors import ModelError
+from alita_tui.spine.ports.models import Message
 
 STATUSES: dict[ModelErrorKind, int] = {
     "auth": 401, "payment": 402, "not_found": 404, "rate_limit": 429, "overloaded": 503, "server": 500,

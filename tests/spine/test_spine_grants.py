@@ -1,7 +1,7 @@
 import pytest
 
+from alita_tui.events import Capabilities
 from alita_tui.spine.grants import canonical, faults, host_grants, phrases, secret_names
-from alita_tui.spine.values import Capabilities
 
 
 def test_hosts_methods_and_secrets_are_read():

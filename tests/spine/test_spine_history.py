@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import streams
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.history import _KEPT, History, between, newest, of
 

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 import streams
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import GateResult, ToolCard, Twin
 from alita_tui.spine.envelope import Envelope, decode
 from alita_tui.spine.laws import check
-from alita_tui.spine.values import GateResult, ToolCard, Twin
 
 
 def without(stream: list[Envelope], kind: type) -> list[Envelope]:

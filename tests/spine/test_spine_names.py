@@ -6,9 +6,9 @@ import pytest
 
 from alita_tui.agent.actions import ACTIONS, MalformedAction, parse
 from alita_tui.config.paths import shipped
+from alita_tui.events import ToolRequest
 from alita_tui.registry.starters import Starters
 from alita_tui.spine.names import ACTION_NAMES, STARTER_NAMES, taken
-from alita_tui.spine.values import ToolRequest
 from alita_tui.toolsmith.contract import ContractError, draft_from
 
 FIELDS = {

@@ -6,9 +6,9 @@ from disguising import FORMS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import RunReport, TestCase
 from alita_tui.spine.redaction import MARK, Redactor
-from alita_tui.spine.values import RunReport, TestCase
 
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zA0cD3fG6iJ9lM2oP5rS8uV1wX4yZ7"
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{LETTERS}\n{LETTERS}\n-----END RSA PRIVATE KEY-----"

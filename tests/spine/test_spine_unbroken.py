@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import encode
 from alita_tui.spine.redaction import Redactor

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import streams
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.errors import StoreError
 from alita_tui.store.audit import GENESIS, AuditLog
 from alita_tui.store.crosscheck import contradictions

@@ -12,7 +12,7 @@ import pytest
 from goldens import walkthrough
 from tinydb import TinyDB
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.store.damage import damages
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.journal import JournalDB

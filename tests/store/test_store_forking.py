@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from goldens import FOLDER, NAMES, golden, waiting, walkthrough
 
+from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Ledger
-from alita_tui.spine import events as e
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.laws import check
 from alita_tui.store.forking import forked

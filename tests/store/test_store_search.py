@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from goldens import FOLDER, golden, walkthrough
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.store.search import SessionSearch
 from alita_tui.store.sessions import SessionFile, SessionStore

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rewriting import rewrite
 from tinydb import TinyDB
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, StoreLocked, UsageError
@@ -151,7 +151,7 @@ _ENGINE = """
 import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.store.sessions import SessionFile
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tinydb import TinyDB
 
-from alita_tui.spine.ports import DaySpend
+from alita_tui.spine.ports.models import DaySpend
 from alita_tui.store.spend import SpendBook
 
 DAY = date(2026, 11, 21)

@@ -12,8 +12,8 @@ import streams
 from rewriting import rewrite
 from tinydb import TinyDB
 
+from alita_tui import events as e
 from alita_tui.replay.recording import Recording
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, StoreLocked

@@ -13,7 +13,7 @@ from tinydb import TinyDB
 
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports import DaySpend
+from alita_tui.spine.ports.models import DaySpend
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.journal import JournalDB
 from alita_tui.store.sessions import SessionFile

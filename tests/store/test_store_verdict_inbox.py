@@ -6,11 +6,11 @@ import msgspec
 import pytest
 import streams
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.ports import Verdict
+from alita_tui.spine.ports.builds import Verdict
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox

@@ -9,7 +9,7 @@ from typing import Any
 
 from trial import Known
 
-from alita_tui.spine.values import ToolDraft
+from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.contract import normalise
 
 TEXT: dict[str, Any] = {"type": "string"}

@@ -12,7 +12,7 @@ from corpus_tools import TEXT, TOOLS, Tool
 from servers.package_index import Offer
 from trial import Known
 
-from alita_tui.spine.values import Capabilities, ToolDraft
+from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import normalise
 
 Kind = Literal[

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 
-from alita_tui.spine.values import ToolDraft
+from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.contract import normalise
 
 PURPOSE = "Count the words of a text."

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 from trial import LIMITS, NOW, NoIndex, Reviewer
 
-from alita_tui.spine.values import GateName
+from alita_tui.events import GateName
 from alita_tui.toolsmith.gates.conditions import Plain
 from alita_tui.toolsmith.gates.every import every
 from alita_tui.toolsmith.gates.growth import Climbed, _jumps

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.spine.requirements import distribution
-from alita_tui.spine.values import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import (
     SUBMIT_TOOL,
     ContractError,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import streams
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import ApprovalPending, UsageError
@@ -249,7 +249,7 @@ async def test_a_rule_decides_without_names(room: Room) -> None:
 
 async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_asked(room: Room) -> None:
     from alita_tui.app.verdicts import unnamed
-    from alita_tui.spine.values import Capabilities
+    from alita_tui.events import Capabilities
     from alita_tui.view.queries import build_of
     from alita_tui.view.risk import names_of, risks
 

@@ -8,8 +8,8 @@ import pytest
 from test_toolsmith_gates_sandbox import GOOD, case, draft
 from trial import LIMITS, Reviewer
 
+from alita_tui.events import GateResult, ToolDraft
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.values import GateResult, ToolDraft
 from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.gates.case import Case, Workbench
 from alita_tui.toolsmith.gates.hidden import Hidden

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from alita_tui.config.paths import shipped
+from alita_tui.events import Capabilities
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.spine.ports import Limits
-from alita_tui.spine.values import Capabilities
+from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.gates.case import Case, Workbench
 from alita_tui.toolsmith.gates.declared import Declared
 

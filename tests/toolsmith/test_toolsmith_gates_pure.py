@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from alita_tui.events import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports import Faults, PackageFacts
-from alita_tui.spine.values import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
+from alita_tui.spine.ports.web import Faults, PackageFacts
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate, failed, passed
 from alita_tui.toolsmith.gates.check import look, look_all
 from alita_tui.toolsmith.gates.declared import uses

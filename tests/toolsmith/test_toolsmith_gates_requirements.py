@@ -12,11 +12,12 @@ import pytest
 from servers.package_index import Offer, PackageIndex
 from trial import Reviewer, Trial
 
+from alita_tui.events import Lock, RunReport, SandboxStatus, ToolDraft
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.environment import Target, lock
 from alita_tui.sandbox.faults import FaultDatabase
-from alita_tui.spine.ports import Job, OnOutput, Progress
-from alita_tui.spine.values import Lock, RunReport, SandboxStatus, ToolDraft
+from alita_tui.spine.ports.sandbox import Job, OnOutput
+from alita_tui.spine.ports.stream import Progress
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.gates.packages import popular
 from alita_tui.web.client import WebRoom, WebSettings

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from trial import LIMITS, Known, Reviewer
 
+from alita_tui.events import Capabilities, GateResult, Lock, ToolDraft, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
-from alita_tui.spine.ports import ModelRequest, PastCall, Reply
-from alita_tui.spine.values import Capabilities, GateResult, Lock, ToolDraft, build_digest
+from alita_tui.spine.ports.builds import PastCall
+from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench
 from alita_tui.toolsmith.gates.declared import Declared

@@ -12,7 +12,7 @@ from behaving import honest, odd
 from corpus import corpus
 from jsonschema import Draft202012Validator
 
-from alita_tui.spine.values import ToolDraft
+from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.gates.holes import holes
 from alita_tui.toolsmith.gates.inputs import constants, dated, inputs, scale
 from alita_tui.toolsmith.gates.ladders import ladders, power

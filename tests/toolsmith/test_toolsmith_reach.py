@@ -8,8 +8,8 @@ from corpus import corpus
 from test_toolsmith_review import GOOD, RUN, TESTS
 
 from alita_tui.config.paths import shipped
+from alita_tui.events import Finding, ToolDraft
 from alita_tui.registry.starters import Starters
-from alita_tui.spine.values import Finding, ToolDraft
 from alita_tui.toolsmith.modules import attribute
 from alita_tui.toolsmith.review import review
 

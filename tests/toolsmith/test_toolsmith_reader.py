@@ -7,7 +7,7 @@ import pytest
 from test_toolsmith_reach import RUN_WITH, findings
 from test_toolsmith_review import GOOD, RUN, TESTS
 
-from alita_tui.spine.values import Capabilities, Finding, ToolDraft
+from alita_tui.events import Capabilities, Finding, ToolDraft
 from alita_tui.toolsmith.review import review
 
 KEY = "AKIA" + "Q3EGRZ5T7YHB2KWD"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_tui.spine.values import Capabilities, ToolDraft
+from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import Review, review
 

@@ -10,11 +10,11 @@ import streams
 from approval_cases import passed
 from test_toolsmith_review import GOOD, RUN
 
+from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.verdicts import ruling
-from alita_tui.spine import events as e
+from alita_tui.events import Lock, RunReport, TestCase, ToolDraft, build_digest
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.values import Lock, RunReport, TestCase, ToolDraft, build_digest
 from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.review import review
 

@@ -11,7 +11,7 @@ import pytest
 from test_toolsmith_reader import found, with_code
 from test_toolsmith_review import GOOD
 
-from alita_tui.spine.values import Json
+from alita_tui.events import Json
 from alita_tui.toolsmith.folding import Folding
 from alita_tui.toolsmith.gates.hidden import unknowable
 from alita_tui.toolsmith.review import review

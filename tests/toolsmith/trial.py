@@ -8,22 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
+from alita_tui.events import GateResult, Json, LockedPackage, ToolDraft, ToolRequest
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.ports import (
-    FaultBook,
-    Faults,
-    Limits,
-    ModelRequest,
-    PackageFacts,
-    PackageIndex,
-    Reply,
-    Sandbox,
-    ToolRequest,
-    ToolShelf,
-)
-from alita_tui.spine.values import GateResult, Json, LockedPackage, ToolDraft
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.models import ModelRequest, Reply
+from alita_tui.spine.ports.sandbox import Limits, Sandbox
+from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.toolsmith.gates.every import every
 from alita_tui.toolsmith.proving import Build, Prover
 

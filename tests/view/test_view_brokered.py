@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from alita_tui.events import BrokerAnswered
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.events import BrokerAnswered
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView, Tone
 from alita_tui.view.trace import rows_for

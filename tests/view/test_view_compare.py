@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from goldens import golden, waiting, walkthrough
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope
 from alita_tui.store.forking import forked
 from alita_tui.view.compare import compare

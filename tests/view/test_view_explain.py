@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from goldens import NAMES, golden, walkthrough
 
+from alita_tui import events as e
 from alita_tui.replay.recording import Recording
-from alita_tui.spine import events as e
 from alita_tui.view.explain import Explanation
 
 

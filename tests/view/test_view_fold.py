@@ -3,7 +3,7 @@
 import pytest
 import streams
 
-from alita_tui.spine import events as e
+from alita_tui import events as e
 from alita_tui.spine.envelope import Envelope, decode, encode
 from alita_tui.spine.laws import check
 from alita_tui.state.rows import Rows

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streams
 
-from alita_tui.spine import events as e
-from alita_tui.spine.values import GateName, GateResult, GateRow
+from alita_tui import events as e
+from alita_tui.events import GateName, GateResult, GateRow
 from alita_tui.state.build import GATES
 from alita_tui.view.fold import fold_all
 from alita_tui.view.trace import rows_for

@@ -10,7 +10,7 @@ import pytest
 import streams
 from approval_cases import calm, risky
 
-from alita_tui.spine.values import Capabilities, Finding, GateName, GateResult, Lock, LockedPackage
+from alita_tui.events import Capabilities, Finding, GateName, GateResult, Lock, LockedPackage
 from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.policy import Rule, unmet
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from alita_tui.spine.ports import PackageFacts
+from alita_tui.spine.ports.web import PackageFacts
 
 
 @pytest.fixture

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from alita_tui import events as e
 from alita_tui.agent.actions import Action, BuildTool, Wait
 from alita_tui.agent.build_jobs import BuildJob, BuildJobs
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.handlers.research import research
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.tasks import CurrentTask, TaskEnd, TaskQueue
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError
-from alita_tui.spine.ports import BuildOrder, BuildOutcome, Progress, Sandbox
+from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
+from alita_tui.spine.ports.sandbox import Sandbox
+from alita_tui.spine.ports.stream import Progress
 
 
 class BuildHandlers:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, AskUser, LookBack, Plan
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from alita_tui import events as e
 from alita_tui.agent.actions import Action, FindTool, ReadPage, SearchWeb
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.tasks import CurrentTask
-from alita_tui.spine import events as e
+from alita_tui.events import NearMiss, SearchHit, Source
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.ports import ToolShelf, Web
-from alita_tui.spine.values import NearMiss, SearchHit, Source
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.web import Web
 
 _EXCERPT = 800
 """Characters of a page that the toolsmith is shown."""

@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Literal
 
+from alita_tui import events as e
 from alita_tui.agent.actions import Action, RunTool
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.tasks import CurrentTask
-from alita_tui.spine import events as e
+from alita_tui.events import RunReport, ToolRecord, ToolState
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import AlitaError, RegistryError
-from alita_tui.spine.ports import Job, Limits, Progress, Sandbox, ToolShelf
-from alita_tui.spine.values import RunReport, ToolRecord, ToolState
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
+from alita_tui.spine.ports.stream import Progress
 
 _BY_TRUST: tuple[ToolState, ...] = (
     "trusted", "provisional", "stale", "draft", "archived", "quarantined", "revoked",

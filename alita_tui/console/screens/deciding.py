@@ -14,8 +14,8 @@ from alita_tui.console.review import Review, Twice
 from alita_tui.console.screens.guarded import GuardedScreen
 from alita_tui.console.widgets.build_panes import BuildPanes
 from alita_tui.console.widgets.verdict import DIGEST, NAME, VERDICTS, Button, VerdictBar
-from alita_tui.spine.commands import PutOff, ResolveApproval, Verdict
-from alita_tui.spine.values import Lasting, ToolDraft
+from alita_tui.events import Lasting, ToolDraft, Verdict
+from alita_tui.spine.commands import PutOff, ResolveApproval
 from alita_tui.state.build import BuildState
 from alita_tui.view.habits import too_fast
 from alita_tui.view.queries import reuse_of

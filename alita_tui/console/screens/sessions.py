@@ -22,7 +22,7 @@ from alita_tui.console.screens.session_rows import details, hit_row, session_row
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports import Clock
+from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 
 _LEAST = 2

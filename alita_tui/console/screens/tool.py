@@ -17,9 +17,9 @@ from alita_tui.console.widgets.code import code_rows
 from alita_tui.console.widgets.key_line import KeyLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, heading
+from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.spine.values import Lineage, MoveKind, ToolRecord
 
 _TONES = {"trusted": "good", "provisional": "", "stale": "warn", "quarantined": "bad", "revoked": "bad"}
 _MOVES: tuple[MoveKind | Literal["undo"], ...] = (

@@ -11,7 +11,7 @@ from textual.containers import Container
 from alita_tui.console.widgets.build_head import PartTabs, Tab
 from alita_tui.console.widgets.code import Base, CodeView
 from alita_tui.console.widgets.evidence import PARTS, Evidence, Part
-from alita_tui.spine.values import SandboxStatus
+from alita_tui.events import SandboxStatus
 from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
 

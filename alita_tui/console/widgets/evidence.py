@@ -18,9 +18,9 @@ from alita_tui.console.widgets.glance import glance, needed, risk_row
 from alita_tui.console.widgets.inked import Line, restyle
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.testlog import tests
+from alita_tui.events import Finding, LockedPackage, SandboxStatus
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.spine.values import Finding, LockedPackage, SandboxStatus
 from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.habits import Habits
 from alita_tui.view.risk import declared_by, risks

@@ -14,8 +14,8 @@ from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
 from alita_tui.console.widgets.inked import Line, cut, ink_styles, spread, to_strip, wrap
+from alita_tui.events import ToolCard
 from alita_tui.spine.text import counted, one_line
-from alita_tui.spine.values import ToolCard
 from alita_tui.view.model import SessionView
 
 STATES = {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from alita_tui.console.widgets.code import code_rows
 from alita_tui.console.widgets.sheet import BLANK, Row, fact, flat, heading, say
+from alita_tui.events import RunReport
 from alita_tui.spine.text import neutralise, reveal
-from alita_tui.spine.values import RunReport
 from alita_tui.state.build import Attempt
 
 

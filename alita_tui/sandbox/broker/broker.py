@@ -16,7 +16,8 @@ from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.broker.streams import Connections, Send
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.grants import secret_names
-from alita_tui.spine.ports import Asker, Job
+from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.proxies import Proxies
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from collections.abc import Callable, Coroutine
 from os import urandom
 from typing import Literal
 
+from alita_tui.events import BrokerAnswered, Enforcement, Value
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
-from alita_tui.spine.events import BrokerAnswered
 from alita_tui.spine.grants import HostGrant, host_grants, secret_names
-from alita_tui.spine.ports import Job
+from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.proxies import Proxies
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Enforcement, Value
 
 Outcome = Literal["served", "refused", "failed"]
 Tell = Callable[[BrokerAnswered], Coroutine[None, None, None]]

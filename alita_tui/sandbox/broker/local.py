@@ -12,7 +12,7 @@ from alita_tui.sandbox.broker.grants import Entry, Refused, RunGrants
 from alita_tui.sandbox.broker.http import HttpConnection
 from alita_tui.sandbox.channel import parse
 from alita_tui.spine.errors import BudgetExceeded, ModelError
-from alita_tui.spine.ports import Asker, Message, ModelRequest, Reply
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest, Reply
 
 _SYSTEM = "You work for a small program. Do exactly what it asks and write nothing else."
 Longer = Callable[[float], Awaitable[None]]

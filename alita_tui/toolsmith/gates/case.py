@@ -8,22 +8,12 @@ from typing import Any, Protocol
 
 import msgspec
 
+from alita_tui.events import GateName, GateResult, GateRow, Json, Lock, RunReport, TestCase, ToolDraft, Value
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports import Job, Limits, Sandbox
+from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
 from alita_tui.spine.text import one_line
 from alita_tui.spine.trials import Conditions, Piece, Plan
-from alita_tui.spine.values import (
-    GateName,
-    GateResult,
-    GateRow,
-    Json,
-    Lock,
-    RunReport,
-    TestCase,
-    ToolDraft,
-    Value,
-)
 from alita_tui.toolsmith.gates.judged import Called, Tested, Watched
 from alita_tui.toolsmith.gates.places import Instrumented, instrumented
 from alita_tui.toolsmith.gates.probes import parameters

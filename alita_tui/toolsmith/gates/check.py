@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
+from alita_tui.events import GateResult, GateRow
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import GateResult, GateRow
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate
 
 LONGEST = 90.0

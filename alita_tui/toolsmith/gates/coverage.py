@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.spine.values import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
 from alita_tui.toolsmith.gates.hidden import Hidden
 from alita_tui.toolsmith.gates.places import ranges, spans

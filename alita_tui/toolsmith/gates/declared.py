@@ -8,10 +8,10 @@ import re
 from collections import defaultdict
 from typing import Literal
 
+from alita_tui.events import Capabilities, GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Capabilities, GateName, GateResult, GateRow, ToolDraft
 from alita_tui.toolsmith.files import note_files
 from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.reading import Notes

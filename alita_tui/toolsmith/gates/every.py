@@ -6,7 +6,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from alita_tui.spine.ports import Asker, FaultBook, Limits, PackageIndex, PastCall, Sandbox, ToolShelf
+from alita_tui.spine.ports.builds import PastCall
+from alita_tui.spine.ports.library import ToolShelf
+from alita_tui.spine.ports.models import Asker
+from alita_tui.spine.ports.sandbox import Limits, Sandbox
+from alita_tui.spine.ports.web import FaultBook, PackageIndex
 from alita_tui.toolsmith.gates.case import Gate, Workbench
 from alita_tui.toolsmith.gates.conditions import OtherConditions
 from alita_tui.toolsmith.gates.coverage import Coverage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
 from alita_tui.toolsmith.gates.judged import Call
 from alita_tui.toolsmith.gates.probes import misfit, parameters

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.toolsmith.cuts import says_so
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
 from alita_tui.toolsmith.gates.ladders import Ladder, finer, ladders, power

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
-from alita_tui.spine.ports import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
 from alita_tui.toolsmith.gates.judged import Called
 from alita_tui.toolsmith.gates.probes import agree, fits, same

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from alita_tui.events import Json, ToolDraft, Value
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.spine.values import Json, ToolDraft, Value
 
 _SAYING = (
     "type",

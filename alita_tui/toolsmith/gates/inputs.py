@@ -16,8 +16,8 @@ from contextlib import suppress
 from datetime import date, timedelta
 from typing import Any
 
+from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.spine.values import Json, ToolDraft
 from alita_tui.toolsmith.gates.made import Maker
 from alita_tui.toolsmith.gates.probes import Fit, calls_in
 

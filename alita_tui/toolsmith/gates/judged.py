@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.spine.values import Json, TestCase
+from alita_tui.events import Json, TestCase
 from alita_tui.toolsmith.gates.places import Missed, Place, missed
 
 

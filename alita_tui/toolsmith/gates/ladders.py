@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.spine.values import Json, ToolDraft, Value
+from alita_tui.events import Json, ToolDraft, Value
 from alita_tui.toolsmith.gates.inputs import constants, inputs
 from alita_tui.toolsmith.gates.made import fixed_form
 from alita_tui.toolsmith.gates.probes import Fit, kind_of

@@ -6,8 +6,8 @@ import ast
 import asyncio
 import re
 
+from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.toolsmith.gates.case import Case, failed, passed
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,

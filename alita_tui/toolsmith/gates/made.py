@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from alita_tui.spine.values import Json
+from alita_tui.events import Json
 from alita_tui.toolsmith.gates.patterns import matching
 from alita_tui.toolsmith.gates.probes import kind_of
 

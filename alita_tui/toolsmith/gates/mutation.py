@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from alita_tui.events import GateName, GateResult, GateRow, Json
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed, tests_of
 from alita_tui.toolsmith.gates.judged import Tested
 from alita_tui.toolsmith.gates.mutants import Mutant, disguised, mutants

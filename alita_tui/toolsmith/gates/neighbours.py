@@ -6,9 +6,9 @@ import asyncio
 
 import msgspec
 
+from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord, Twin
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports import ToolShelf
-from alita_tui.spine.values import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord, Twin
+from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.gates.probes import equal, fits, kind_of, probes
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from functools import cache
 from importlib.resources import files
 
-from alita_tui.spine.ports import FaultBook, Faults, PackageFacts, PackageIndex
+from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
+from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.requirements import distribution
-from alita_tui.spine.values import GateName, GateResult, GateRow, LockedPackage
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, failed, passed
 
 _YOUNG_DAYS = 30

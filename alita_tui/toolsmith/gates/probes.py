@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
-from alita_tui.spine.values import Json, ToolDraft
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from alita_tui.spine.values import ToolDraft
+from alita_tui.events import ToolDraft
 
 _CRASHES = frozenset({
     "ArithmeticError", "AssertionError", "AttributeError", "BaseExceptionGroup", "GeneratorExit", "ImportError",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from alita_tui.spine.ports import PastCall
-from alita_tui.spine.values import GateName, GateResult, GateRow
+from alita_tui.events import GateName, GateResult, GateRow
+from alita_tui.spine.ports.builds import PastCall
 from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
 from alita_tui.toolsmith.gates.probes import equal
 

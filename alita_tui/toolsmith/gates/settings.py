@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from alita_tui.events import Value
 from alita_tui.spine.trials import Conditions
-from alita_tui.spine.values import Value
 
 Cause = Literal["clock", "zone", "locale", "seed", "order"]
 

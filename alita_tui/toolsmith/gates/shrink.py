@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from alita_tui.spine.values import Json, ToolDraft
+from alita_tui.events import Json, ToolDraft
 from alita_tui.toolsmith.gates.probes import Fit
 
 _MOST = 40

@@ -14,8 +14,8 @@ from typing import Any
 
 from attack.drafts.honest import Recipe, recipes
 
+from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.spine.grants import canonical
-from alita_tui.spine.values import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import normalise
 
 FOLDER = Path(__file__).parent / "adversarial"

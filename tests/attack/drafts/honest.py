@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from alita_tui.spine.values import Capabilities, ToolDraft
+from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import normalise
 
 FOLDER = Path(__file__).parent / "honest"

@@ -9,7 +9,7 @@ from attack.drafts.adversarial import Sample
 
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings
-from alita_tui.spine.ports import Job, Limits
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=240, cpu_seconds=240, memory_bytes=400 << 20, processes=64)
 _EXEMPT = ALWAYS | {"wrong-packages"}

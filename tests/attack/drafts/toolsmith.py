@@ -13,22 +13,16 @@ import msgspec
 from attack.drafts.adversarial import Sample
 from trial import LIMITS, NOW, Kept, Reviewer
 
+from alita_tui import events as e
+from alita_tui.events import Lock, ToolDraft, ToolRequest, build_digest
 from alita_tui.registry.library import ToolLibrary
-from alita_tui.spine import events as e
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ApprovalPending
-from alita_tui.spine.ports import (
-    BuildOrder,
-    FaultBook,
-    ModelRequest,
-    PackageIndex,
-    PastCall,
-    Reply,
-    Sandbox,
-    ToolRequest,
-)
-from alita_tui.spine.values import Lock, ToolDraft, build_digest
+from alita_tui.spine.ports.builds import BuildOrder, PastCall
+from alita_tui.spine.ports.models import ModelRequest, Reply
+from alita_tui.spine.ports.sandbox import Sandbox
+from alita_tui.spine.ports.web import FaultBook, PackageIndex
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.contract import SUBMIT_TOOL
 from alita_tui.toolsmith.gate import Gate

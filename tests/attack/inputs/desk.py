@@ -18,14 +18,14 @@ import streams
 from approval_cases import passed
 from test_console_screens import Catalog
 
+from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.terminal import guarded_screen
+from alita_tui.events import Lock, RunReport, TestCase, build_digest
 from alita_tui.replay.playback import LiveTape
-from alita_tui.spine import events as e
 from alita_tui.spine.commands import Command, ResolveApproval
-from alita_tui.spine.values import Lock, RunReport, TestCase, build_digest
 
 CODE = '''"""Count the words of a text."""
 import json

@@ -11,12 +11,12 @@ import msgspec
 from attack.report import Outcome
 from attack.syscalls.uses import USES
 
+from alita_tui.events import Lock
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import SandboxSettings, default_settings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.ports import Job, Limits
-from alita_tui.spine.values import Lock
+from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=60, memory_bytes=1 << 30)
 ALWAYS = ("the standard library", "numpy", "pandas", "pillow", "lxml")

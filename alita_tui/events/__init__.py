@@ -1,0 +1,192 @@
+"""Everything that can have happened, by topic. Past tense, frozen, JSON only.
+
+An event never carries a live object: what is recorded is what was shown. Transient events stream a thing while it grows
+and are never stored; a durable event with the whole follows.
+"""
+
+from alita_tui.events.base import (
+    Fact,
+    Json,
+    Transient,
+    Value,
+    digest_of,
+)
+from alita_tui.events.build import (
+    ApprovalRequested,
+    ApprovalResolved,
+    BuildDrafted,
+    BuildFailed,
+    BuildPutOff,
+    BuildReviewed,
+    BuildStarted,
+    BuildTested,
+    Finding,
+    GateChecked,
+    GateName,
+    GateResult,
+    GateRow,
+    GateState,
+    RequirementsLocked,
+    Verdict,
+)
+from alita_tui.events.library import (
+    MOVED,
+    STATE_AFTER,
+    TAKEN_BACK,
+    Alias,
+    Ban,
+    Lasting,
+    LibraryLoaded,
+    Lineage,
+    Move,
+    MoveKind,
+    NearMiss,
+    SearchHit,
+    ToolAliased,
+    ToolCard,
+    ToolDemoted,
+    ToolRecord,
+    ToolRegistered,
+    ToolSearched,
+    ToolState,
+)
+from alita_tui.events.memory import (
+    MemoryItem,
+    MemoryRecalled,
+    MemoryWritten,
+)
+from alita_tui.events.model import (
+    BudgetRaised,
+    BudgetReserved,
+    BudgetScope,
+    BudgetSpent,
+    BudgetUnit,
+    ContextSummarised,
+    ContextTrimmed,
+    ModelDelta,
+    ModelErrorKind,
+    ModelFailed,
+    ModelReplied,
+    ModelRole,
+    ProviderChanged,
+    ProviderFailedOver,
+    ProviderState,
+    ToolRequest,
+    Usage,
+)
+from alita_tui.events.session import (
+    Check,
+    Enforcement,
+    NoticeRaised,
+    Progressed,
+    SandboxChecked,
+    SandboxStatus,
+    SavingStalled,
+    SessionClosed,
+    SessionOpened,
+    SessionResumed,
+    UnknownEvent,
+)
+from alita_tui.events.task import (
+    ActionChosen,
+    ActionFailed,
+    ActionMalformed,
+    ActionName,
+    Interrupted,
+    LookedBack,
+    PlanProposed,
+    QuestionAnswered,
+    QuestionAsked,
+    Steered,
+    TaskFinished,
+    TaskOutcome,
+    TaskQueued,
+    TaskSubmitted,
+    WaitEnded,
+)
+from alita_tui.events.tool import (
+    BrokerAnswered,
+    Capabilities,
+    FailureReason,
+    LimitHit,
+    Lock,
+    LockedPackage,
+    OutputChunk,
+    Provided,
+    RunReport,
+    TestCase,
+    ToolCalled,
+    ToolDraft,
+    ToolFailed,
+    ToolReturned,
+    Twin,
+    build_digest,
+)
+from alita_tui.events.web import (
+    PageRead,
+    Source,
+    WebResult,
+    WebSearched,
+)
+
+SessionEvent = (
+    SessionOpened
+    | LibraryLoaded
+    | SandboxChecked
+    | SessionResumed
+    | SessionClosed
+    | TaskQueued
+    | TaskSubmitted
+    | PlanProposed
+    | Steered
+    | QuestionAsked
+    | QuestionAnswered
+    | Interrupted
+    | TaskFinished
+    | NoticeRaised
+    | ModelDelta
+    | ModelReplied
+    | ModelFailed
+    | ProviderFailedOver
+    | ProviderChanged
+    | BudgetReserved
+    | BudgetRaised
+    | BudgetSpent
+    | ActionChosen
+    | ActionFailed
+    | ActionMalformed
+    | ToolSearched
+    | WebSearched
+    | PageRead
+    | LookedBack
+    | WaitEnded
+    | ContextTrimmed
+    | ContextSummarised
+    | BuildStarted
+    | BuildDrafted
+    | BuildReviewed
+    | RequirementsLocked
+    | BuildTested
+    | GateChecked
+    | BuildFailed
+    | ApprovalRequested
+    | ApprovalResolved
+    | BuildPutOff
+    | ToolRegistered
+    | ToolAliased
+    | ToolCalled
+    | BrokerAnswered
+    | OutputChunk
+    | Progressed
+    | SavingStalled
+    | ToolReturned
+    | ToolFailed
+    | ToolDemoted
+    | MemoryRecalled
+    | MemoryWritten
+    | UnknownEvent
+)
+"""Every kind of event."""
+
+BARRIERS = (ApprovalRequested, ApprovalResolved, ToolRegistered, ToolAliased, ToolCalled, BudgetReserved)
+"""Events that are on disk before the engine goes on: no action outruns its record."""

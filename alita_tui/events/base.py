@@ -1,0 +1,43 @@
+"""What events and the values in them are made of."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+Json = Any
+"""A JSON value. Checked where it enters, not by the type checker."""
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A frozen record made of JSON types only."""
+
+
+def digest_of(*parts: str) -> str:
+    """SHA-256 (hex) over parts, each prefixed with its length so that no two lists collide."""
+
+    sha = sha256()
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass")
+        sha.update(len(raw).to_bytes(8, "big"))
+        sha.update(raw)
+    return sha.hexdigest()
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+
+
+class Fact(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind", tag=_snake
+):
+    """Base of all events; `kind` in JSON is the class's name in snake case.
+
+    Frozen JSON makes no cycles, so the garbage collector need not look at a long session's events.
+    """
+
+
+class Transient(Fact, frozen=True, tag=_snake):
+    """Base of the events that are shown and not stored."""

@@ -1,0 +1,201 @@
+"""Builds: drafts, what was observed of them, and the person's verdict."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_tui.events.base import Fact, Value
+from alita_tui.events.library import Lasting, NearMiss
+from alita_tui.events.tool import Capabilities, Lock, RunReport, ToolDraft, Twin
+from alita_tui.events.web import Source
+
+
+class Finding(Value, frozen=True):
+    """One remark of the static review."""
+
+    severity: Literal["info", "low", "medium", "high"]
+    rule: str
+    """`contract`, `schema`, `ast/...` or a bandit id such as `B602`."""
+    text: str
+    line: int = 0
+    """1-based line in the code; 0 where none applies."""
+    blocking: bool = False
+    """True when the draft goes back to be repaired before it is tested."""
+
+
+GateName = Literal[
+    "requirements",
+    "contract",
+    "capabilities",
+    "literals",
+    "coverage",
+    "mutation",
+    "conditions",
+    "fuzz",
+    "growth",
+    "hidden",
+    "neighbours",
+    "replay",
+]
+
+
+GateState = Literal["passed", "failed", "skipped"]
+
+
+class GateRow(Value, frozen=True):
+    """One line of what a gate saw."""
+
+    label: str
+    text: str
+    tone: Literal["", "good", "warn", "bad", "muted"] = ""
+
+
+class GateResult(Value, frozen=True):
+    """What one gate found out about a draft."""
+
+    gate: GateName
+    state: GateState
+    """`skipped`: it could not run; that is no pass."""
+    summary: str
+    """What was found, or why it could not run, in one line."""
+    rows: tuple[GateRow, ...] = ()
+    duration_ms: float = 0.0
+    twins: tuple[Twin, ...] = ()
+    """Tools that give the same answers, the nearest first."""
+
+
+class BuildStarted(Fact, frozen=True):
+    """The toolsmith took on a gap in the library."""
+
+    build_id: str
+    action_id: str
+    name: str
+    goal: str
+    task: str = ""
+    """What the person asked for, in their words."""
+    version: int = 1
+    parent: ToolDraft | None = None
+    """The version that this one would replace."""
+    near_misses: tuple[NearMiss, ...] = ()
+    sources: tuple[Source, ...] = ()
+    lessons: tuple[str, ...] = ()
+    """Why earlier builds were rejected, as the toolsmith was told."""
+
+
+class BuildDrafted(Fact, frozen=True):
+    """A draft was written, whole."""
+
+    build_id: str
+    attempt: int
+    """1 for the first draft; each repair adds one."""
+    author: Literal["model", "person"]
+    model: str
+    draft: ToolDraft
+    digest: str
+
+
+class BuildReviewed(Fact, frozen=True):
+    """The static review of a draft is done."""
+
+    build_id: str
+    attempt: int
+    digest: str
+    findings: tuple[Finding, ...] = ()
+    passed: bool = True
+    imports: tuple[str, ...] = ()
+    """Top-level modules the code imports."""
+
+
+class RequirementsLocked(Fact, frozen=True):
+    """Each requirement was resolved to hashed wheels, or was refused."""
+
+    build_id: str
+    attempt: int
+    lock: Lock
+    problem: str = ""
+
+
+class BuildTested(Fact, frozen=True):
+    """The draft's own tests ran in the sandbox."""
+
+    build_id: str
+    attempt: int
+    digest: str
+    passed: bool
+    reports: tuple[RunReport, ...]
+    """One per repetition."""
+    problem: str = ""
+    """Why it does not pass, in one line."""
+    granted: Capabilities = Capabilities()
+    """What the tests were granted because a person asked for it; nothing under the draft profile."""
+
+
+class GateChecked(Fact, frozen=True):
+    """One more gate looked at a draft: it passed, it failed, or it could not run."""
+
+    build_id: str
+    attempt: int
+    digest: str
+    result: GateResult
+
+
+class BuildFailed(Fact, frozen=True):
+    """The toolsmith gave the build up."""
+
+    build_id: str
+    reason: str
+
+
+class ApprovalRequested(Fact, frozen=True):
+    """A build waits for a person. On disk before anyone is asked."""
+
+    approval_id: str
+    build_id: str
+    digest: str
+    name: str
+    version: int
+
+
+Verdict = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased"]
+"""`retested`: the self-tests run again with what is granted, then it is asked again. `stopped`: the run ends
+with it. `banned`: rejected, and never asked again. `aliased`: nothing is registered, and its name becomes another one
+of a tool that gives the same answers."""
+
+
+class ApprovalResolved(Fact, frozen=True):
+    """A person decided on exactly these bytes. On disk before anything follows from it."""
+
+    approval_id: str
+    build_id: str
+    digest: str
+    verdict: Verdict | Literal["withdrawn"]
+    """`edited`: a new draft by the person follows. `withdrawn`: its task was cancelled."""
+    reason: str = ""
+    tags: tuple[str, ...] = ()
+    lasting: Lasting = "library"
+    grants: Capabilities | None = None
+    """What was granted of what the draft asks for; None for all of it."""
+    accepted: tuple[str, ...] = ()
+    """As in `ResolveApproval`."""
+    banned: tuple[str, ...] = ()
+    """As in `ResolveApproval`."""
+    alias_of: Twin | None = None
+    """As in `ResolveApproval`."""
+    by: str = ""
+    """The account that decided, or the rule of the policy."""
+    via: Literal["console", "cli", "engine", "policy"] = "console"
+    seen_ms: float = 0.0
+    """How long the build was on screen."""
+    scrolled_to_end: bool = False
+
+    @property
+    def why(self) -> str:
+        """Tags and reason in one line."""
+        return ": ".join(part for part in (", ".join(self.tags), self.reason) if part)
+
+
+class BuildPutOff(Fact, frozen=True):
+    """The person decides later: the build waits on beside the task, and the agent goes on without it."""
+
+    build_id: str
+    approval_id: str

@@ -1,0 +1,234 @@
+"""The tool library: cards, records, states, moves, searches."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from alita_tui.events.base import Fact, Json, Value
+from alita_tui.events.tool import Capabilities, Lock, ToolDraft, Twin
+from alita_tui.events.web import Source
+
+Lasting = Literal["library", "task"]
+"""How long an approval is good for: until it is revoked, or until the task that asked for it ends."""
+
+
+class Ban(Value, frozen=True):
+    """What a person does not want to be asked about again. What is empty is not banned."""
+
+    ban_id: str
+    name: str = ""
+    """Builds of this name do not begin."""
+    digest: str = ""
+    """These bytes are neither approved nor run, under whatever name."""
+    draft: str = ""
+    """The same for the draft's own digest, whatever wheels its requirements are locked to."""
+    capabilities: tuple[str, ...] = ()
+    """No draft may ask for any of them; as in `Capabilities.items`."""
+    reason: str = ""
+    by: str = ""
+    at: str = ""
+    """ISO 8601, UTC."""
+
+
+ToolState = Literal["draft", "provisional", "trusted", "stale", "archived", "revoked", "quarantined"]
+
+
+class ToolCard(Value, frozen=True):
+    """One line of the library."""
+
+    name: str
+    version: int
+    description: str
+    digest: str
+    state: ToolState
+    requirements: tuple[str, ...] = ()
+    runs: int = 0
+    failures: int = 0
+
+
+class ToolRecord(Value, frozen=True):
+    """One version of a registered tool, whole."""
+
+    draft: ToolDraft
+    version: int
+    digest: str
+    state: ToolState
+    lock: Lock
+    approval_id: str
+    grants: Capabilities | None = None
+    """What it was granted of what it asks for; None for all of it."""
+    origin: Literal["built", "imported", "starter"] = "built"
+    parent_version: int | None = None
+    sources: tuple[Source, ...] = ()
+    created_at: str = ""
+    """ISO 8601, UTC."""
+    runs: int = 0
+    failures: int = 0
+
+    @property
+    def granted(self) -> Capabilities:
+        """What a run of it may use."""
+        return self.draft.capabilities if self.grants is None else self.grants
+
+    @property
+    def card(self) -> ToolCard:
+        """The line that the library shows."""
+        return ToolCard(
+            name=self.draft.name,
+            version=self.version,
+            description=self.draft.description,
+            digest=self.digest,
+            state=self.state,
+            requirements=self.draft.requirements,
+            runs=self.runs,
+            failures=self.failures,
+        )
+
+
+MoveKind = Literal["archive", "revoke", "quarantine", "restore", "pin", "unpin", "rollback"]
+
+
+MOVED: dict[str, str] = {
+    "archive": "archived",
+    "revoke": "revoked",
+    "quarantine": "quarantined",
+    "restore": "restored",
+    "pin": "pinned",
+    "unpin": "unpinned",
+    "rollback": "rolled back",
+    "alias": "given another name",
+    "unalias": "another name removed",
+}
+"""What the audit log calls a move."""
+
+
+TAKEN_BACK = "taken back: "
+"""Begins what the audit log calls a move that takes another one back."""
+
+
+STATE_AFTER: dict[str, ToolState] = {
+    "archive": "archived",
+    "revoke": "revoked",
+    "quarantine": "quarantined",
+    "restore": "provisional",
+    "rollback": "archived",
+}
+"""The state that a move leaves a version in."""
+
+
+class Alias(Value, frozen=True):
+    """Another name of a tool: a build that a person found to be the same."""
+
+    name: str
+    description: str
+    """The build's own, so that a search for it finds the tool."""
+    target: Twin
+    """The tool, with the version that gave the same answers. What runs is the tool as it runs under its own name."""
+    approval_id: str
+    """The verdict that made it."""
+    at: str = ""
+    """ISO 8601, UTC."""
+    removed: bool = False
+
+
+class Move(Value, frozen=True):
+    """Something that a person did with a version of a tool."""
+
+    name: str
+    version: int
+    kind: MoveKind | Literal["alias", "unalias"]
+    before: str
+    """The state before; for a pin the version that was pinned, for an alias the name; empty for none."""
+    after: str
+    by: str
+    at: str
+    """ISO 8601, UTC."""
+    reason: str = ""
+    undone: bool = False
+
+
+class Lineage(Value, frozen=True):
+    """All that is kept of a tool."""
+
+    name: str
+    versions: tuple[ToolRecord, ...]
+    """The oldest first."""
+    current: int | None = None
+    """The version that runs; None when none does."""
+    pinned: int | None = None
+    moves: tuple[Move, ...] = ()
+    """The oldest first."""
+    aliases: tuple[str, ...] = ()
+    """Its other names."""
+    spent_usd: dict[int, float] = msgspec.field(default_factory=dict)
+    """What building each version took, as far as it is known."""
+
+    @property
+    def saved_usd(self) -> float:
+        """What building each version anew for every run but its first would have cost."""
+        runs = {one.version: one.runs for one in self.versions}
+        return sum(usd * max(0, runs[version] - 1) for version, usd in self.spent_usd.items())
+
+
+class SearchHit(Value, frozen=True):
+    """A tool the search returns."""
+
+    card: ToolCard
+    score: float
+    """0 to 1; comparable between queries."""
+    input_schema: Json = msgspec.field(default_factory=dict)
+    output_schema: Json = msgspec.field(default_factory=dict)
+
+
+class NearMiss(Value, frozen=True):
+    """A tool that was found and not used, with the score that decided."""
+
+    name: str
+    version: int
+    score: float
+    """0 to 1."""
+    description: str = ""
+
+
+class LibraryLoaded(Fact, frozen=True):
+    """The tools on the shelf when the session began or was resumed."""
+
+    tools: tuple[ToolCard, ...] = ()
+
+
+class ToolSearched(Fact, frozen=True):
+    """The library was searched."""
+
+    action_id: str
+    query: str
+    hits: tuple[SearchHit, ...] = ()
+    near_misses: tuple[NearMiss, ...] = ()
+
+
+class ToolRegistered(Fact, frozen=True):
+    """An approved build joined the library, or is lent to its task."""
+
+    build_id: str
+    approval_id: str
+    card: ToolCard
+    lasting: Lasting = "library"
+
+
+class ToolAliased(Fact, frozen=True):
+    """A build's name became another name of a tool of the library; its code did not join."""
+
+    build_id: str
+    approval_id: str
+    name: str
+    target: Twin
+
+
+class ToolDemoted(Fact, frozen=True):
+    """A tool is relied on less than before, because of how its runs went. A repair is a build that asks again."""
+
+    name: str
+    version: int
+    state: ToolState
+    reason: str

@@ -1,0 +1,202 @@
+"""Model calls: replies, failures, money, and what the model is shown."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_tui.events.base import Fact, Json, Transient, Value
+
+ModelErrorKind = Literal[
+    "auth",  # 401, 403: the key is wrong or may not use the model
+    "payment",  # 402 or exhausted quota
+    "not_found",  # 404: no such model or path
+    "rate_limit",  # 429
+    "overloaded",  # 503, 529
+    "server",  # other 5xx
+    "timeout",  # connect, read or stall
+    "connection",  # refused, reset, DNS, TLS
+    "truncated",  # the stream ended without a stop reason
+    "malformed",  # the reply is not what the protocol promises
+    "context",  # the conversation is longer than the model's window
+    "refused",  # the model declined
+    "bad_request",  # any other 4xx
+    "no_tools",  # it cannot call tools natively; the text protocol is used from now on
+    "unavailable",  # no model is configured, or its SDK is missing
+]
+
+
+class Usage(Value, frozen=True):
+    """Tokens of one model call. Input counts include the cached ones."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    """Read from the provider's cache."""
+    cache_write_tokens: int = 0
+    """Written to the provider's cache, which some charge more for."""
+    reported: bool = True
+    """False when the server sent none and the numbers are estimates."""
+
+
+class ToolRequest(Value, frozen=True):
+    """A native tool call as the model wrote it, arguments parsed."""
+
+    call_id: str
+    name: str
+    arguments: Json
+    problem: str = ""
+    """Why the arguments could not be parsed; empty when they could."""
+    carried: dict[str, str] = {}
+    """What the provider gave with it and wants back: signatures and reasoning, and `by`, the model they are of."""
+
+
+ModelRole = Literal["orchestrator", "planner", "toolsmith", "reviewer", "summariser"]
+
+
+class ModelDelta(Transient, frozen=True):
+    """A piece of a reply that is still coming."""
+
+    call_id: str
+    role: ModelRole
+    channel: Literal["text", "thinking", "arguments"]
+    text: str
+
+
+class ModelReplied(Fact, frozen=True):
+    """A reply that ended properly."""
+
+    call_id: str
+    role: ModelRole
+    model: str
+    text: str = ""
+    thinking: str = ""
+    requests: tuple[ToolRequest, ...] = ()
+    stop: str = ""
+    usage: Usage = Usage()
+    duration_ms: float = 0.0
+    first_ms: float = 0.0
+    """Until the first piece came; 0 when none came before the whole."""
+    prompt: str = ""
+    """Version (hash) of the prompt text in use."""
+    cached: bool = False
+    """True when the very same was asked before and nobody was asked now."""
+
+
+class ModelFailed(Fact, frozen=True):
+    """A model call that gave no usable reply."""
+
+    call_id: str
+    role: ModelRole
+    model: str
+    error: ModelErrorKind
+    text: str
+    hint: str = ""
+    retry_in: float | None = None
+    """Seconds until the next attempt; None when none follows."""
+
+
+class ProviderFailedOver(Fact, frozen=True):
+    """A role is served by another model than before; the conversation goes on with it as it was."""
+
+    role: ModelRole
+    previous: str
+    model: str
+    """Both as `provider:model`."""
+    reason: str
+
+
+ProviderState = Literal["closed", "half_open", "open", "disabled"]
+
+
+class ProviderChanged(Fact, frozen=True):
+    """Whether a model is asked: always, only to see if it is back, not for a while, or not at all."""
+
+    model: str
+    """`provider:model`."""
+    state: ProviderState
+    reason: str = ""
+    """Why it is not closed."""
+    retry_in: float | None = None
+    """Seconds until it is tried again; None where no time is set."""
+
+
+BudgetScope = Literal["task", "session", "day"]
+
+
+BudgetUnit = Literal["usd", "tokens"]
+
+
+class BudgetReserved(Fact, frozen=True):
+    """A call is about to be made, and may cost up to this. On disk before it is."""
+
+    call_id: str
+    role: ModelRole
+    model: str
+    usd: float | None
+    """None when no price is known."""
+    tokens: int
+    build_id: str = ""
+    """The build that it is for; empty for none."""
+    assumed_usd: float = 0.0
+    """What it is taken to cost, where no price is known and a cap in money holds."""
+
+
+class BudgetRaised(Fact, frozen=True):
+    """The person allowed more, for this task, this session, or in this session for this day."""
+
+    scope: BudgetScope
+    unit: BudgetUnit
+    limit: float
+
+
+class BudgetSpent(Fact, frozen=True):
+    """What a call cost, and what is left. Ends its reservation."""
+
+    call_id: str
+    cost_usd: float | None
+    """None when no price is known; never taken for zero."""
+    role: ModelRole | Literal[""] = ""
+    model: str = ""
+    tokens: int = 0
+    assumed_usd: float = 0.0
+    """What it is taken to have cost, where no price is known and a cap in money holds. Part of the totals."""
+    estimated: bool = False
+    """True where the provider told no counts: the call broke off, or the process ended meanwhile."""
+    saved_usd: float = 0.0
+    """What the provider's cache made it cheaper by."""
+    task_usd: float = 0.0
+    """Known spend of the task."""
+    task_limit_usd: float | None = None
+    day_usd: float = 0.0
+    """Known spend of the day over all sessions."""
+    total_usd: float = 0.0
+    """Known spend of the session."""
+    total_tokens: int = 0
+    limit_usd: float | None = None
+    unpriced_calls: int = 0
+    build_id: str = ""
+    """The build that it was for; empty for none."""
+    build_usd: float = 0.0
+    """Known spend of that build."""
+    build_limit_usd: float | None = None
+
+
+class ContextTrimmed(Fact, frozen=True):
+    """From now on the model is shown less of what was before. Nothing is lost: it can look back."""
+
+    masked: tuple[int, ...] = ()
+    """Events whose observations are down to one line."""
+    shortened: tuple[int, ...] = ()
+    """Events whose observations have only head and tail."""
+    tokens_before: int = 0
+    """Estimated, as everything would be sent."""
+    tokens_after: int = 0
+
+
+class ContextSummarised(Fact, frozen=True):
+    """Turns up to an event are shown to the model as this summary; the person's words stay as they were."""
+
+    upto: int
+    text: str
+    tokens_before: int = 0
+    tokens_after: int = 0

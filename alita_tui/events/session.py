@@ -1,0 +1,120 @@
+"""The session itself: opened, resumed, closed; notices, and the sandbox that it found."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_tui.events.base import Fact, Transient, Value
+
+
+class Enforcement(Value, frozen=True):
+    """Which mechanism holds one limit here, from a live probe."""
+
+    resource: str
+    """`memory`, `processes`, `cpu`, `network` …"""
+    mechanism: str
+    measured: str = ""
+    """What happened when it was tried; empty where it was not."""
+    strong: bool = True
+    """False where the limit is approximate or missing."""
+
+
+class SandboxStatus(Value, frozen=True):
+    """What `doctor`, the status line and the approval say of the sandbox."""
+
+    available: bool
+    engine: str = ""
+    """For example `podman 4.3.1, runc 1.1.5, rootless as alita-sandbox`."""
+    image: str = ""
+    """Reference of the base image."""
+    image_digest: str = ""
+    image_origin: str = ""
+    """`pulled`, `built from distribution packages` or `imported`."""
+    enforcement: tuple[Enforcement, ...] = ()
+    problem: str = ""
+    hint: str = ""
+
+
+class Check(Value, frozen=True):
+    """One line of `alita doctor`."""
+
+    name: str
+    state: Literal["ok", "warning", "problem"]
+    detail: str
+    hint: str = ""
+    """What to do; empty when nothing is needed."""
+    fixable: bool = False
+    """True when `alita doctor --fix` can do it."""
+
+
+class SessionOpened(Fact, frozen=True):
+    """A session file was begun. Always seq 1."""
+
+    title: str = ""
+    model: str = ""
+    """`provider:name` of the orchestrator role."""
+    recorded: bool = False
+    """True when the model's replies are a recording (the demo)."""
+    version: str = ""
+    """alita's version."""
+    parent: str | None = None
+    """The session this one was forked from."""
+    parent_seq: int = 0
+    """The last event that it has in common with its parent."""
+
+
+class SandboxChecked(Fact, frozen=True):
+    """What holds generated code here, from a live probe."""
+
+    status: SandboxStatus
+
+
+class SessionResumed(Fact, frozen=True):
+    """A process took the session up again."""
+
+    restored: int
+    """Durable events read back."""
+    note: str = ""
+    """What could not be restored, in one line; empty when all could."""
+
+
+class SessionClosed(Fact, frozen=True):
+    """The process let the session go in good order. Only a SessionResumed may follow."""
+
+    state: str = ""
+    """Fingerprint of the view just before; a replay of the same events comes to the same."""
+    version: str = ""
+    """The alita that folded it: another one may say the same in other words."""
+
+
+class NoticeRaised(Fact, frozen=True):
+    """Something the person should know that is no step of the task."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+    hint: str = ""
+
+
+class Progressed(Transient, frozen=True):
+    """How far a long piece of work is."""
+
+    work: str
+    """What is going on, for people."""
+    done: float = 0.0
+    total: float = 0.0
+    """0 when unknown."""
+    detail: str = ""
+
+
+class SavingStalled(Transient, frozen=True):
+    """Nothing can be saved at present, and the run waits until it can; without a text it can again."""
+
+    text: str = ""
+    hint: str = ""
+
+
+class UnknownEvent(Fact, frozen=True):
+    """A record that this version cannot read: damaged, or written by a newer alita."""
+
+    raw: str
+    reason: str

@@ -1,0 +1,146 @@
+"""Tasks: what a person asks for, the agent's actions, how a task ends."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_tui.events.base import Fact, Json
+
+
+class TaskQueued(Fact, frozen=True):
+    """A person asked for something while another task runs. It is taken up, also by a later process."""
+
+    queue_id: str
+    text: str
+
+
+class TaskSubmitted(Fact, frozen=True):
+    """A person asked for something."""
+
+    task_id: str
+    text: str
+    again: str = ""
+    """The task that is gone on with: parked, and a build it waited for was decided, or `retried`; empty: none."""
+    retried: bool = False
+    """The person asked to try it again."""
+    queue_id: str = ""
+    """The queued task that this is; empty for one that never waited."""
+
+
+class PlanProposed(Fact, frozen=True):
+    """The agent said how it means to go about the task."""
+
+    task_id: str
+    steps: tuple[str, ...]
+    recipe: str = ""
+    """Item id of the remembered recipe that it follows; empty for a new plan."""
+
+
+class Steered(Fact, frozen=True):
+    """The person added to a running task; the agent reads it before its next step."""
+
+    text: str
+
+
+class QuestionAsked(Fact, frozen=True):
+    """The agent needs an answer from the person."""
+
+    question_id: str
+    text: str
+    about: Literal["task", "budget"] = "task"
+    """`budget`: the run waits because its next call could break a cap."""
+
+
+class QuestionAnswered(Fact, frozen=True):
+    """The person answered."""
+
+    question_id: str
+    text: str
+
+
+class Interrupted(Fact, frozen=True):
+    """The person stopped the running task; what was there is kept."""
+
+    text: str = ""
+    """What the model had said when it was cut off."""
+
+
+TaskOutcome = Literal[
+    "answered",
+    "failed",
+    "interrupted",
+    "budget",
+    "step_limit",
+    "stuck",
+    "rejected",
+    "sandbox",
+    "parked",
+]
+
+
+class TaskFinished(Fact, frozen=True):
+    """The task ended, or stands parked until a build is decided."""
+
+    task_id: str
+    outcome: TaskOutcome
+    answer: str = ""
+    reason: str = ""
+    """Why, where the outcome is not `answered`."""
+    hint: str = ""
+    """What the person can do about it."""
+    retry_in: float | None = None
+    """Seconds until the model's server answers again, where it says so."""
+
+
+ActionName = Literal[
+    "plan",
+    "find_tool",
+    "search_web",
+    "read_page",
+    "look_back",
+    "wait",
+    "build_tool",
+    "run_tool",
+    "ask_user",
+    "answer",
+]
+
+
+class ActionChosen(Fact, frozen=True):
+    """The model decided what to do next."""
+
+    action_id: str
+    action: ActionName
+    arguments: Json
+
+
+class ActionFailed(Fact, frozen=True):
+    """An action that could not be carried out; the agent reads why and goes on."""
+
+    action_id: str
+    action: str
+    text: str
+    hint: str = ""
+
+
+class ActionMalformed(Fact, frozen=True):
+    """A reply that names no valid action."""
+
+    text: str
+    """What the model wrote."""
+    problem: str
+
+
+class LookedBack(Fact, frozen=True):
+    """The model read again what had been left out of its view."""
+
+    action_id: str
+    seq: int
+    """The event that it came from."""
+    text: str
+
+
+class WaitEnded(Fact, frozen=True):
+    """The agent waited for builds that were put off; one was decided, or the person said something."""
+
+    action_id: str

@@ -1,0 +1,279 @@
+"""Tools and their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Literal
+
+import msgspec
+
+from alita_tui.events.base import Fact, Json, Transient, Value, digest_of
+
+
+class Capabilities(Value, frozen=True):
+    """What a tool asks to be granted. The empty value is a pure computation."""
+
+    network: tuple[str, ...] = ()
+    """Hosts as `name:port`, or `GET,HEAD name:port` for these methods alone (see `spine.grants`)."""
+    workspace: Literal["none", "read", "write"] = "none"
+    secrets: tuple[str, ...] = ()
+    """Names of secrets, never their values: `NAME@name:port`, or `NAME` where one host is granted."""
+    model_calls: int = 0
+    """How many model calls one run may make."""
+
+    @property
+    def none(self) -> bool:
+        """True when nothing is asked for."""
+        return self == Capabilities()
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """One word for each: `network:host:443`, `workspace:read`, `secret:NAME`, `model:3`."""
+        return (
+            *(f"network:{host}" for host in self.network),
+            *((f"workspace:{self.workspace}",) if self.workspace != "none" else ()),
+            *(f"secret:{name}" for name in self.secrets),
+            *((f"model:{self.model_calls}",) if self.model_calls else ()),
+        )
+
+    def without(self, items: Collection[str]) -> Capabilities:
+        """The same, less what these words (see `items`) name."""
+        return Capabilities(
+            network=tuple(host for host in self.network if f"network:{host}" not in items),
+            workspace="none" if f"workspace:{self.workspace}" in items else self.workspace,
+            secrets=tuple(name for name in self.secrets if f"secret:{name}" not in items),
+            model_calls=0 if f"model:{self.model_calls}" in items else self.model_calls,
+        )
+
+    def within(self, wider: Capabilities) -> bool:
+        """True when nothing is here that the other has not."""
+        return set(self.items) <= set(wider.items)
+
+
+class ToolDraft(Value, frozen=True):
+    """A tool as written: what is reviewed, tested, shown, approved and run."""
+
+    name: str
+    """Snake case; also the module's name."""
+    description: str
+    """One sentence for people and for search."""
+    code: str
+    """A PEP 723 script with a typed `run(...)`, a docstring and a JSON `__main__`."""
+    tests: str
+    """A module of `test_*` functions with plain asserts."""
+    requirements: tuple[str, ...] = ()
+    """PEP 508 requirements as the draft asks for them."""
+    input_schema: Json = msgspec.field(default_factory=dict)
+    """JSON Schema (2020-12) of the arguments object of `run`."""
+    output_schema: Json = msgspec.field(default_factory=dict)
+    """JSON Schema of what `run` returns."""
+    capabilities: Capabilities = Capabilities()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (hex) over every byte of the draft that is shown for approval and used at run time."""
+        return digest_of(
+            self.name,
+            self.description,
+            self.code,
+            self.tests,
+            "\n".join(self.requirements),
+            msgspec.json.encode(self.input_schema, order="sorted").decode(),
+            msgspec.json.encode(self.output_schema, order="sorted").decode(),
+            msgspec.json.encode(self.capabilities, order="sorted").decode(),
+        )
+
+
+class Provided(Value, frozen=True):
+    """What an installed distribution can be imported as, by the metadata of its wheel."""
+
+    distribution: str
+    """Its normalised name (PEP 503)."""
+    modules: tuple[str, ...]
+
+
+class LockedPackage(Value, frozen=True):
+    """One wheel that a requirement resolved to."""
+
+    name: str
+    version: str
+    hashes: tuple[str, ...] = ()
+    """As `sha256:hex`."""
+    uploaded: str = ""
+    """Upload time (ISO 8601) as the index says it; empty when unknown."""
+    size: int = 0
+    """Bytes of the wheel; 0 when unknown."""
+    direct: bool = False
+    """True when the draft names it, false when another package pulls it in."""
+
+
+class Lock(Value, frozen=True):
+    """Requirements resolved to exact, hashed wheels. Its digest names an environment."""
+
+    requirements: tuple[str, ...] = ()
+    packages: tuple[LockedPackage, ...] = ()
+    python: str = ""
+    """The Python that the wheels are for, for example `3.12`."""
+    platform: str = ""
+    """As uv names it, for example `x86_64-manylinux_2_36`."""
+
+    @property
+    def listing(self) -> str:
+        """The `requirements.txt` that is installed: nothing but exact versions with their hashes."""
+        entries = (
+            " ".join((f"{one.name}=={one.version}", *(f"--hash={each}" for each in one.hashes)))
+            for one in self.packages
+        )
+        return "".join(f"{entry}\n" for entry in entries)
+
+    @property
+    def digest(self) -> str:
+        """Content address of the environment: SHA-256 (hex). Empty for no packages."""
+        return digest_of(self.listing, self.python, self.platform) if self.packages else ""
+
+
+def build_digest(draft: ToolDraft, lock: Lock) -> str:
+    """SHA-256 (hex) over all that an approval is for: the draft, and the wheels it was tested with.
+
+    A draft without requirements has its own digest.
+    """
+    return digest_of(draft.digest, lock.digest) if lock.digest else draft.digest
+
+
+class TestCase(Value, frozen=True):
+    """One self-test as the sandbox saw it."""
+
+    __test__ = False  # pytest would collect it
+
+    name: str
+    passed: bool
+    message: str = ""
+    """The traceback of a failure."""
+    duration_ms: float = 0.0
+    calls: int | None = None
+    """How often it called the tool; None in a record from before that was counted."""
+
+
+LimitHit = Literal["wall", "cpu", "memory", "output", "result", "files", "processes", "inodes"]
+
+
+class RunReport(Value, frozen=True):
+    """How one run in the sandbox went, as the host saw it."""
+
+    status: Literal["ok", "error", "exit", "timeout", "limit", "killed", "bad_result"]
+    """`error`: the code raised. `exit`: it ended without a result. `killed`: it was interrupted."""
+    exit_code: int | None = None
+    signal: int | None = None
+    """The signal that ended it."""
+    result: Json = None
+    """What `run` returned; None unless status is ok."""
+    error: str = ""
+    """The traceback, or the reason in one line."""
+    exception: str = ""
+    """Name of the class of the exception that ended it."""
+    stdout: str = ""
+    stderr: str = ""
+    truncated: tuple[Literal["stdout", "stderr", "error"], ...] = ()
+    limits_hit: tuple[LimitHit, ...] = ()
+    duration_ms: float = 0.0
+    cpu_ms: float = 0.0
+    """Processor time of all its processes."""
+    peak_memory_bytes: int = 0
+    cases: tuple[TestCase, ...] = ()
+    """Filled for test runs."""
+    provided: tuple[Provided, ...] = ()
+    """Filled for test runs with requirements."""
+
+    @property
+    def reason(self) -> str:
+        """Why it did not end well, in a word or two; empty when it did.
+
+        A limit, the name of an exception, `bad result`, `killed`, `signal 9`, `exit 3` or `wall`.
+        """
+        if self.status == "ok":
+            return ""
+        if self.limits_hit and self.status in ("limit", "timeout"):
+            return self.limits_hit[0]
+        if self.status == "error":
+            return self.exception or "error"
+        if self.status in ("bad_result", "killed"):
+            return self.status.replace("_", " ")
+        return f"signal {self.signal}" if self.signal else f"exit {self.exit_code}"
+
+
+class Twin(Value, frozen=True):
+    """A version of a tool of the library that answers as a draft does."""
+
+    name: str
+    version: int
+    digest: str
+
+    @property
+    def label(self) -> str:
+        """As people write it."""
+        return f"{self.name} v{self.version}"
+
+
+class ToolCalled(Fact, frozen=True):
+    """A registered tool is about to run. On disk before it does."""
+
+    call_id: str
+    action_id: str
+    name: str
+    version: int
+    digest: str
+    arguments: Json
+    alias: str = ""
+    """The other name that it was called by; empty for its own."""
+
+
+class BrokerAnswered(Fact, frozen=True):
+    """A running tool asked for something that it was granted, or was not: a host, a file, a model."""
+
+    call_id: str
+    """The run's: a call of a registered tool, or a build whose tests a person granted something."""
+    request: str
+    """Method and address as the tool gave them, without the values of secrets."""
+    outcome: Literal["served", "refused", "failed"]
+    """`failed`: it was granted and could not be carried out."""
+    reason: str = ""
+    """Why it was not served."""
+    status: int = 0
+    """The HTTP status that the tool got; 0 for none."""
+    address: str = ""
+    """IP address that was connected to."""
+    secrets: tuple[str, ...] = ()
+    """Names of the secrets that were put in."""
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    duration_ms: float = 0.0
+
+
+class OutputChunk(Transient, frozen=True):
+    """A piece of what a run in the sandbox prints."""
+
+    run_id: str
+    """A call id or a build id."""
+    title: str
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+class ToolReturned(Fact, frozen=True):
+    """A registered tool ran and gave a result."""
+
+    call_id: str
+    report: RunReport
+
+
+FailureReason = Literal["error", "exit", "timeout", "limit", "killed", "bad_result", "interrupted", "sandbox"]
+
+
+class ToolFailed(Fact, frozen=True):
+    """A registered tool ran, or could not run, and gave no result."""
+
+    call_id: str
+    reason: FailureReason
+    text: str
+    hint: str = ""
+    report: RunReport | None = None

@@ -1,0 +1,90 @@
+"""Builds: orders, outcomes, parked builds and verdicts from other shells."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from alita_tui.events.base import Json, Value
+from alita_tui.events.library import NearMiss, ToolCard
+from alita_tui.events.web import Source
+from alita_tui.spine.commands import ResolveApproval
+
+
+class PastCall(Value, frozen=True):
+    """A recorded call of a tool that returned."""
+
+    arguments: Json
+    result: Json
+
+
+class BuildOrder(Value, frozen=True):
+    """A gap that the agent wants closed."""
+
+    action_id: str
+    name: str
+    goal: str
+    details: str = ""
+    task: str = ""
+    """What the person asked for, in their words."""
+    near_misses: tuple[NearMiss, ...] = ()
+    sources: tuple[Source, ...] = ()
+    past_rejections: tuple[str, ...] = ()
+
+
+class BuildOutcome(Value, frozen=True):
+    """How a build ended."""
+
+    result: Literal["registered", "rejected", "failed", "stopped", "aliased"]
+    reason: str = ""
+    card: ToolCard | None = None
+
+
+class ParkedBuild(Value, frozen=True):
+    """A build that waits for a verdict, as any shell sees it."""
+
+    approval_id: str
+    build_id: str
+    session_id: str
+    digest: str
+    name: str
+    version: int
+    requested_at: str
+    """ISO 8601, UTC."""
+    task: str = ""
+    verdict: str = ""
+    """Empty while it waits; `approved` or `rejected` once decided and not yet taken up."""
+
+
+class Verdict(Value, frozen=True):
+    """A verdict given outside the session's process, waiting to be taken up."""
+
+    command: Json
+    """A ResolveApproval as JSON."""
+    by: str
+    at: str
+    """ISO 8601, UTC."""
+    signature: str = ""
+    """Of the home over all of this, made by the process that leaves it; see `Sealing`."""
+
+
+class Sealing(Protocol):
+    """Signs what processes of one home leave for one another. Met by `store`; blocks."""
+
+    def signed(self, kind: str, text: str) -> str:
+        """A signature over a text of this kind. Raises StoreError."""
+
+    def vouched(self, kind: str, text: str, signature: str) -> bool:
+        """Whether this home signed that text as this kind. Raises StoreError."""
+
+
+class ApprovalDesk(Protocol):
+    """Where verdicts from other shells are left for a session. Met by `store`."""
+
+    def verdict(self, approval_id: str) -> Verdict | None:
+        """The verdict left for this approval, if there is one."""
+
+    def claim(self, command: ResolveApproval, by: str) -> Verdict:
+        """Leave this session's own verdict, unless there is one; the one that stands. Raises StoreError."""
+
+    def taken(self, approval_id: str) -> None:
+        """The verdict is not needed any more. Raises StoreError."""

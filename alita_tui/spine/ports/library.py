@@ -1,0 +1,142 @@
+"""The tool library, and records of approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Protocol
+
+from alita_tui.events.base import Json, Value
+from alita_tui.events.library import Alias, Ban, Move, NearMiss, SearchHit, ToolCard, ToolRecord, ToolState
+from alita_tui.events.tool import Capabilities, Lock, ToolDraft, Twin
+from alita_tui.events.web import Source
+
+
+class SearchResult(Value, frozen=True):
+    """What a search of the library found."""
+
+    hits: tuple[SearchHit, ...] = ()
+    near_misses: tuple[NearMiss, ...] = ()
+
+
+class Library(Protocol):
+    """The approved tools of all sessions. Met by `registry`; synchronous and in memory."""
+
+    def cards(self) -> tuple[ToolCard, ...]:
+        """The newest runnable version of every tool, by name."""
+
+    def search(self, query: str, *, limit: int = 5) -> SearchResult:
+        """Tools that fit a need, best first, and those that nearly do."""
+
+    def get(self, name: str, version: int | None = None) -> ToolRecord:
+        """One version (default: the newest runnable one) of a tool by its name or another name of it.
+
+        The bytes are checked against the digest.
+
+        Raises RegistryError, DigestMismatch.
+        """
+
+    def next_version(self, name: str) -> int:
+        """The number a new build of this name would get."""
+
+    def register(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        approval_id: str,
+        digest: str,
+        sources: tuple[Source, ...],
+        grants: Capabilities | None = None,
+    ) -> ToolRecord:
+        """Add an approved version. Raises DigestMismatch, RegistryError."""
+
+    def alias(self, name: str, description: str, twin: Twin, *, approval_id: str, by: str) -> Alias:
+        """Give a tool another name. Doing it again for the same approval changes nothing.
+
+        Raises RegistryError where there is a tool of that name, or the twin does not run; DigestMismatch
+        where it is another one by now; StoreError.
+        """
+
+    def banned(self, name: str, draft: ToolDraft | None = None, digest: str = "") -> str:
+        """Why a build of this name, a draft or bytes may not be; empty when they may."""
+
+    def ban(self, ban: Ban) -> None:
+        """Keep a ban. Doing it again changes nothing. Raises StoreError."""
+
+    def record_run(self, name: str, version: int, *, ok: bool, query: str) -> ToolState | None:
+        """Count a run, and on success learn that this query is served by this tool.
+
+        Gives how far the tool is relied on now; None where there is no such version.
+        """
+
+
+class ToolShelf(Library, Protocol):
+    """The library as one session has it, with what was approved for its running task alone."""
+
+    def lend(
+        self,
+        draft: ToolDraft,
+        lock: Lock,
+        *,
+        version: int,
+        approval_id: str,
+        digest: str,
+        grants: Capabilities | None = None,
+    ) -> ToolRecord:
+        """Have an approved build at hand until `give_back`, on no disk. Raises DigestMismatch, RegistryError."""
+
+    def lends(self, digest: str) -> bool:
+        """Whether this is at hand because it was lent."""
+
+    def give_back(self, keep: Container[str] = ()) -> bool:
+        """Let go what was lent, but for these digests; False when nothing was."""
+
+
+class Approval(Value, frozen=True):
+    """An approval as the audit log has it."""
+
+    approval_id: str
+    name: str
+    digest: str
+    grants: tuple[str, ...] | None = None
+    """What was granted, as in `Capabilities.items`; None for all that is asked for."""
+    lasting: str = "library"
+
+
+class Standing(Value, frozen=True):
+    """What the audit log makes of the library: the newest entry on each thing counts, whatever the library says."""
+
+    approvals: Mapping[str, Approval] = {}
+    """By approval id: what was approved, starters and what was approved anew included."""
+    states: Mapping[str, Move] = {}
+    """By approval id: the newest move that set the state of what was approved; `after` is that state."""
+    pins: Mapping[str, Move] = {}
+    """By tool: the newest pin; `after` is the version, empty for none."""
+    aliases: Mapping[str, Move] = {}
+    """By other name: the newest move of it; `after` is that name, empty where it was taken away."""
+    bans: Mapping[str, Ban] = {}
+    """By ban id: what is banned and was not taken back."""
+    revoked_rules: Mapping[str, str] = {}
+    """Rules of the policy that were taken back, by name: when and by whom."""
+    problem: str = ""
+    """Why nothing of the log is relied on, in one sentence; empty where it holds."""
+
+
+class Approvals(Protocol):
+    """What was approved, from a source that the library does not write. Met by `store`; blocks on the disk."""
+
+    def standing(self) -> Standing:
+        """What holds now; the same object as long as nothing changed. Raises StoreError."""
+
+
+class Documents(Protocol):
+    """A keyed table of JSON documents. Met by `store`, used by `registry` and `memory`."""
+
+    def all(self) -> tuple[Json, ...]:
+        """Every document, oldest first."""
+
+    def put(self, key: str, document: Json) -> None:
+        """Insert or replace; on disk when it returns. Raises StoreError."""
+
+    def remove(self, key: str) -> None:
+        """Remove; a missing key is no error. Raises StoreError."""

@@ -1,0 +1,83 @@
+"""The sandbox: jobs, limits, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from alita_tui.events.base import Json, Value
+from alita_tui.events.session import SandboxStatus
+from alita_tui.events.tool import Capabilities, Lock, RunReport
+from alita_tui.spine.ports.stream import Progress
+from alita_tui.spine.trials import Plan
+
+
+class Limits(Value, frozen=True):
+    """Limits of one run."""
+
+    wall_seconds: float = 20.0
+    cpu_seconds: float = 40.0
+    """Of one process, over all of its threads."""
+    memory_bytes: int = 512 * 1024 * 1024
+    processes: int = 64
+    output_bytes: int = 256 * 1024
+    """Kept of each of stdout and stderr; a run that prints 64 times this is ended."""
+    result_bytes: int = 1024 * 1024
+    file_bytes: int = 16 * 1024 * 1024
+    scratch_bytes: int = 32 * 1024 * 1024
+
+
+class Job(Value, frozen=True):
+    """One run of one tool's code, in a fresh container unless its digest is approved."""
+
+    run_id: str
+    """Labels the container; output chunks carry it."""
+    module: str
+    """Snake-case name of the tool."""
+    code: str
+    tests: str = ""
+    """For `test` jobs: the module with the `test_*` functions."""
+    what: Literal["run", "test", "script", "judge"] = "run"
+    """`script`: the file itself, as `__main__` or by its `#!` line; ok when it exits with 0. `judge`: `plan`."""
+    plan: Plan | None = None
+    """For `judge` jobs: what is to be done with the draft; the result has an entry for each piece."""
+    arguments: Json = None
+    """For `run` jobs: keyword arguments of `run`. For scripts: what standard input holds, as JSON."""
+    lock: Lock = Lock()
+    digest: str = ""
+    """The approved build whose code this is: its calls in a session may share a container. Empty: never."""
+    limits: Limits = Limits()
+    capabilities: Capabilities = Capabilities()
+    """What is granted: to an approved digest, or by a person to a draft's tests. The draft profile grants nothing."""
+
+
+OnOutput = Callable[[Literal["stdout", "stderr"], str], None]
+"""Called on the event loop with decoded pieces, at most about 30 times a second."""
+
+
+class Sandbox(Protocol):
+    """The wall around generated code. Met by `sandbox`."""
+
+    async def status(self) -> SandboxStatus:
+        """What is there and what enforces each limit; never raises."""
+
+    async def prepare(self, progress: Progress) -> None:
+        """Make sure engine and base image are there, building what is missing.
+
+        Raises SandboxUnavailable.
+        """
+
+    async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
+        """Resolve requirements to hashed wheels on the host; runs none of their code.
+
+        Raises RequirementsError.
+        """
+
+    async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
+        """Run a job in a fresh container; a failing tool is a report, not an exception.
+
+        Raises SandboxUnavailable, RequirementsError. Cancelling it ends everything inside.
+        """
+
+    async def close(self) -> None:
+        """End what is still running and let the engine go."""

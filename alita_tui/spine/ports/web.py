@@ -1,0 +1,74 @@
+"""The web, the package index, and known faults of packages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from alita_tui.events.base import Value
+from alita_tui.events.tool import LockedPackage
+from alita_tui.events.web import WebResult
+
+
+class Page(Value, frozen=True):
+    """A page as text. Untrusted."""
+
+    url: str
+    title: str
+    text: str
+    truncated: bool = False
+    unchanged: bool = False
+    """Kept from an earlier read; the server says that it still holds."""
+
+
+class SearchPage(Value, frozen=True):
+    """Results of one provider. Untrusted."""
+
+    provider: str
+    results: tuple[WebResult, ...]
+
+
+class Web(Protocol):
+    """Search and reading. Met by `web`."""
+
+    async def search(self, query: str, *, provider: str = "") -> SearchPage:
+        """Search with one provider (`web`, `github`, `pypi`; empty: `web`). Raises WebError."""
+
+    async def read(self, url: str) -> Page:
+        """Read one page as text. Raises WebError, AddressRefused."""
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+class PackageFacts(Value, frozen=True):
+    """What the index says of one version of a package."""
+
+    first_upload: str = ""
+    """When the project's first file came (ISO 8601); empty when unknown."""
+    yanked: bool = False
+
+
+class PackageIndex(Protocol):
+    """The package index as a source of facts. Met by `web`."""
+
+    async def package(self, name: str, version: str) -> PackageFacts | None:
+        """Facts of one version; None where the index does not answer or knows nothing of it."""
+
+
+class Faults(Value, frozen=True):
+    """What a database of known faults says of some packages."""
+
+    known: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By the package's name, ids such as `PYSEC-2023-1 = CVE-2023-2`; empty ones where none is known."""
+    problem: str = ""
+    """Why it could not be looked up; then nothing is known of any."""
+
+
+class FaultBook(Protocol):
+    """A database of known faults. Met by `sandbox`, whose packages it is about."""
+
+    async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
+        """Known faults of these versions, within bounded time."""

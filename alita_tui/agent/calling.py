@@ -239,7 +239,8 @@ class ModelCalls:
                 first_ms=first_ms,
                 prompt=digest_of(request.system)[:12],
                 cached=cached,
-            )
+            ),
+            span=call_id,
         )
 
     async def _warn(self, note: str) -> None:
@@ -271,7 +272,8 @@ class ModelCalls:
                 text=error.message,
                 hint=error.hint,
                 retry_in=wait,
-            )
+            ),
+            span=call_id,
         )
         await self._tell_changes()
 

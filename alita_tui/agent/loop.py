@@ -16,6 +16,7 @@ from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import ProgressWatch
 from alita_tui.agent.tasks import TaskEnd
 from alita_tui.agent.working import WorkingContext
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError, WebError
@@ -55,8 +56,8 @@ class AgentLoop:
         """
         watch = ProgressWatch()
         malformed = 0
-        while self._bus.step < self._max_steps:
-            self._bus.step += 1
+        while origin.current().step < self._max_steps:
+            origin.begin_step()
             self._news.clear()
             start = len(self._bus.history)
             reply = await self._think()
@@ -108,7 +109,9 @@ class AgentLoop:
                 span=action_id,
             )
             try:
-                if end := await self._handlers.handle(action_id, action):
+                with origin.working_on(origin.current().inside(action_id)):
+                    end = await self._handlers.handle(action_id, action)
+                if end:
                     return end
             except (WebError, RegistryError) as error:
                 await self._bus.emit(

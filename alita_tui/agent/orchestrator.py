@@ -42,6 +42,7 @@ from alita_tui.spine.commands import (
     SubmitTask,
 )
 from alita_tui.spine.errors import AlitaError, StoreError
+from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.memory import Memory
 from alita_tui.spine.ports.models import Asker
@@ -230,7 +231,8 @@ class Orchestrator:
         if self._work is None:
             self._queue.add(SubmitTask(text=text.strip()))
         else:
-            await self._bus.emit(e.Steered(text=text))
+            with working_on(in_task(self._task.id)):
+                await self._bus.emit(e.Steered(text=text))
             self._queue.news.set()
 
     async def _retry(self) -> None:
@@ -276,11 +278,15 @@ class Orchestrator:
 
     def _take_up_last(self, task: TaskState) -> None:
         if task.outcome not in UNFINISHED:
-            self._work = asyncio.create_task(self._lessons.remember(task.task_id), name="alita memory")
+            self._work = asyncio.create_task(self._remember(task.task_id), name="alita memory")
             return
         if task.outcome == "budget" and not self._questions.parks and declined(self._bus.history):
             return  # nobody is asked twice; without a console there is nobody to ask
         self._start(self._runner.resume(task.task_id))
+
+    async def _remember(self, task_id: str) -> None:
+        with working_on(in_task(task_id)):
+            await self._lessons.remember(task_id)
 
     def _take_up_put_off(self, latest: TaskState) -> None:
         """Resume builds that were put off, and queue parked tasks that wait for nothing any more."""
@@ -298,7 +304,8 @@ class Orchestrator:
         if not self._jobs.take(job):
             return
         try:
-            end = await self._builds.settle(job, job.work.result())
+            with working_on(in_task(job.task_id)):
+                end = await self._builds.settle(job, job.work.result())
         except StoreError:
             raise
         except AlitaError as error:

@@ -17,6 +17,7 @@ from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.errors import AlitaError, ApprovalPending, BudgetExceeded, SandboxUnavailable, StoreError
+from alita_tui.spine.origin import Origin, in_task, working_on
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
 
@@ -57,13 +58,12 @@ class TaskRunner:
         task_id = self._new_id()
         if command.again:
             self._jobs.hand_over(command.again, task_id)
-        self._bus.step = 0
-        await self._run(task_id, self._new(task_id, command))
+        await self._run(in_task(task_id), self._new(task_id, command))
 
     async def resume(self, task_id: str) -> None:
         """Go on with the newest task; the steps it took before count, and no other task's."""
-        self._bus.step = max((envelope.step for envelope in self._task.events()), default=0)
-        await self._run(task_id, self._continue())
+        step = max((envelope.step for envelope in self._task.events()), default=0)
+        await self._run(in_task(task_id, step=step), self._continue())
 
     async def _new(self, task_id: str, command: SubmitTask) -> TaskEnd:
         await self._bus.emit(
@@ -117,36 +117,42 @@ class TaskRunner:
                     pass
         return ""
 
-    async def _run(self, task_id: str, work: Coroutine[None, None, TaskEnd]) -> None:
-        """Await a task's work and record how it ended; an error ends a task and is no traceback."""
-        self._task.id = task_id
+    async def _run(self, origin: Origin, work: Coroutine[None, None, TaskEnd]) -> None:
+        """Await a task's work and record how it ended."""
+        self._task.id = origin.task_id
+        with working_on(origin):
+            end = await self._end_of(origin.task_id, work)
+            await self._bus.emit(end.finished(origin.task_id), span=origin.task_id)
+            self._bus.forget_spans(origin.task_id)
+            self._task.id = ""
+            if end.outcome not in ("parked", "budget"):  # those go on later
+                await self._clean_up(origin.task_id, end)
+
+    async def _end_of(self, task_id: str, work: Coroutine[None, None, TaskEnd]) -> TaskEnd:
+        """Return how a task's work ends; an error is an end, too. Raises StoreError, CancelledError."""
         try:
-            end = await work
+            return await work
         except asyncio.CancelledError:
             await self._jobs.cancel(task_id)
             if not self.interrupted:
                 raise
             await self._jobs.withdraw()
             await self._bus.emit(e.Interrupted(text=self._asker.unfinished))
-            end = TaskEnd("interrupted", "stopped by you")
+            return TaskEnd("interrupted", "stopped by you")
         except BudgetExceeded as error:
-            end = TaskEnd.of("budget", error)
+            return TaskEnd.of("budget", error)
         except SandboxUnavailable as error:
-            end = TaskEnd.of("sandbox", error)
+            return TaskEnd.of("sandbox", error)
         except ApprovalPending as error:
-            end = TaskEnd.of("parked", error)
+            return TaskEnd.of("parked", error)
         except StoreError:
             raise
         except AlitaError as error:
-            end = TaskEnd.of("failed", error)
+            return TaskEnd.of("failed", error)
         except Exception as error:  # noqa: BLE001  # recorded, and the session opens again
             notice = unexpected(error)
             await self._bus.emit(notice)
-            end = TaskEnd("failed", notice.text, hint=notice.hint)
-        await self._bus.emit(end.finished(task_id), span=task_id)
-        self._task.id = ""
-        if end.outcome not in ("parked", "budget"):  # those go on later
-            await self._clean_up(task_id, end)
+            return TaskEnd("failed", notice.text, hint=notice.hint)
 
     async def _clean_up(self, task_id: str, end: TaskEnd) -> None:
         """Take back the tools that were approved for this task alone, and learn from the task."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from itertools import takewhile
 
 from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
@@ -138,9 +137,15 @@ class CurrentTask:
         return SubmitTask(text=self.text_of(task_id), again=task_id, retried=retried)
 
     def events(self) -> list[Envelope]:
-        """Return what was recorded since the newest task was submitted, the newest first."""
-        newest_first = reversed(self._bus.history)
-        return list(takewhile(lambda envelope: not isinstance(envelope.event, e.TaskSubmitted), newest_first))
+        """Return what is recorded of the newest task since it was submitted, the newest first."""
+        task_id = self.latest.task_id if self.latest else ""
+        events = []
+        for envelope in reversed(self._bus.history):
+            if isinstance(envelope.event, e.TaskSubmitted) and envelope.event.task_id == task_id:
+                break
+            if envelope.belongs_to(task_id):
+                events.append(envelope)
+        return events
 
     def builds(self) -> tuple[BuildState, ...]:
         """Return the builds of the newest task and of the parked tasks that it continues."""

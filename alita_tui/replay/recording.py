@@ -102,11 +102,12 @@ class Recording:
         last, before = self._last
         if not envelope.durable or envelope.seq is None or envelope.seq <= last:
             return
-        self._last = (envelope.seq, envelope.step)
+        submitted = isinstance(envelope.event, TaskSubmitted)
+        self._last = (envelope.seq, envelope.step if submitted else envelope.step or before)
         self._envelopes.append(envelope)
         self._marks.append(mark(envelope))
         count = len(self._envelopes)
-        if isinstance(envelope.event, TaskSubmitted) or (envelope.step and envelope.step != before):
+        if submitted or (envelope.step and envelope.step != before):
             self._steps.append(count)
         self._time(envelope)
         if view is not None and count == len(self._views) * CHECKPOINT_EVERY:

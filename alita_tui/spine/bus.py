@@ -11,9 +11,11 @@ from typing import ParamSpec, TypeVar
 import msgspec
 
 from alita_tui.events import BARRIERS, ModelDelta, OutputChunk, SavingStalled, SessionEvent, Transient
-from alita_tui.spine.envelope import Envelope
+from alita_tui.spine import origin
+from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.history import History
+from alita_tui.spine.origin import Origin
 from alita_tui.spine.ports.stream import Clock, Recorder
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.unbroken import PieceRedactor
@@ -86,8 +88,8 @@ class Bus:
         self._seq = self.history[-1].seq or 0 if self.history else 0
         self._readers: list[Subscription] = []
         self._order = asyncio.Lock()
-        self.step = 0
-        """ReAct step that new envelopes belong to."""
+        self._spans: dict[str, Origin] = {}
+        """Open spans and where they were opened: what is told of a call later belongs there, whoever tells it."""
 
     @property
     def last_seq(self) -> int:
@@ -108,16 +110,36 @@ class Bus:
             if not shown:
                 return
             event = msgspec.structs.replace(event, text=shown)
-        self._fan_out(
-            Envelope(
-                seq=None,
-                session_id=self.session_id,
-                at=self._clock(),
-                step=self.step,
-                span=span,
-                event=self.redacted(event),  # type: ignore[arg-type]  # every Transient is in SessionEvent
-            )
+        self._fan_out(self._enveloped(None, event, span))  # type: ignore[arg-type]  # each is in SessionEvent
+
+    def _enveloped(self, seq: int | None, event: SessionEvent, span: str) -> Envelope:
+        born = self._origin(span)
+        return Envelope(
+            seq=seq,
+            session_id=self.session_id,
+            at=self._clock(),
+            task_id=born.task_id,
+            agent_id=born.agent_id,
+            step=born.step,
+            span=born.span,
+            parent=born.parent,
+            schema_version=SCHEMA_VERSION,
+            event=self.redacted(event),
         )
+
+    def _origin(self, span: str) -> Origin:
+        """Return where an event of a span is born: where the span was opened, at the agent's present step."""
+        here = origin.current()
+        if not span:
+            return here
+        opened = self._spans.setdefault(span, here.inside(span))
+        if opened.task_id == here.task_id:
+            return msgspec.structs.replace(opened, step=here.step)
+        return opened
+
+    def forget_spans(self, task_id: str) -> None:
+        """Forget the spans of a task that has ended."""
+        self._spans = {span: opened for span, opened in self._spans.items() if opened.task_id != task_id}
 
     def _piece(self, event: ModelDelta | OutputChunk) -> str:
         """What may be shown by now of a text that comes in pieces, whatever its pieces are cut from."""
@@ -145,14 +167,7 @@ class Bus:
         """
         assert not isinstance(event, Transient)
         async with self._order:
-            envelope = Envelope(
-                seq=self._seq + 1,
-                session_id=self.session_id,
-                at=self._clock(),
-                step=self.step,
-                span=span,
-                event=self.redacted(event),
-            )
+            envelope = self._enveloped(self._seq + 1, event, span)
             await self._patiently(lambda: self._record_whole(envelope))
             return envelope
 

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from alita_tui.events import SessionEvent, Transient, UnknownEvent
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""1: one task at a time, so no envelope named its task. 2: with task, agent and parent span."""
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -20,17 +21,28 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
     session_id: str
     at: datetime
     """UTC, from the engine's clock."""
+    task_id: str = ""
+    """The task that this belongs to; empty for what belongs to the session, and in schema 1."""
+    agent_id: str = ""
+    """The agent of the task; empty outside of a task, and in schema 1."""
     step: int = 0
-    """ReAct step within the task; 0 outside of one."""
+    """ReAct step of the agent; 0 outside of one."""
     span: str = ""
-    """The action, build or call that this belongs to."""
-    schema_version: int = SCHEMA_VERSION
+    """The task, action, build or call that this belongs to."""
+    parent: str = ""
+    """The span that this one is a part of."""
+    schema_version: int = 1
+    """Left out in schema 1, so a record without it is one of these. `Bus` writes SCHEMA_VERSION."""
     event: SessionEvent
 
     @property
     def durable(self) -> bool:
         """True when the event is stored."""
         return not isinstance(self.event, Transient)
+
+    def belongs_to(self, task_id: str) -> bool:
+        """Return whether this is an event of a task. In schema 1, what follows a task belongs to it."""
+        return self.task_id == task_id or self.schema_version == 1
 
 
 _LONG_AGO = datetime.fromtimestamp(0, UTC)

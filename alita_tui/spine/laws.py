@@ -74,6 +74,8 @@ class _Court:
         self._aliased: dict[str, Twin | None] = {}
         self._runnable: set[str] = set()
         self._task = ""
+        self._tasks: set[str] = set()
+        self._task_of_call: dict[str, str] = {}
         self._asked_by: dict[str, str] = {}
         """Build -> its task; one that goes on with a parked task takes its builds over."""
         self._lent: dict[str, str] = {}
@@ -92,6 +94,9 @@ class _Court:
         elif envelope.session_id != self._session_id:
             self.breach("one session", seq, f"belongs to session {envelope.session_id}")
         event = envelope.event
+        task_id = envelope.task_id or self._task  # schema 1: one task at a time
+        if envelope.task_id:
+            self._placed(seq, envelope)
         if self._closed and not isinstance(event, SessionResumed):
             self.breach("nothing after close", seq, "the session was closed")
         match event:
@@ -105,16 +110,16 @@ class _Court:
                 self.breach("readable", seq, f"a record could not be read: {reason}")
             case LibraryLoaded(tools=tools):
                 self._runnable.update(card.digest for card in tools)
-            case TaskSubmitted(task_id=task_id, again=again):
-                self._task = task_id
+            case TaskSubmitted(task_id=submitted, again=again):
+                self._task = submitted
                 if again:
                     for owners in (self._asked_by, self._lent):
-                        owners.update({one: task_id for one, owner in owners.items() if owner == again})
-            case TaskFinished(task_id=task_id, outcome=outcome):
+                        owners.update({one: submitted for one, owner in owners.items() if owner == again})
+            case TaskFinished(task_id=finished, outcome=outcome):
                 if outcome not in ("parked", "budget"):
-                    self._lent = {digest: owner for digest, owner in self._lent.items() if owner != task_id}
+                    self._lent = {digest: owner for digest, owner in self._lent.items() if owner != finished}
             case BuildStarted(build_id=build_id):
-                self._asked_by[build_id] = self._task
+                self._asked_by[build_id] = task_id
             case BuildDrafted() | RequirementsLocked():
                 self._build(seq, event)
             case GateChecked(build_id=build_id, digest=digest, result=result):
@@ -123,13 +128,33 @@ class _Court:
             case ApprovalRequested() | ApprovalResolved() | ToolRegistered() | ToolAliased():
                 self._approval(seq, event)
             case ToolCalled() | BrokerAnswered() | ToolReturned() | ToolFailed():
-                self._call(seq, event)
+                self._call(seq, event, task_id)
             case BudgetSpent(call_id=call_id):
                 if call_id in self._paid:
                     self.breach("paid once", seq, f"call {call_id} was paid twice")
                 self._paid.add(call_id)
             case _:
                 pass
+
+    def _placed(self, seq: int, envelope: Envelope) -> None:
+        """A task that an envelope names was submitted, and a call ends in the task in which it began."""
+        event, task_id = envelope.event, envelope.task_id
+        match event:
+            case TaskSubmitted():
+                self._tasks.add(event.task_id)
+            case ToolCalled(call_id=call_id):
+                self._task_of_call[call_id] = task_id
+            case (
+                BrokerAnswered(call_id=call_id) | ToolReturned(call_id=call_id) | ToolFailed(call_id=call_id)
+            ):
+                if self._task_of_call.get(call_id, task_id) != task_id:
+                    self.breach("one task per call", seq, f"call {call_id} began in another task")
+            case TaskFinished() if event.task_id != task_id:
+                self.breach("in its task", seq, f"the end of {event.task_id} is recorded in {task_id}")
+            case _:
+                pass
+        if task_id not in self._tasks:
+            self.breach("in its task", seq, f"no task {task_id} was submitted")
 
     def _build(self, seq: int, event: BuildDrafted | RequirementsLocked) -> None:
         if isinstance(event, BuildDrafted):
@@ -188,13 +213,15 @@ class _Court:
         elif target not in twins:
             self.breach("alias a twin", seq, f"{target.name} is no twin of {name}")
 
-    def _call(self, seq: int, event: ToolCalled | BrokerAnswered | ToolReturned | ToolFailed) -> None:
+    def _call(
+        self, seq: int, event: ToolCalled | BrokerAnswered | ToolReturned | ToolFailed, task_id: str
+    ) -> None:
         call_id = event.call_id
         if isinstance(event, ToolCalled):
             if call_id in self.open_calls or call_id in self._ended:
                 self.breach("one end per call", seq, f"call {call_id} began twice")
             self.open_calls[call_id] = seq
-            if event.digest not in self._runnable and self._lent.get(event.digest) != self._task:
+            if event.digest not in self._runnable and self._lent.get(event.digest) != task_id:
                 self.breach("run what was approved", seq, f"{event.name} ran as {event.digest[:12]}")
         elif isinstance(event, BrokerAnswered):
             if call_id not in self.open_calls and call_id not in self._drafted:

@@ -35,7 +35,11 @@ def reduce(state: SessionState, envelope: Envelope) -> SessionState:
     if envelope.seq is None or envelope.seq <= state.seq:
         return state
     state = replace(
-        state, session_id=envelope.session_id, seq=envelope.seq, at=envelope.at, step=envelope.step
+        state,
+        session_id=envelope.session_id,
+        seq=envelope.seq,
+        at=envelope.at,
+        step=envelope.step or state.step,  # 0 is said by what belongs to no task
     )
     return _apply(state, envelope)
 
@@ -86,6 +90,7 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
                 tasks=state.tasks.append(TaskState(task_id, text, envelope.at, again)),
                 plan=(),
                 phase="thinking",
+                step=0,
                 spend=spend.after_submission(state.spend),
             )
         case e.PlanProposed(steps=steps):
@@ -193,7 +198,7 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
                 name=event.name,
                 version=event.version,
                 goal=event.goal,
-                task_id=state.task.task_id if state.task else "",
+                task_id=envelope.task_id or (state.task.task_id if state.task else ""),
                 task=event.task,
                 step=envelope.step,
                 parent=event.parent,

@@ -74,7 +74,7 @@ def test_a_server_of_ones_own_costs_nothing() -> None:
 async def test_a_server_that_passes_over_the_limit_is_cut_off(size: int) -> None:
     piece = "word " * size
     with OpenAIServer() as server:
-        endless = Fault(events=(*[chunk({"content": piece})] * (20_000 // size), chunk({}, "stop"), DONE))
+        endless = Fault(events=(*[chunk({"content": piece})] * (100_000 // size), chunk({}, "stop"), DONE))
         server.plan(*[endless] * 9)
         lab = open_lab("openai", server)
         desk = Desk(lab.model)

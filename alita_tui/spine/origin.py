@@ -1,0 +1,65 @@
+"""Where an event is born: in which task, by which agent, at which step, inside of which span.
+
+It is kept in a context variable, so it follows the code into asyncio tasks and threads, and nobody passes it on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import msgspec
+
+LEAD = "lead"
+"""Id of the agent that leads a task."""
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What an envelope says about where its event comes from."""
+
+    task_id: str = ""
+    """Empty for what belongs to the session as a whole."""
+    agent_id: str = ""
+    """`lead`, or the agent that was handed a part of the task; empty outside of a task."""
+    step: int = 0
+    """ReAct step of the agent; 0 outside of one."""
+    span: str = ""
+    """The task, action, build or call that is being worked on."""
+    parent: str = ""
+    """The span that it is a part of; empty for a task."""
+
+    def inside(self, span: str) -> Origin:
+        """Return the origin of what happens in a span that is opened here."""
+        if span in ("", self.span):
+            return self
+        return msgspec.structs.replace(self, span=span, parent=self.span)
+
+
+_NOWHERE = Origin()
+_current: ContextVar[Origin] = ContextVar("origin", default=_NOWHERE)
+
+
+def current() -> Origin:
+    """Return where an event that is emitted here is born."""
+    return _current.get()
+
+
+@contextmanager
+def working_on(origin: Origin) -> Iterator[None]:
+    """Let events be born there."""
+    token = _current.set(origin)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def begin_step() -> None:
+    """Count one more step of the agent, from here on until the task or agent ends."""
+    _current.set(msgspec.structs.replace(_current.get(), step=_current.get().step + 1))
+
+
+def in_task(task_id: str, *, agent_id: str = LEAD, step: int = 0) -> Origin:
+    """Return the origin of what happens in a task."""
+    return Origin(task_id=task_id, agent_id=agent_id, step=step, span=task_id)

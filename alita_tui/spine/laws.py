@@ -95,8 +95,6 @@ class _Court:
             self.breach("one session", seq, f"belongs to session {envelope.session_id}")
         event = envelope.event
         task_id = envelope.task_id or self._task  # schema 1: one task at a time
-        if envelope.task_id:
-            self._placed(seq, envelope)
         if self._closed and not isinstance(event, SessionResumed):
             self.breach("nothing after close", seq, "the session was closed")
         match event:
@@ -112,6 +110,7 @@ class _Court:
                 self._runnable.update(card.digest for card in tools)
             case TaskSubmitted(task_id=submitted, again=again):
                 self._task = submitted
+                self._tasks.add(submitted)
                 if again:
                     for owners in (self._asked_by, self._lent):
                         owners.update({one: submitted for one, owner in owners.items() if owner == again})
@@ -135,13 +134,13 @@ class _Court:
                 self._paid.add(call_id)
             case _:
                 pass
+        if envelope.task_id:
+            self._placed(seq, envelope)
 
     def _placed(self, seq: int, envelope: Envelope) -> None:
         """A task that an envelope names was submitted, and a call ends in the task in which it began."""
         event, task_id = envelope.event, envelope.task_id
         match event:
-            case TaskSubmitted():
-                self._tasks.add(event.task_id)
             case ToolCalled(call_id=call_id):
                 self._task_of_call[call_id] = task_id
             case (

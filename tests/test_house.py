@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer import Context
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import alita_tui
+from alita_tui.cli.main import cli
 from alita_tui.console.actions import ACTIONS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "alita_tui"
 SOURCES = [path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts]
 ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py") if path.parent.name != "events")
+
+
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
@@ -67,3 +75,23 @@ def test_no_module_is_longer_than_it_should_be() -> None:
         "console/actions.py",
     }
     assert {path for path, lines in lengths.items() if lines > 430} <= whole
+
+
+def named_commands(text: str) -> Iterator[tuple[str, str]]:
+    """Each command that a document names, with its subcommand: `alita tools list | show NAME` names two."""
+    for line in re.findall(r"(?:^|`|; )alita ([a-z][^`#\n;]*)", text, re.MULTILINE):
+        first, *others = re.split(r"\s*\|\s*", line.strip())
+        name, *rest = first.split()
+        for words in (rest, *(other.split() for other in others)):
+            yield name, words[0] if words and re.fullmatch(r"[a-z][a-z-]*", words[0]) else ""
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_a_document_names_commands_that_exist(path: Path) -> None:
+    root = cli if isinstance(cli, TyperGroup) else get_command(cli)
+    assert isinstance(root, TyperGroup)
+    for name, subcommand in named_commands(path.read_text()):
+        command = root.get_command(Context(root), name)
+        assert command is not None, name
+        if isinstance(command, TyperGroup) and subcommand:
+            assert command.get_command(Context(command), subcommand) is not None, (name, subcommand)

@@ -518,7 +518,7 @@ def _left(home: Path, note: dict[str, Any]) -> str | None:
     place.mkdir(mode=0o700, exist_ok=True)
     (place / "p9.json").write_text(json.dumps(note))
     told: list[str] = []
-    desk = AppContext.open(home).desk
+    desk = AppContext.open(home).inbox
     desk.told = told.append
     if desk.verdict("p9") is not None:
         return "it is a verdict"

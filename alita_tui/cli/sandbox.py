@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -147,13 +147,23 @@ def rebuild(context: typer.Context, json: Json = False) -> None:
     failed, engines = _with_sandbox(AppContext.open(context.obj), ask)
     if json:
         json_document({"engines": engines, "failed": {name: str(error) for name, error in failed.items()}})
-    for name, engine in engines.items() if not json else ():
+    else:
+        _print_rebuilt(failed, engines)
+    raise typer.Exit(_exit_code(failed, engines))
+
+
+def _exit_code(failed: Collection[str], engines: Collection[str]) -> int:
+    if not failed:
+        return 0
+    return SandboxUnavailable.exit_code if len(failed) == len(engines) else 1
+
+
+def _print_rebuilt(failed: Mapping[str, SandboxUnavailable], engines: Mapping[str, SandboxStatus]) -> None:
+    for name, engine in engines.items():
         if name in failed:
             typer.echo(f"{one_line(name)}: {neutralise(str(failed[name]))}", err=True)
         else:
             typer.echo(f"{one_line(name)}: {engine.image}, {engine.image_origin}, {engine.image_digest[:19]}")
-    if failed:
-        raise typer.Exit(SandboxUnavailable.exit_code if len(failed) == len(engines) else 1)
 
 
 @commands.command()

@@ -96,7 +96,7 @@ def _in_session(
     envelopes = recording(app, entry.session_id)
     grants = next(
         (
-            envelope.event.grants
+            envelope.event.verdict.grants
             for envelope in envelopes
             if isinstance(envelope.event, e.ApprovalResolved)
             and envelope.event.approval_id == entry.approval_id

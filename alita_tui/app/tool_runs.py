@@ -20,6 +20,7 @@ from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import secret_names
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
     from alita_tui.toolsmith.proving import Proof
@@ -135,14 +136,16 @@ def approve_anew(
     if refused := app.library.banned(draft.name, draft, digest):
         raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
     app.audit.append(
-        who=me(),
-        verdict="approved",
-        digest=digest,
-        name=draft.name,
-        version=app.library.next_version(draft.name),
-        session_id="",
-        approval_id=approval_id,
-        via="cli",
+        AuditEntry(
+            who=me(),
+            verdict="approved",
+            digest=digest,
+            name=draft.name,
+            version=app.library.next_version(draft.name),
+            session_id="",
+            approval_id=approval_id,
+            via="cli",
+        )
     )
     return app.library.register(
         draft, lock, approval_id=approval_id, digest=digest, sources=(), origin=origin

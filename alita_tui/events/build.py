@@ -156,33 +156,35 @@ class ApprovalRequested(Fact, frozen=True):
     version: int
 
 
-Verdict = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased"]
-"""`retested`: the self-tests run again with what is granted, then it is asked again. `stopped`: the run ends
-with it. `banned`: rejected, and never asked again. `aliased`: nothing is registered, and its name becomes another one
-of a tool that gives the same answers."""
+Decision = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased", "withdrawn"]
+"""`edited`: a draft by the person follows. `retested`: the self-tests run again with what is granted, then the build is
+asked about again. `stopped`: the run ends with it. `banned`: rejected, and never asked about again. `aliased`: nothing
+is registered; the name becomes another name of a tool that gives the same answers. `withdrawn`: its task was cancelled.
+"""
 
 
-class ApprovalResolved(Fact, frozen=True):
-    """A person decided on exactly these bytes. On disk before anything follows from it."""
+class Verdict(Value, frozen=True):
+    """What was decided about a build, by whom, and on what grounds.
 
-    approval_id: str
-    build_id: str
-    digest: str
-    verdict: Verdict | Literal["withdrawn"]
-    """`edited`: a new draft by the person follows. `withdrawn`: its task was cancelled."""
+    The same struct is in the command, the event, the state, and the notes of the verdict inbox.
+    """
+
+    decision: Decision
     reason: str = ""
     tags: tuple[str, ...] = ()
+    """Common reasons of a rejection, such as `unsafe`."""
     lasting: Lasting = "library"
+    """For `approved`."""
     grants: Capabilities | None = None
-    """What was granted of what the draft asks for; None for all of it."""
+    """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
     accepted: tuple[str, ...] = ()
-    """As in `ResolveApproval`."""
+    """For `approved`: the names of the risks that were accepted, as in `view.risk`."""
     banned: tuple[str, ...] = ()
-    """As in `ResolveApproval`."""
+    """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
     alias_of: Twin | None = None
-    """As in `ResolveApproval`."""
+    """For `aliased`: one of the tools that the neighbours check named as twins."""
     by: str = ""
-    """The account that decided, or the rule of the policy."""
+    """The account that decided, or the rule of the policy; set by whoever takes the command."""
     via: Literal["console", "cli", "engine", "policy"] = "console"
     seen_ms: float = 0.0
     """How long the build was on screen."""
@@ -192,6 +194,15 @@ class ApprovalResolved(Fact, frozen=True):
     def why(self) -> str:
         """Tags and reason in one line."""
         return ": ".join(part for part in (", ".join(self.tags), self.reason) if part)
+
+
+class ApprovalResolved(Fact, frozen=True):
+    """A person decided on exactly these bytes. On disk before anything follows from it."""
+
+    approval_id: str
+    build_id: str
+    digest: str
+    verdict: Verdict
 
 
 class BuildPutOff(Fact, frozen=True):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from alita_tui.events import Capabilities, Lasting, Twin, Value, Verdict
+from alita_tui.events import Value, Verdict
 
 
 class SubmitTask(Value, frozen=True):
@@ -42,26 +40,10 @@ class ResolveApproval(Value, frozen=True):
     approval_id: str
     digest: str
     verdict: Verdict
-    reason: str = ""
-    tags: tuple[str, ...] = ()
-    """Common reasons of a rejection, such as `unsafe`."""
-    lasting: Lasting = "library"
-    """For `approved`."""
-    grants: Capabilities | None = None
-    """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
-    accepted: tuple[str, ...] = ()
-    """For `approved`: the names of the risks that were accepted, as `view.risk` calls them."""
-    banned: tuple[str, ...] = ()
-    """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
-    alias_of: Twin | None = None
-    """For `aliased`: one of the tools that the build's neighbours name as its twins."""
     code: str = ""
     """For `edited`: the whole new code."""
     tests: str = ""
     """For `edited`: the whole new tests; empty keeps them."""
-    via: Literal["console", "cli", "policy"] = "console"
-    seen_ms: float = 0.0
-    scrolled_to_end: bool = False
 
 
 class PutOff(Value, frozen=True):

@@ -12,13 +12,13 @@ from alita_tui.events import (
     Finding,
     GateName,
     GateResult,
-    Lasting,
     Lock,
     NearMiss,
     RunReport,
     Source,
     ToolDraft,
     Twin,
+    Verdict,
     build_digest,
 )
 
@@ -117,7 +117,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     lessons: tuple[str, ...] = ()
     """Why earlier builds were rejected, as the toolsmith was told."""
     attempts: tuple[Attempt, ...] = ()
-    state: BuildStatus = "drafting"
+    status: BuildStatus = "drafting"
     put_off: bool = False
     """True when the task goes on without it."""
     approval_id: str = ""
@@ -125,16 +125,8 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     """The digest that approval is asked for; empty before."""
     requested_at: datetime | None = None
     resolved_at: datetime | None = None
-    reason: str = ""
-    by: str = ""
-    lasting: Lasting = "library"
-    grants: Capabilities | None = None
-    """What was granted of what the draft asks for; None for all of it."""
-    accepted: tuple[str, ...] = ()
-    """The names of the risks that were accepted with it."""
-    banned: tuple[str, ...] = ()
-    alias_of: Twin | None = None
-    """The tool that its name became another name of."""
+    verdict: Verdict | None = None
+    """The newest verdict on it; what came of it is in `status`."""
     spent_usd: float = 0.0
     """Known spend on it so far: drafts, repairs, hidden tests."""
     limit_usd: float | None = None
@@ -143,7 +135,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     @property
     def settled(self) -> bool:
         """True when nothing is left to do: it is decided, and the decision was carried out."""
-        return self.state in ("rejected", "withdrawn", "registered", "linked", "failed")
+        return self.status in ("rejected", "withdrawn", "registered", "linked", "failed")
 
     @property
     def cost(self) -> str:

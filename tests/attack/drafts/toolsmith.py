@@ -24,8 +24,8 @@ from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.web import FaultBook, PackageIndex
 from alita_tui.store.documents import DocumentTable
+from alita_tui.toolsmith.approval_gate import ApprovalGate
 from alita_tui.toolsmith.contract import SUBMIT_TOOL
-from alita_tui.toolsmith.gate import Gate
 from alita_tui.toolsmith.gates.every import every
 from alita_tui.toolsmith.proving import Prover
 from alita_tui.toolsmith.smith import Smith
@@ -76,7 +76,7 @@ class _NoDesk:
     def verdict(self, approval_id: str) -> None:
         return None
 
-    def claim(self, command: Any, by: str) -> Any:
+    def claim(self, command: Any) -> Any:
         raise AssertionError("nothing is decided here")
 
 
@@ -129,7 +129,7 @@ class Workshop:
                 limits=LIMITS,
                 progress=lambda *_: None,
             )
-            gate = Gate(bus, _NoDesk(), me="nobody", parks=True, settled=lambda *_: None)
+            gate = ApprovalGate(bus, _NoDesk(), me="nobody", parks=True, settled=lambda *_: None)
             ids = (f"{number}-{n}" for n in itertools.count())
             smith = Smith(
                 bus, models, prover, shelf, gate, max_repairs=0, model_name="demo:toolsmith", new_id=lambda: next(ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,7 @@ from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import ApprovalPending, UsageError
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox
-from alita_tui.toolsmith.gate import Decision, Gate
+from alita_tui.toolsmith.approval_gate import ApprovalGate
 
 SESSION = "20261120-093000-aaaa"
 
@@ -28,7 +29,7 @@ class Room:
         self.shelf = SessionStore(folder / "sessions")
         self.desk = VerdictInbox(folder / "desk", self.shelf)
         self.file = SessionFile.create(self.shelf.path(SESSION), SESSION)
-        self.settled: list[Decision] = []
+        self.settled: list[ResolveApproval] = []
 
     async def open(self) -> e.ApprovalRequested:
         """Everything up to the request, which the gate itself puts on record."""
@@ -37,12 +38,12 @@ class Room:
             if one.durable:
                 await self.file.record(msgspec.structs.replace(one, session_id=SESSION), barrier=False)
         self.bus = Bus(SESSION, self.file, lambda: datetime.now(UTC), history=self.file.envelopes())
-        self.gate = Gate(self.bus, self.desk, me="me", parks=False, settled=self._settle)
+        self.gate = ApprovalGate(self.bus, self.desk, me="me", parks=False, settled=self._settle)
         assert isinstance(asked.event, e.ApprovalRequested)
         return asked.event
 
-    def _settle(self, request: e.ApprovalRequested, decision: Decision) -> None:
-        self.settled.append(decision)
+    def _settle(self, request: e.ApprovalRequested, command: ResolveApproval) -> None:
+        self.settled.append(command)
         self.desk.taken(request.approval_id)
 
     def said(self, kind: type) -> list[e.SessionEvent]:
@@ -54,20 +55,16 @@ def room(tmp_path: Path) -> Room:
     return Room(tmp_path)
 
 
-def verdict(asked: e.ApprovalRequested, what: str, via: str = "console") -> ResolveApproval:
-    return msgspec.convert(
-        {
-            "approval_id": asked.approval_id,
-            "digest": asked.digest,
-            "verdict": what,
-            "reason": "r",
-            "via": via,
-        },
-        ResolveApproval,
+def verdict(
+    asked: e.ApprovalRequested, decision: e.Decision, via: str = "console", by: str = "", **fields: Any
+) -> ResolveApproval:
+    verdict = msgspec.convert(
+        {"decision": decision, "reason": "r", "via": via, "by": by, **fields}, e.Verdict
     )
+    return ResolveApproval(approval_id=asked.approval_id, digest=asked.digest, verdict=verdict)
 
 
-async def waiting(room: Room, asked: e.ApprovalRequested) -> asyncio.Task[Decision]:
+async def waiting(room: Room, asked: e.ApprovalRequested) -> asyncio.Task[ResolveApproval]:
     """The gate waits, its request on record."""
     news = room.bus.subscribe()
     asking = asyncio.create_task(room.gate.ask(asked))
@@ -81,24 +78,24 @@ async def waiting(room: Room, asked: e.ApprovalRequested) -> asyncio.Task[Decisi
 async def test_another_shell_that_was_first_stands_and_the_console_is_told(room: Room) -> None:
     asked = await room.open()
     asking = await waiting(room, asked)
-    room.desk.leave(asked.approval_id, verdict(asked, "rejected", "cli"), "ada")
+    room.desk.leave(asked.approval_id, verdict(asked, "rejected", "cli", "ada"))
     assert room.gate.resolve(verdict(asked, "approved")) == "", "nobody had looked at the desk yet"
     decision = await asking
-    assert (decision.by, decision.command.verdict) == ("ada", "rejected")
+    assert (decision.verdict.by, decision.verdict.decision) == ("ada", "rejected")
     (told,) = room.said(e.NoticeRaised)
     assert isinstance(told, e.NoticeRaised)
     assert "rejected by ada in another shell first" in told.text
     assert "your verdict (approved) changed nothing" in told.text
-    assert [one.command.verdict for one in room.settled] == ["rejected"]
+    assert [one.verdict.decision for one in room.settled] == ["rejected"]
 
 
 async def test_the_console_that_was_first_stands_and_the_other_shell_is_told(room: Room) -> None:
     asked = await room.open()
     asking = await waiting(room, asked)
     room.gate.resolve(verdict(asked, "approved"))
-    assert (await asking).by == "me"
+    assert (await asking).verdict.by == "me"
     with pytest.raises(UsageError, match="was approved by me before"):
-        room.desk.leave(asked.approval_id, verdict(asked, "rejected", "cli"), "ada")
+        room.desk.leave(asked.approval_id, verdict(asked, "rejected", "cli", "ada"))
     assert not room.said(e.NoticeRaised)
     assert room.desk.verdict(asked.approval_id) is None
 
@@ -110,9 +107,9 @@ async def test_a_doubled_or_late_verdict_changes_nothing_and_says_so(room: Room)
     assert "decided already" in room.gate.resolve(verdict(asked, "rejected"))
     await asking
     assert "no longer waits" in room.gate.resolve(verdict(asked, "rejected"))
-    assert [one.verdict for one in room.said(e.ApprovalResolved) if isinstance(one, e.ApprovalResolved)] == [
-        "approved"
-    ]
+    assert [
+        one.verdict.decision for one in room.said(e.ApprovalResolved) if isinstance(one, e.ApprovalResolved)
+    ] == ["approved"]
     assert len(room.settled) == 1
 
 
@@ -126,7 +123,7 @@ async def test_verdicts_of_many_shells_at_once_leave_one(room: Room) -> None:
         try:
             what = "approved" if number % 2 else "rejected"
             await asyncio.to_thread(
-                room.desk.leave, asked.approval_id, verdict(asked, what, "cli"), f"shell {number}"
+                room.desk.leave, asked.approval_id, verdict(asked, what, "cli", f"shell {number}")
             )
         except UsageError:
             refused += 1
@@ -134,22 +131,26 @@ async def test_verdicts_of_many_shells_at_once_leave_one(room: Room) -> None:
     await asyncio.gather(*(leave(number) for number in range(8)))
     decision = await asking
     assert refused == 7
-    assert decision.by.startswith("shell ")
+    assert decision.verdict.by.startswith("shell ")
     assert len(room.said(e.ApprovalResolved)) == 1
 
 
 async def test_a_rule_decides_in_the_person_s_place_and_is_on_record(room: Room) -> None:
     asked = await room.open()
-    ruled = Decision(command=verdict(asked, "approved", "policy"), by="rule pure")
-    room.gate = Gate(
+    ruled = verdict(asked, "approved", "policy", "rule pure")
+    room.gate = ApprovalGate(
         room.bus, room.desk, me="me", parks=True, settled=room._settle,
         rule=lambda request: ruled if request == asked else None,
     )  # fmt: skip
-    assert (await room.gate.ask(asked)).by == "rule pure"
+    assert (await room.gate.ask(asked)).verdict.by == "rule pure"
     (resolved,) = room.said(e.ApprovalResolved)
     assert isinstance(resolved, e.ApprovalResolved)
-    assert (resolved.by, resolved.via, resolved.reason) == ("rule pure", "policy", "r")
-    assert [one.by for one in room.settled] == ["rule pure"], "every use of a rule is audited"
+    assert (resolved.verdict.by, resolved.verdict.via, resolved.verdict.reason) == (
+        "rule pure",
+        "policy",
+        "r",
+    )
+    assert [one.verdict.by for one in room.settled] == ["rule pure"], "every use of a rule is audited"
 
 
 async def test_a_build_that_a_person_was_asked_about_stays_theirs(room: Room) -> None:
@@ -157,41 +158,43 @@ async def test_a_build_that_a_person_was_asked_about_stays_theirs(room: Room) ->
     asking = await waiting(room, asked)
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    ruled = Decision(command=verdict(asked, "approved", "policy"), by="rule pure")
-    room.gate = Gate(room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=lambda _: ruled)
+    ruled = verdict(asked, "approved", "policy", "rule pure")
+    room.gate = ApprovalGate(
+        room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=lambda _: ruled
+    )
     with pytest.raises(ApprovalPending):
-        await room.gate.wait(asked)
+        await room.gate.ask(asked, recorded=True)
     assert not room.said(e.ApprovalResolved)
 
 
 async def test_a_person_who_was_first_stands_before_a_rule(room: Room) -> None:
     asked = await room.open()
-    ruled = Decision(command=verdict(asked, "approved", "policy"), by="rule pure")
+    ruled = verdict(asked, "approved", "policy", "rule pure")
 
-    def rule(request: e.ApprovalRequested) -> Decision:
-        room.desk.leave(request.approval_id, verdict(asked, "rejected", "cli"), "ada")
+    def rule(request: e.ApprovalRequested) -> ResolveApproval:
+        room.desk.leave(request.approval_id, verdict(asked, "rejected", "cli", "ada"))
         return ruled
 
-    room.gate = Gate(room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=rule)
-    assert (await room.gate.ask(asked)).by == "ada"
-    assert [one.verdict for one in room.said(e.ApprovalResolved) if isinstance(one, e.ApprovalResolved)] == [
-        "rejected"
-    ]
+    room.gate = ApprovalGate(room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=rule)
+    assert (await room.gate.ask(asked)).verdict.by == "ada"
+    assert [
+        one.verdict.decision for one in room.said(e.ApprovalResolved) if isinstance(one, e.ApprovalResolved)
+    ] == ["rejected"]
 
 
-def approval(asked: e.ApprovalRequested, *names: str, via: str = "console") -> ResolveApproval:
-    return msgspec.structs.replace(verdict(asked, "approved", via), accepted=names)
+def approval(asked: e.ApprovalRequested, *names: str, via: str = "console", by: str = "") -> ResolveApproval:
+    return verdict(asked, "approved", via, by, accepted=names)
 
 
 def guarded(room: Room, *names: str, parks: bool = False) -> None:
     """The gate as the product has it: these are the risks of the build."""
-    room.gate = Gate(
+    room.gate = ApprovalGate(
         room.bus,
         room.desk,
         me="me",
         parks=parks,
         settled=room._settle,
-        unnamed=lambda _, command: tuple(one for one in names if one not in command.accepted),
+        unnamed=lambda _, given: tuple(one for one in names if one not in given.accepted),
     )
 
 
@@ -207,7 +210,7 @@ async def test_an_approval_that_leaves_out_a_risk_changes_nothing_and_is_told(ro
     assert not asking.done()
     assert room.said(e.ApprovalResolved) == []
     assert room.gate.resolve(approval(asked, "weak-tests", "secrets")) == ""
-    assert (await asking).command.accepted == ("weak-tests", "secrets")
+    assert (await asking).verdict.accepted == ("weak-tests", "secrets")
 
 
 async def test_a_rejection_needs_no_names(room: Room) -> None:
@@ -223,7 +226,7 @@ async def test_an_approval_on_the_desk_that_leaves_out_a_risk_is_taken_away_and_
     guarded(room, "secrets")
     asking = await waiting(room, asked)
     news = room.bus.subscribe()
-    room.desk.leave(asked.approval_id, approval(asked, via="cli"), "ada")
+    room.desk.leave(asked.approval_id, approval(asked, via="cli", by="ada"))
     async for envelope in news:
         if isinstance(envelope.event, e.NoticeRaised):
             break
@@ -233,18 +236,18 @@ async def test_an_approval_on_the_desk_that_leaves_out_a_risk_is_taken_away_and_
     assert "secrets" in told.text
     assert not asking.done()
     assert room.desk.verdict(asked.approval_id) is None, "another verdict can be left"
-    room.desk.leave(asked.approval_id, approval(asked, "secrets", via="cli"), "ada")
-    assert (await asking).by == "ada"
+    room.desk.leave(asked.approval_id, approval(asked, "secrets", via="cli", by="ada"))
+    assert (await asking).verdict.by == "ada"
 
 
 async def test_a_rule_decides_without_names(room: Room) -> None:
     asked = await room.open()
-    ruled = Decision(command=approval(asked, via="policy"), by="rule r")
-    room.gate = Gate(
+    ruled = approval(asked, via="policy", by="rule r")
+    room.gate = ApprovalGate(
         room.bus, room.desk, me="me", parks=True, settled=room._settle, rule=lambda _: ruled,
         unnamed=lambda *_: ("secrets",),
     )  # fmt: skip
-    assert (await room.gate.ask(asked)).by == "rule r"
+    assert (await room.gate.ask(asked)).verdict.by == "rule r"
 
 
 async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_asked(room: Room) -> None:
@@ -259,11 +262,11 @@ async def test_what_the_product_asks_for_is_every_risk_of_the_build_as_it_was_as
     assert made is not None and made.presented is not None
     names = names_of(risks(made, made.presented))
     assert names
-    assert unnamed(room.bus.history, asked, approval(asked)) == names
-    assert unnamed(room.bus.history, asked, approval(asked, *names)) == ()
-    assert unnamed(room.bus.history, asked, approval(asked, *names[1:])) == names[:1]
-    bare = msgspec.structs.replace(approval(asked), grants=Capabilities())
+    assert unnamed(room.bus.history, asked, approval(asked).verdict) == names
+    assert unnamed(room.bus.history, asked, approval(asked, *names).verdict) == ()
+    assert unnamed(room.bus.history, asked, approval(asked, *names[1:]).verdict) == names[:1]
+    bare = msgspec.structs.replace(approval(asked).verdict, grants=Capabilities())
     assert set(unnamed(room.bus.history, asked, bare)) <= set(names)
-    assert unnamed([], asked, approval(asked, *names)) == ("not-on-record",)
+    assert unnamed([], asked, approval(asked, *names).verdict) == ("not-on-record",)
     room.gate.resolve(verdict(asked, "rejected"))
     await asking

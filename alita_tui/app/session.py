@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from alita_tui.config.settings import BudgetSettings
     from alita_tui.llm.roster import Roster
     from alita_tui.store.sessions import SessionFile
-    from alita_tui.toolsmith.gates.every import Gates
+    from alita_tui.toolsmith.checks.registry import Checks
     from alita_tui.view.model import SessionView
 
 RETRY_SECONDS = 1.0
@@ -107,7 +107,7 @@ class LiveSession:
             rule=self._ruled,
             unnamed=lambda request, verdict: unnamed(self.bus.history, request, verdict),
         )
-        before, after = gates(app, self._sandbox, asker, self._web, library)
+        before, after = checks(app, self._sandbox, asker, self._web, library)
         prover = Prover(
             self.bus,
             self._sandbox,
@@ -363,12 +363,14 @@ def model_calls(app: AppContext, bus: Bus, models: Roster, questions: Questions)
     return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=app.cached_roles)
 
 
-def gates(app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf) -> Gates:
+def checks(
+    app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf
+) -> Checks:
     """Return the checks of drafts: those before anything runs, and those after their own tests."""
     from alita_tui.sandbox.faults import FaultDatabase
-    from alita_tui.toolsmith.gates.every import every
+    from alita_tui.toolsmith.checks.registry import all_checks
 
-    return every(
+    return all_checks(
         sandbox,
         app.limits,
         asker=asker,

@@ -12,8 +12,8 @@ from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
-from alita_tui.toolsmith.gates.case import Case, Gate
-from alita_tui.toolsmith.gates.check import look_all
+from alita_tui.toolsmith.checks.case import Case, Check
+from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.review import review
 
 _TEST_RUNS = 3
@@ -53,8 +53,8 @@ class Prover:
         bus: Bus,
         sandbox: Sandbox,
         *,
-        before: Sequence[Gate],
-        after: Sequence[Gate],
+        before: Sequence[Check],
+        after: Sequence[Check],
         limits: Limits,
         progress: Progress,
     ) -> None:
@@ -130,7 +130,7 @@ class Prover:
         found = await self._look(self._after, case, attempt)
         return Proof(doubt="\n".join(map(_doubt, filter(_doubted, found))), lock=lock)
 
-    async def _look(self, gates: Sequence[Gate], case: Case, attempt: int) -> tuple[GateResult, ...]:
+    async def _look(self, checks: Sequence[Check], case: Case, attempt: int) -> tuple[GateResult, ...]:
         done = 0
 
         async def tell(found: GateResult) -> None:
@@ -139,10 +139,10 @@ class Prover:
             digest = case.draft.digest
             checked = e.GateChecked(build_id=case.build_id, attempt=attempt, digest=digest, result=found)
             await self._bus.emit(checked, span=case.build_id)
-            if done < len(gates):
-                self._progress(f"gates of {case.draft.name}", done, len(gates), found.summary)
+            if done < len(checks):
+                self._progress(f"gates of {case.draft.name}", done, len(checks), found.summary)
 
-        return await look_all(gates, case, tell)
+        return await run_checks(checks, case, tell)
 
     async def test(
         self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, granted: Capabilities = _NOTHING

@@ -40,7 +40,7 @@ from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox
 from alita_tui.toolsmith.approval_gate import ApprovalGate
-from alita_tui.toolsmith.gates.case import Gate
+from alita_tui.toolsmith.checks.case import Check
 from alita_tui.toolsmith.proving import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
@@ -153,9 +153,9 @@ class Lab:
         self.policy = policy
         self.retry = retry
         self.budget = Budget()
-        self.gates: tuple[Gate, ...] = ()
-        self.first_gates: tuple[Gate, ...] = ()
-        self.asking: Callable[[Asker], tuple[Gate, ...]] = lambda _: ()
+        self.gates: tuple[Check, ...] = ()
+        self.first_gates: tuple[Check, ...] = ()
+        self.asking: Callable[[Asker], tuple[Check, ...]] = lambda _: ()
         """Gates that ask a model."""
         self.in_text = False
         self.window = 0

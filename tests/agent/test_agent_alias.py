@@ -16,9 +16,9 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.toolsmith.checks.case import Workbench
+from alita_tui.toolsmith.checks.neighbours import Neighbours
 from alita_tui.toolsmith.contract import draft_from, normalise
-from alita_tui.toolsmith.gates.case import Workbench
-from alita_tui.toolsmith.gates.neighbours import Neighbours
 
 TASK = SubmitTask(text="make four twice as much")
 BUILD = say("build_tool", "build it", name="twofold", goal="Make any whole number twofold.")

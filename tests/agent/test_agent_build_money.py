@@ -16,8 +16,8 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.store.documents import DocumentTable
-from alita_tui.toolsmith.gates.case import Workbench
-from alita_tui.toolsmith.gates.hidden import Hidden
+from alita_tui.toolsmith.checks.case import Workbench
+from alita_tui.toolsmith.checks.hidden import Hidden
 
 CALL = 0.01
 """What each call costs in the lab."""

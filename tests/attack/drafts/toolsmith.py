@@ -25,8 +25,8 @@ from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.web import FaultBook, PackageIndex
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.approval_gate import ApprovalGate
+from alita_tui.toolsmith.checks.registry import all_checks
 from alita_tui.toolsmith.contract import SUBMIT_TOOL
-from alita_tui.toolsmith.gates.every import every
 from alita_tui.toolsmith.proving import Prover
 from alita_tui.toolsmith.smith import Smith
 
@@ -111,7 +111,7 @@ class Workshop:
         async with self._library(number, sample.parent) as shelf:
             models = _Models(sample, slips=number % 2 == 0)
             bus = Bus("attack", Kept(), lambda: NOW)
-            gates = every(
+            gates = all_checks(
                 self._sandbox,
                 LIMITS,
                 asker=models,

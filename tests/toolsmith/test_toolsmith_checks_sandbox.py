@@ -15,14 +15,14 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.builds import PastCall
 from alita_tui.spine.ports.models import ModelRequest, Reply
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench
+from alita_tui.toolsmith.checks.declared import Declared
+from alita_tui.toolsmith.checks.examples import Examples
+from alita_tui.toolsmith.checks.hidden import Hidden
+from alita_tui.toolsmith.checks.mutation import Mutation
+from alita_tui.toolsmith.checks.neighbours import Neighbours
+from alita_tui.toolsmith.checks.replay import Replayed
 from alita_tui.toolsmith.contract import normalise
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench
-from alita_tui.toolsmith.gates.declared import Declared
-from alita_tui.toolsmith.gates.examples import Examples
-from alita_tui.toolsmith.gates.hidden import Hidden
-from alita_tui.toolsmith.gates.mutation import Mutation
-from alita_tui.toolsmith.gates.neighbours import Neighbours
-from alita_tui.toolsmith.gates.replay import Replayed
 
 pytestmark = pytest.mark.podman
 WHOLE = {"type": "integer"}

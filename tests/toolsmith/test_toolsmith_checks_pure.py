@@ -13,13 +13,13 @@ import pytest
 from alita_tui.events import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.web import Faults, PackageFacts
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Gate, failed, passed
-from alita_tui.toolsmith.gates.check import look, look_all
-from alita_tui.toolsmith.gates.declared import uses
-from alita_tui.toolsmith.gates.literals import Literals, leaks, task_values
-from alita_tui.toolsmith.gates.mutants import mutants
-from alita_tui.toolsmith.gates.packages import Requirements, look_alike
-from alita_tui.toolsmith.gates.probes import agree, calls_in, equal, fits, made, misfit, same
+from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.declared import uses
+from alita_tui.toolsmith.checks.literals import Literals, leaks, task_values
+from alita_tui.toolsmith.checks.mutants import mutants
+from alita_tui.toolsmith.checks.packages import Requirements, look_alike
+from alita_tui.toolsmith.checks.probes import agree, calls_in, equal, fits, made, misfit, same
+from alita_tui.toolsmith.checks.runner import run_check, run_checks
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 OBJECT = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 2}}, "required": ["x"]}
@@ -68,25 +68,25 @@ CASE = Case(build_id="b1", draft=draft())
     ],
 )
 async def test_what_could_not_look_says_so_and_does_not_pass(error: Exception, said: str) -> None:
-    found = await look(Looks(error), CASE)
+    found = await run_check(Looks(error), CASE)
     assert (found.state, found.summary) == ("skipped", said)
 
 
 async def test_a_gate_that_takes_too_long_is_ended_and_does_not_pass() -> None:
     slow = Looks(waits=asyncio.Event())
-    found = await look(slow, CASE, longest=0.01)
+    found = await run_check(slow, CASE, longest=0.01)
     assert found.state == "skipped" and "not done" in found.summary and slow.ended
 
 
 async def test_gates_look_at_the_same_time_and_are_told_as_they_end() -> None:
     first, told = asyncio.Event(), []
-    gates: list[Gate] = [Looks(waits=first), Looks(failed("mutation", "weak"))]
+    gates: list[Check] = [Looks(waits=first), Looks(failed("mutation", "weak"))]
 
     async def tell(found: GateResult) -> None:
         told.append(found.state)
         first.set()  # the first can end only once the second was told
 
-    found = await look_all(gates, CASE, tell)
+    found = await run_checks(gates, CASE, tell)
     assert told == ["failed", "passed"]
     assert [one.state for one in found] == ["passed", "failed"]
 
@@ -97,7 +97,7 @@ async def test_ending_the_look_ends_every_gate() -> None:
     async def tell(found: GateResult) -> None:
         raise AssertionError(found)
 
-    looking = asyncio.create_task(look_all(gates, CASE, tell))
+    looking = asyncio.create_task(run_checks(gates, CASE, tell))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     looking.cancel()
@@ -312,7 +312,7 @@ async def test_known_faults_stop_a_package() -> None:
 
 
 async def test_what_cannot_be_looked_up_is_no_pass() -> None:
-    odd = await look(Requirements(Told(), Book(), lambda: NOW), needing("requests"))
+    odd = await run_check(Requirements(Told(), Book(), lambda: NOW), needing("requests"))
     assert odd.state == "skipped" and "told nothing more" in odd.rows[0].text
     assert "did not tell of requests" in odd.summary
     dark = Requirements(Told(requests=OLD), Book(problem="it is away"), lambda: NOW)
@@ -348,13 +348,13 @@ def test_a_swap_of_neighbours_is_one_edit(name: str, like: str) -> None:
     [(5, 10, True), (3, 6, True), (1, 2, True), (0, 3, False), (0, 1, False), (1, 8, False), (4, 12, False), (8, 24, False)],
 )  # fmt: skip
 def test_few_mutants_are_a_verdict_only_where_chance_is_none(caught: int, counted: int, chance: bool) -> None:
-    from alita_tui.toolsmith.gates.mutation import by_chance
+    from alita_tui.toolsmith.checks.mutation import by_chance
 
     assert by_chance(caught, counted) is chance
 
 
 def test_an_example_in_the_sentence_of_an_error_is_no_leak() -> None:
-    from alita_tui.toolsmith.gates.literals import leaks
+    from alita_tui.toolsmith.checks.literals import leaks
 
     texts, none = frozenset(("22:30",)), frozenset[float]()
     assert leaks("def run(x):\n    raise ValueError('a time is written like 22:30')\n", texts, none) == []

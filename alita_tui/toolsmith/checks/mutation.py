@@ -10,10 +10,10 @@ import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed, tests_of
-from alita_tui.toolsmith.gates.judged import Tested
-from alita_tui.toolsmith.gates.mutants import Mutant, disguised, mutants
-from alita_tui.toolsmith.gates.probes import probes
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, calls_of, failed, passed, tests_of
+from alita_tui.toolsmith.checks.judged import Tested
+from alita_tui.toolsmith.checks.mutants import Mutant, disguised, mutants
+from alita_tui.toolsmith.checks.probes import probes
 
 _MOST = 24
 _ENOUGH = 0.6
@@ -38,7 +38,7 @@ class Mutation:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         made = await asyncio.to_thread(mutants, case.draft.code, _MOST)
         if not made:
             raise CouldNotRun("there is no operator or constant to flip")

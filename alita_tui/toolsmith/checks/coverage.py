@@ -6,9 +6,9 @@ import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed
-from alita_tui.toolsmith.gates.hidden import Hidden
-from alita_tui.toolsmith.gates.places import ranges, spans
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed
+from alita_tui.toolsmith.checks.hidden import Hidden
+from alita_tui.toolsmith.checks.places import ranges, spans
 from alita_tui.toolsmith.reading import Notes
 from alita_tui.toolsmith.uses import note_uses
 
@@ -31,7 +31,7 @@ class Coverage:
         self._hidden = hidden
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         if await asyncio.to_thread(_introspects, case.draft):
             raise CouldNotRun("not measurable: the code looks into what runs it")
         watched = await self._bench.watched(case)

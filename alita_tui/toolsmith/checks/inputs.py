@@ -18,8 +18,8 @@ from typing import Any
 
 from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.toolsmith.gates.made import Maker
-from alita_tui.toolsmith.gates.probes import Fit, calls_in
+from alita_tui.toolsmith.checks.made import Maker
+from alita_tui.toolsmith.checks.probes import Fit, calls_in
 
 MOST = 640
 _RANDOM = 80

@@ -9,8 +9,8 @@ import msgspec
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord, Twin
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.library import ToolShelf
-from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
-from alita_tui.toolsmith.gates.probes import equal, fits, kind_of, probes
+from alita_tui.toolsmith.checks.case import Case, Workbench, failed, passed
+from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
 
 _PROBES = 14
 _FEWEST = 4
@@ -30,7 +30,7 @@ class Neighbours:
         self._shelf = shelf
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         near = await asyncio.to_thread(self._near, case.draft)
         if not near:
             return passed(self.name, "no tool of the library takes arguments of this shape")

@@ -14,10 +14,10 @@ from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
 from alita_tui.spine.text import one_line
 from alita_tui.spine.trials import Conditions, Piece, Plan
-from alita_tui.toolsmith.gates.judged import Called, Tested, Watched
-from alita_tui.toolsmith.gates.places import Instrumented, instrumented
-from alita_tui.toolsmith.gates.probes import parameters
-from alita_tui.toolsmith.gates.shared import Shared
+from alita_tui.toolsmith.checks.judged import Called, Tested, Watched
+from alita_tui.toolsmith.checks.places import Instrumented, instrumented
+from alita_tui.toolsmith.checks.probes import parameters
+from alita_tui.toolsmith.checks.shared import Shared
 
 
 class Case(Value, frozen=True):
@@ -33,7 +33,7 @@ class Case(Value, frozen=True):
     """The version that this one would replace."""
 
 
-class Gate(Protocol):
+class Check(Protocol):
     """Looks at one thing."""
 
     name: GateName

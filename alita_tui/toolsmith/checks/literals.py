@@ -8,7 +8,7 @@ import re
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.syntax import UNPARSABLE, parse
-from alita_tui.toolsmith.gates.case import Case, failed, passed
+from alita_tui.toolsmith.checks.case import Case, failed, passed
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
@@ -29,7 +29,7 @@ class Literals:
     name: GateName = "literals"
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
             return passed(self.name, "the task names no value that could leak")

@@ -18,12 +18,12 @@ from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Val
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
-from alita_tui.toolsmith.gates.judged import Called
-from alita_tui.toolsmith.gates.probes import agree, fits, same
-from alita_tui.toolsmith.gates.refusals import refused
-from alita_tui.toolsmith.gates.settings import excused
-from alita_tui.toolsmith.gates.shared import Shared
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.checks.judged import Called
+from alita_tui.toolsmith.checks.probes import agree, fits, same
+from alita_tui.toolsmith.checks.refusals import refused
+from alita_tui.toolsmith.checks.settings import excused
+from alita_tui.toolsmith.checks.shared import Shared
 
 _MOST = 12
 _FEWEST = 3
@@ -105,7 +105,7 @@ class Hidden:
         self._ran: Shared[Ran] = Shared()
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         if unknowable(case.draft):
             return passed(
                 self.name, "none can be written: it takes nothing, and its purpose is the clock or chance"

@@ -13,10 +13,10 @@ from test_toolsmith_gates_sandbox import RIGHT, case
 from trial import LIMITS, Reviewer
 
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.toolsmith.gates.case import CouldNotRun, Workbench
-from alita_tui.toolsmith.gates.coverage import Coverage
-from alita_tui.toolsmith.gates.hidden import Hidden
-from alita_tui.toolsmith.gates.places import Missed, instrumented, missed, ranges
+from alita_tui.toolsmith.checks.case import CouldNotRun, Workbench
+from alita_tui.toolsmith.checks.coverage import Coverage
+from alita_tui.toolsmith.checks.hidden import Hidden
+from alita_tui.toolsmith.checks.places import Missed, instrumented, missed, ranges
 
 
 @pytest.fixture

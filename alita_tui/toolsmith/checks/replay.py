@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from alita_tui.events import GateName, GateResult, GateRow
 from alita_tui.spine.ports.builds import PastCall
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
-from alita_tui.toolsmith.gates.probes import equal
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.checks.probes import equal
 
 
 class Replayed:
@@ -22,7 +22,7 @@ class Replayed:
         self._calls = calls
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         if case.parent is None:
             return passed(self.name, "it replaces nothing")
         calls = await asyncio.to_thread(self._calls, case.draft.name)

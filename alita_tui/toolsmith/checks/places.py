@@ -12,8 +12,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from alita_tui.spine.syntax import parse
+from alita_tui.toolsmith.checks.rare import few, rare_value, rare_values
 from alita_tui.toolsmith.contract import is_standard_main
-from alita_tui.toolsmith.gates.rare import few, rare_value, rare_values
 
 _TELL = "__alita_passed__"
 

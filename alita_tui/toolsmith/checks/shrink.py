@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from alita_tui.events import Json, ToolDraft
-from alita_tui.toolsmith.gates.probes import Fit
+from alita_tui.toolsmith.checks.probes import Fit
 
 _MOST = 40
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
-from alita_tui.toolsmith.gates.conditions import answer_said, same_answer
-from alita_tui.toolsmith.gates.holes import holes
-from alita_tui.toolsmith.gates.inputs import inputs
-from alita_tui.toolsmith.gates.probes import Fit, calls_in
-from alita_tui.toolsmith.gates.refusals import refused
-from alita_tui.toolsmith.gates.shrink import smaller
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.checks.conditions import answer_said, same_answer
+from alita_tui.toolsmith.checks.holes import holes
+from alita_tui.toolsmith.checks.inputs import inputs
+from alita_tui.toolsmith.checks.probes import Fit, calls_in
+from alita_tui.toolsmith.checks.refusals import refused
+from alita_tui.toolsmith.checks.shrink import smaller
 
 _FEWEST = 50
 _MOST_REFUSED = 0.8
@@ -46,7 +46,7 @@ class Fuzz:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         tests = await self._bench.used(case) or list(calls_in(case.draft))
         made = await asyncio.to_thread(inputs, case.draft, tests)
         if not made:

@@ -10,10 +10,10 @@ from trial import LIMITS, Reviewer
 
 from alita_tui.events import GateResult, ToolDraft
 from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.toolsmith.checks.case import Case, Workbench
+from alita_tui.toolsmith.checks.hidden import Hidden
+from alita_tui.toolsmith.checks.mutation import Mutation
 from alita_tui.toolsmith.contract import normalise
-from alita_tui.toolsmith.gates.case import Case, Workbench
-from alita_tui.toolsmith.gates.hidden import Hidden
-from alita_tui.toolsmith.gates.mutation import Mutation
 
 pytestmark = pytest.mark.podman
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.requirements import distribution
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
 
 _YOUNG_DAYS = 30
 """A project that first appeared this recently has been looked at by nobody."""
@@ -32,7 +32,7 @@ class Requirements:
         self._now = now
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         packages = case.lock.packages
         named = {name for one in case.draft.requirements if (name := distribution(one))}
         if not packages and not named:

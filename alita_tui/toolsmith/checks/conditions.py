@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.gates.case import (
+from alita_tui.toolsmith.checks.case import (
     Case,
     CouldNotRun,
     Workbench,
@@ -24,10 +24,10 @@ from alita_tui.toolsmith.gates.case import (
     shown,
     tests_of,
 )
-from alita_tui.toolsmith.gates.inputs import dated, inputs
-from alita_tui.toolsmith.gates.judged import Tested
-from alita_tui.toolsmith.gates.probes import Fit, equal
-from alita_tui.toolsmith.gates.settings import Setting, bundles, excused, knows_clocks, moments, singles
+from alita_tui.toolsmith.checks.inputs import dated, inputs
+from alita_tui.toolsmith.checks.judged import Tested
+from alita_tui.toolsmith.checks.probes import Fit, equal
+from alita_tui.toolsmith.checks.settings import Setting, bundles, excused, knows_clocks, moments, singles
 
 _CALLS = 16
 _SECONDS = 3.0
@@ -83,7 +83,7 @@ class OtherConditions:
         self._now = now
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         calls = await asyncio.to_thread(_calls, case.draft, await self._bench.used(case))
         now = self._now()
         tried = [*bundles(now), *moments(case.draft.code, now)]

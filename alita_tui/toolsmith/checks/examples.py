@@ -6,9 +6,9 @@ import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, failed, passed, shown
-from alita_tui.toolsmith.gates.judged import Call
-from alita_tui.toolsmith.gates.probes import misfit, parameters
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.checks.judged import Call
+from alita_tui.toolsmith.checks.probes import misfit, parameters
 
 _SHOWN = 8
 
@@ -22,7 +22,7 @@ class Examples:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         calls = (await self._bench.watched(case)).tested.calls
         examples = [one for one in calls if not one.error or one.unfit]
         if not examples:

@@ -9,9 +9,9 @@ import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
+from alita_tui.toolsmith.checks.ladders import Ladder, finer, ladders, power
 from alita_tui.toolsmith.cuts import says_so
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
-from alita_tui.toolsmith.gates.ladders import Ladder, finer, ladders, power
 
 _ENOUGH_MS = 40.0
 """Processor time of a call above which its ladder is climbed no further: what follows can be reckoned."""
@@ -77,7 +77,7 @@ class Growth:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         tests = await self._bench.used(case)
         made = await asyncio.to_thread(ladders, case.draft, tests)
         if not made:

@@ -10,8 +10,8 @@ from alita_tui.events import Capabilities
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.ports.sandbox import Limits
-from alita_tui.toolsmith.gates.case import Case, Workbench
-from alita_tui.toolsmith.gates.declared import Declared
+from alita_tui.toolsmith.checks.case import Case, Workbench
+from alita_tui.toolsmith.checks.declared import Declared
 
 pytestmark = pytest.mark.podman
 

@@ -12,8 +12,8 @@ from alita_tui.events import Capabilities, GateName, GateResult, GateRow, ToolDr
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.checks.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.files import note_files
-from alita_tui.toolsmith.gates.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.reading import Notes
 from alita_tui.toolsmith.uses import note_uses
 from alita_tui.view.changes import NEW_REACH
@@ -45,7 +45,7 @@ class Declared:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Gate.check`."""
+        """See `Check.check`."""
         run = await self._bench.watched(case)
         seen: defaultdict[str, list[str]] = defaultdict(list)
         for kind, what in run.tested.seen:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import Json, ToolDraft, Value
-from alita_tui.toolsmith.gates.inputs import constants, inputs
-from alita_tui.toolsmith.gates.made import fixed_form
-from alita_tui.toolsmith.gates.probes import Fit, kind_of
+from alita_tui.toolsmith.checks.inputs import constants, inputs
+from alita_tui.toolsmith.checks.made import fixed_form
+from alita_tui.toolsmith.checks.probes import Fit, kind_of
 
 SIZES = (24, 96, 384, 1536, 6144)
 """In characters."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from alita_tui.events import ToolDraft
+from alita_tui.toolsmith import rules
 from alita_tui.toolsmith.contract import is_standard_main
 from alita_tui.toolsmith.patterns import runs_away
 from alita_tui.toolsmith.reach import Reach
@@ -14,41 +15,11 @@ from alita_tui.toolsmith.reading import FUNCTIONS, Notes, dotted, own_nodes
 from alita_tui.toolsmith.things import Text
 from alita_tui.toolsmith.uses import shown
 
-_TESTED = re.compile(
-    r"sys\.(argv|orig_argv|flags|executable|prefix|base_prefix|exec_prefix|warnoptions)(\..*|\[\])?"
-    r"|builtins\.(__name__|__file__|__package__|__debug__)"
-    r"|os\.(getp?pid|getcwdb?|uname|getlogin|gete?[ug]id|getgroups|getpgrp|getsid|times|get_terminal_size|isatty|ctermid)"
-    r"|platform(\..*)?|getpass\.getuser|(.*\.)?(gethostname|getfqdn|getnode|isatty)|uuid\.uuid1|sysconfig(\..*)?"
-    r"|threading\.(current_thread|main_thread|get_ident|active_count)|(pwd|grp)(\..*)?"
-)
 _TELLING = re.compile(
     r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE
 )
-_CLOCK = re.compile(
-    r"time\.(time|time_ns|clock_gettime\w*|gmtime|localtime|ctime|asctime)|datetime\.datetime\.(now|utcnow|today)"
-    r"|datetime\.date\.today|os\.(stat|path\.get[amc]time)"
-)
-_STOPWATCH = re.compile(r"time\.(monotonic|perf_counter|process_time|thread_time)(_ns)?")
-_CHANCE = re.compile(
-    r"random\.(?!(Random|seed)\b)[a-z]\w*|random\.SystemRandom.*|random\.Random\(\)|secrets\..+|uuid\.uuid[14]|os\.(urandom|getrandom)"
-    r"|builtins\.(hash|id)"
-)
-_ZONE = re.compile(
-    r"time\.(localtime|mktime|tzname|timezone|altzone|daylight|tzset|ctime|asctime)|datetime\.datetime\.fromtimestamp"
-    r"|datetime\.date\.(fromtimestamp|today)|datetime\.datetime\.today"
-)
 _UTC = re.compile(r"\b(utc|gmt|zulu)\b")
 """Of a purpose: it names a zone, so that of the machine has no place in it."""
-_LOCALE = re.compile(r"locale\..+")
-_ABOUT = {
-    "ast/clock": r"to-?day|now|current\w*|clock|date|dates|time|times|day|days|age|ages|years?|months?|weeks?|ago|until"
-    r"|since|deadline|expir\w+|elapsed|stamp\w*|timestamps?|calendar|schedule\w*|tomorrow|yesterday",
-    "ast/random": r"random\w*|chance|shuffl\w+|sampl\w+|dice|roll|draw|lottery|password\w*|passphrase\w*|tokens?"
-    r"|uuids?|generat\w+|pick|simulat\w+|monte|noise|nonce|salt|hash\w*",
-    "ast/time-zone": r"zones?|local|time-?zones?|offset|to-?day|now|current\w*",
-    "ast/locale": r"locales?|locali[sz]ed",
-}  # fmt: skip
-"""Words of a purpose that say as much."""
 _SEARCHES = frozenset("compile match search fullmatch findall finditer sub subn split".split())
 _CHANGES = frozenset(
     "append add update pop popitem setdefault extend insert remove discard clear appendleft extendleft sort reverse"
@@ -65,21 +36,29 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
     for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
         if line in main:
             continue
-        if _TESTED.fullmatch(path) and not (path == "builtins.__name__" and line in loggers):
+        if rules.rule("depends", "tested").fullmatch(path) and not (
+            path == "builtins.__name__" and line in loggers
+        ):
             text = "tells where it runs: code can know by it that it is being tested"
             notes.add("medium", "ast/test-detection", f"{shown(path)}: {text}", line)
         for rule, pattern, text in (
-            ("ast/clock", _CLOCK, "depends on the clock"),
-            ("ast/random", _CHANCE, "depends on chance"),
-            ("ast/time-zone", _ZONE, "depends on the time zone of the machine"),
-            ("ast/locale", _LOCALE, "depends on the language settings of the machine"),
+            ("ast/clock", rules.rule("depends", "clock"), "depends on the clock"),
+            ("ast/random", rules.rule("depends", "chance"), "depends on chance"),
+            ("ast/time-zone", rules.rule("depends", "zone"), "depends on the time zone of the machine"),
+            (
+                "ast/locale",
+                rules.rule("depends", "locale"),
+                "depends on the language settings of the machine",
+            ),
         ):
             if pattern.fullmatch(path) and not _given(reach, rule, path, line):
-                calm = re.search(rf"\b({_ABOUT[rule]})\b", purpose) or (seeded and rule == "ast/random")
+                calm = re.search(rf"\b({rules.table('depends')['about'][rule]})\b", purpose) or (
+                    seeded and rule == "ast/random"
+                )
                 calm = calm or _shown_only(tree, line, path)
                 calm = calm and not (rule == "ast/time-zone" and _UTC.search(purpose))
                 notes.add("low" if calm else "medium", rule, f"{shown(path)}: {text}", line)
-        if _STOPWATCH.fullmatch(path):
+        if rules.rule("depends", "stopwatch").fullmatch(path):
             notes.add("low", "ast/clock", f"{shown(path)}: measures time", line)
     for node in ast.walk(tree):
         if (
@@ -88,12 +67,20 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
             and not (node.args or node.keywords)
         ):
             if node.func.attr == "astimezone":
-                local = re.search(rf"\b({_ABOUT['ast/time-zone']})\b", purpose) and not _UTC.search(purpose)
+                local = re.search(
+                    rf"\b({rules.table('depends')['about']['ast/time-zone']})\b", purpose
+                ) and not _UTC.search(purpose)
                 said = "astimezone(): depends on the time zone of the machine"
                 notes.add("low" if local else "medium", "ast/time-zone", said, node.lineno)
     _note_texts(notes, tree, main)
     _note_state(notes, tree)
     _note_patterns(notes, tree, reach)
+
+
+def _says(purpose: str, rule: str) -> bool:
+    """Return True if a purpose says that its result depends on what the rule is about."""
+    words: str = rules.table("depends")["about"][rule]
+    return re.search(rf"\b({words})\b", purpose) is not None
 
 
 def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:

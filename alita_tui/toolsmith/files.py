@@ -8,36 +8,17 @@ import re
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes, aliases_of, dotted
+from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.tainted import Tainted
 from alita_tui.toolsmith.things import Text
 
 _OPENS = frozenset(("builtins.open", "io.open", "codecs.open", "io.FileIO", "io.open_code", "tokenize.open"))
 _PACKED = frozenset("gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split())
 """Those read what is in memory as well."""
-_LISTS = re.compile(
-    r"glob\.(i?glob)|os\.(listdir|scandir|f?walk|readlink|path\.expanduser)|fileinput\..+|linecache\..+"
-    r"|pathlib\.(Posix|Windows)?Path(\(\))?\.(home|expanduser|cwd|iterdir|r?glob|walk|read_text"
-    r"|read_bytes|open)(\(\))?"
-    r"|(.*\.)?(read_text|read_bytes|iterdir|rglob|expanduser)"
-    # Modules that read the person's or the machine's files by themselves.
-    r"|netrc\.netrc|mailcap\..+|readline\.(read_\w+|get_\w+|write_\w+)|rlcompleter\..+|site\.get\w+"
-    r"|mimetypes\.(init|read_mime_types|knownfiles)|dbm(\..+)?\.open|shelve\.open|mailbox\..+"
-    r"|logging\.config\.fileConfig|(spwd|crypt|nis)\..+|os\.open"
-    r"|configparser\..*\.read|plistlib\.load|runpy\.run_path"
-    r"|pkgutil\.get_data|sysconfig\.(get_paths|parse_config_h)|platform\.(freedesktop_os_release|libc_ver)"
-)
 _CONTENTS = re.compile(r"(importlib\.resources|zipfile)\..*")
 _ABSOLUTE = re.compile(r"(/|~|[A-Za-z]:[\\/]|\\\\)(?!tmp(/|$)).*", re.DOTALL)
 _ELSEWHERE = re.compile(r"(os\.path|pathlib\.(Posix|Windows)?Path(\(\))?)\.(home|expanduser)")
 _HOME = ("netrc.", "readline.", "mailcap.", "rlcompleter.")
-_ACTS = re.compile(
-    r"(io\.|codecs\.|os\.|gzip\.|bz2\.|lzma\.)?open|os\.(?!path\.|fspath|getenv|environ\.get)\w+"
-    r"|os\.path\.(exists|is\w+|get\w+)"
-    r"|(socket|subprocess|shutil|urllib\.request|http\.client|requests|httpx|glob|tempfile)\..+"
-    r"|sqlite3\.connect"
-    r"|.*\.(read_text|read_bytes|write_text|write_bytes|iterdir|urlopen)|input|print"
-)
-"""Calls that do more than compute."""
 
 
 def note_files(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -> None:
@@ -70,7 +51,7 @@ def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) 
             said = "opens a file; no files are asked for"
         notes.add("medium", "ast/reads", said, call.lineno)
     for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
-        if _LISTS.fullmatch(path) and not _CONTENTS.fullmatch(path):
+        if rule("reach", "reads").fullmatch(path) and not _CONTENTS.fullmatch(path):
             if _ELSEWHERE.fullmatch(path) or path.startswith(_HOME):
                 said = "looks into the home folder"
             elif granted or own:
@@ -116,7 +97,7 @@ def _note_definitions(notes: Notes, tree: ast.Module) -> None:
             continue
         if isinstance(node, ast.If) and _is_main(node):
             continue
-        if isinstance(node, ast.Call) and _ACTS.fullmatch(name := dotted(node.func, aliases)):
+        if isinstance(node, ast.Call) and rule("reach", "acts").fullmatch(name := dotted(node.func, aliases)):
             text = f"{name}: is done while the tool is loaded, before it is called"
             notes.add("medium", "ast/at-definition", text, node.lineno)
         rest += ast.iter_child_nodes(node)

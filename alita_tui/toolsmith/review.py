@@ -33,18 +33,10 @@ from alita_tui.toolsmith.reading import (
     own_nodes,
     parse_code,
 )
+from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.scan import note_bandit, note_text, scannable
 from alita_tui.toolsmith.seen import note_seen_by_tests
 from alita_tui.toolsmith.uses import note_test_uses, note_uses
-
-_QUIET_CALLS = re.compile(
-    r"re\.compile|logging\.getLogger|(decimal\.)?Decimal|(fractions\.)?Fraction|(pathlib\.)?(Pure\w*)?Path"
-    r"|(collections\.)?(namedtuple|OrderedDict|defaultdict|Counter)|(typing\.)?(TypeVar|NewType|NamedTuple)"
-    r"|(types\.)?MappingProxyType|(enum\.)?(auto|Enum)|(dataclasses\.)?field|(datetime\.)*(timedelta|date)"
-    r"|frozenset|set|dict|list|tuple|range|zip|len|ord|chr|int|float|str|bytes|sorted|sum|min|max|enumerate"
-    r"|.*\.(split|join|items|keys|values|lower|upper|strip|format|maketrans)"
-)
-"""Calls that a constant at the top of a module may make."""
 
 
 class Review(Value, frozen=True):
@@ -206,7 +198,7 @@ def _top_level(notes: Notes, tree: ast.Module) -> None:
         for inner in own_nodes(node):
             if isinstance(inner, ast.Call) and id(inner) not in decorators:
                 name = dotted(inner.func, aliases)
-                if severity == "medium" or not _QUIET_CALLS.fullmatch(name):
+                if severity == "medium" or not rule("reach", "constant_calls").fullmatch(name):
                     notes.add(severity, "contract", f"work at import time: it calls {name}", inner.lineno)
 
 

@@ -15,61 +15,10 @@ from typing import NamedTuple
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity, dotted
+from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.things import Use
 
 ANYTHING = "so it can reach anything"
-_NETWORK = re.compile(
-    r"(socket|socketserver|ssl|urllib|http|ftplib|imaplib|nntplib|poplib|smtplib|smtpd|telnetlib|xmlrpc|wsgiref|asyncore"
-    r"|asynchat|requests|httpx|aiohttp|urllib3|httplib2|websocket|websockets|paramiko|pycurl|grpc|zmq|boto3|selenium"
-    r"|playwright)(\..*)?|asyncio\.(open_\w*connection|start_\w*server|streams?\..*)"
-    r"|logging\.handlers\.(Socket|Datagram|SysLog|SMTP|HTTP)Handler(\..*|\(\).*)?"
-    r"|(.*\.)?(create_(unix_)?connection|create_(unix_)?server|create_datagram_endpoint|sock_connect)"
-)
-_PROCESS = re.compile(
-    r"(subprocess|multiprocessing|ctypes|cffi|pty|webbrowser|antigravity|concurrent\.futures\.process|pipes|tkinter"
-    r"|asyncio\.subprocess)(\..*)?"
-    r"|os\.(system|popen|exec\w+|spawn\w+|posix_spawnp?|fork\w*|kill\w*|startfile|abort|_exit|wait\w*)"
-    r"|(asyncio\.create_|.*\.)subprocess_\w+|(.*\.)?ProcessPoolExecutor"
-)
-_DYNAMIC = re.compile(
-    r"(importlib|pickle|marshal|shelve|dill|cloudpickle|joblib|runpy|code|codeop|pkgutil|pydoc|zipimport|imp"
-    r"|modulefinder|timeit|doctest|pdb|bdb|trace|cProfile|profile|copyreg|compileall|py_compile|site|ensurepip|venv"
-    r"|distutils|lib2to3|idlelib|rlcompleter|logging\.config|unittest|test)(\..*)?"
-    r"|builtins|builtins\.(eval|exec|compile|__import__|__builtins__|__loader__|__spec__|globals|breakpoint|vars\(\).*)"
-    r"|types\.(FunctionType|LambdaType|CodeType|ModuleType|MethodType|CellType|new_class|resolve_bases)(\(\))?"
-    r"|sys\.(modules|meta_path|path_hooks|path_importer_cache|path|_\w*module\w*|displayhook|excepthook)(\..*|\[\])?"
-    r"|codecs\.(register\w*)|string\.Formatter(\(\))?\.(get_field|vformat|get_value)"
-    r"|(.*\.)?(__subclasses__|__globals__|__builtins__|__closure__|__getattribute__|__reduce__|__reduce_ex__|__loader__"
-    r"|__spec__|__import__|__bases__|__base__|__mro__|__self__|load_module|exec_module|get_data|func_globals)"
-)
-_INTROSPECTS = re.compile(
-    r"(gc|dis|tracemalloc|faulthandler|linecache|opcode|symtable|fcntl|mmap|termios|tty|resource|pyclbr)(\..*)?"
-    r"|inspect\.(?!(signature|Signature|Parameter|cleandoc|isfunction|isclass|ismodule|isawaitable|isgenerator)\b).+"
-    r"|sys\.(_getframe\w*|_current_\w+|settrace|setprofile|gettrace|getprofile|monitoring|addaudithook|_debugmallocstats"
-    r"|call_tracing|_clear\w*|getrefcount|getobjects|set_asyncgen_hooks|exc_info|last_\w+|setswitchinterval)(\..*)?"
-    r"|threading\.(settrace|setprofile|_\w+|enumerate)(\..*)?|traceback\.(walk_\w+|extract_\w+|print_stack|format_stack)"
-    r"|os\.(dup2?|read|write|fdopen|close|closerange|pipe2?|openpty|sendfile|pread\w*|pwrite\w*|lseek|ttyname|ptrace"
-    r"|fstat|fpathconf|set_inheritable|memfd_create|eventfd\w*|splice|copy_file_range)"
-    r"|socket\.(fromfd|socketpair)"
-    r"|(.*\.)?(__code__|co_\w+|f_(back|globals|locals|code|builtins|lineno|trace)|tb_(frame|next)|gi_(frame|code)|cr_frame"
-    r"|cr_code|ag_frame|__traceback__|cell_contents|__defaults__|__kwdefaults__|func_code|fileno)"
-)
-_FILES = re.compile(
-    r"os\.(open|remove|unlink|rename|renames|replace|rmdir|removedirs|mkdir|makedirs|symlink|link|l?chmod|l?chown"
-    r"|truncate|mkfifo|mknod|utime|setxattr)|shutil\.(copy\w*|move|rmtree|chown|make_archive|unpack_archive)"
-    r"|io\.FileIO|logging\.(FileHandler|handlers\.\w*(Rotating|Watched)\w*Handler)(\(\))?|dbm(\..*)?"
-    r"|.*\.(write_text|write_bytes|unlink|rmdir|touch|symlink_to|hardlink_to|extractall)"
-)
-_ENVIRONMENT = re.compile(r"os\.(environb?|getenvb?|putenv|unsetenv)(\[\])?")
-_LATER = re.compile(
-    r"(atexit|signal)(\..*)?|os\.register_at_fork|threading\.(Thread|Timer)(\(\))?|weakref\.finalize(\(\))?|sched\..+"
-    r"|(.*\.)?(add_done_callback|call_later|call_at|__init_subclass__|__set_name__|__del__)"
-)
-_HARMLESS = re.compile(
-    r"urllib|http|signal\.(Signals|SIG\w+)"
-    r"|(urllib\.(parse|error)|http\.(HTTPStatus|HTTPMethod|cookies)|importlib\.(metadata|resources))([.(].*)?"
-)
-"""Parts of the modules above that only compute."""
 _BROKERED = re.compile(r"urllib\.request([.(].*)?")
 """How a tool reaches workspace and model; without a granted host nothing else can be reached with it."""
 _OPENS = (
@@ -88,6 +37,10 @@ _HOOKS = frozenset(
 _OWN_FD = re.compile(r"os\.open\(\)|tempfile\.mkstemp\(\)|os\.pipe2?\(\)")
 
 
+def _paths(key: str) -> re.Pattern[str]:
+    return rule("reach", key)
+
+
 class _Rule(NamedTuple):
     name: str
     severity: Severity
@@ -103,18 +56,30 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     granted = draft.capabilities
     brokered = granted.workspace != "none" or granted.model_calls > 0
     rules = [
-        _Rule("ast/introspection", "high", _INTROSPECTS, "looks into the interpreter or at what runs it"),
-        _Rule("ast/process", "high", _PROCESS, "starts processes or native code"),
-        _Rule("ast/dynamic", "high", _DYNAMIC, f"runs or loads code that is not on this page, {ANYTHING}"),
-        _Rule("ast/later", "medium", _LATER, "has code run at another time than it is called"),
+        _Rule(
+            "ast/introspection",
+            "high",
+            _paths("introspects"),
+            "looks into the interpreter or at what runs it",
+        ),
+        _Rule("ast/process", "high", _paths("process"), "starts processes or native code"),
+        _Rule(
+            "ast/dynamic",
+            "high",
+            _paths("dynamic"),
+            f"runs or loads code that is not on this page, {ANYTHING}",
+        ),
+        _Rule("ast/later", "medium", _paths("later"), "has code run at another time than it is called"),
     ]
     if not granted.network:
-        rules.append(_Rule("ast/network", "high", _NETWORK, "reaches for a network that is not declared"))
+        rules.append(
+            _Rule("ast/network", "high", _paths("network"), "reaches for a network that is not declared")
+        )
     if granted.workspace != "write":
-        rules.append(_Rule("ast/files", "medium", _FILES, "changes files"))
+        rules.append(_Rule("ast/files", "medium", _paths("files"), "changes files"))
         _note_opens(notes, reach)
     if not granted.secrets and not brokered:
-        rules.append(_Rule("ast/environment", "medium", _ENVIRONMENT, "reads the environment"))
+        rules.append(_Rule("ast/environment", "medium", _paths("environment"), "reads the environment"))
     _apply(notes, rules, reach, brokered=brokered, granted=bool(granted.network))
     for path, line in reach.anything:
         notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
@@ -156,12 +121,12 @@ def followed(notes: Notes, tree: ast.Module, where: str = "") -> Reach | None:
 
 def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, granted: bool) -> None:
     own = _own_descriptors(reach)
-    for rule in rules:
+    for kind in rules:
         hits = sorted(
             use
             for use in reach.uses
-            if rule.pattern.fullmatch(use.path)
-            and not _HARMLESS.fullmatch(use.path)
+            if kind.pattern.fullmatch(use.path)
+            and not _paths("harmless").fullmatch(use.path)
             and not (brokered and _BROKERED.fullmatch(use.path))
             and not (own and re.fullmatch(r"os\.(write|read|fdopen|close|pipe2?|fstat|lseek)", use.path))
             and not (use.path.endswith(".fileno") and granted)
@@ -177,7 +142,7 @@ def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, gr
             lines[use.line].append(shown(use.path))
         for line, names in lines.items():
             listed = ", ".join(dict.fromkeys(names[:4])) + (" and more" if len(names) > 4 else "")
-            notes.add(rule.severity, rule.name, f"{listed}: {rule.text}", line)
+            notes.add(kind.severity, kind.name, f"{listed}: {kind.text}", line)
 
 
 def shown(path: str) -> str:
@@ -276,14 +241,18 @@ def note_test_uses(notes: Notes, tree: ast.Module) -> None:
     if reach is None:
         return
     for path, line in sorted(reach.uses):
-        if _INTROSPECTS.fullmatch(path) and not path.endswith(".fileno"):
+        if _paths("introspects").fullmatch(path) and not path.endswith(".fileno"):
             text = f"tests, line {line}: {shown(path)}: looks into the interpreter or at what runs it"
             notes.add("high", "ast/introspection", text)
         elif re.fullmatch(r"unittest\.mock(\..*)?", path):
             notes.add(
                 "medium", "tests", f"tests, line {line}: replaces what the tool is given ({shown(path)})"
             )
-        elif _DYNAMIC.fullmatch(path) and not _HARMLESS.fullmatch(path) and not path.startswith("unittest"):
+        elif (
+            _paths("dynamic").fullmatch(path)
+            and not _paths("harmless").fullmatch(path)
+            and not path.startswith("unittest")
+        ):
             notes.add("medium", "ast/dynamic", f"tests, line {line}: {shown(path)}: runs or loads other code")
     for path, line in reach.anything:
         notes.add("medium", "ast/dynamic", f"tests, line {line}: {path}")

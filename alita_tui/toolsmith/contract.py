@@ -16,7 +16,7 @@ from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.requirements import distribution
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import parse, try_parse
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.granting import CAPABILITIES, MOST_ENTRIES, strings
 
@@ -132,7 +132,7 @@ def header_requirements(code: str) -> tuple[str, ...] | None:
 def normalise(draft: ToolDraft) -> ToolDraft:
     """The draft with a PEP 723 header true to its requirements and a `__main__`; idempotent."""
     body = _newlines(draft.code).strip("\n") + "\n"
-    tree = _tree(body)
+    tree = try_parse(body)
     body = _without_header(body, tree).strip("\n") + "\n"
     if tree is not None and not any(is_main_guard(node) for node in tree.body):
         body = (body + _MAIN).lstrip("\n")
@@ -175,13 +175,6 @@ def _without_header(body: str, tree: ast.Module | None) -> str:
     return _HEADER.sub(
         lambda found: found[0] if body.count("\n", 0, found.start()) + 1 in quoted else "", body
     )
-
-
-def _tree(code: str) -> ast.Module | None:
-    try:
-        return parse(code)
-    except UNPARSABLE:
-        return None  # the review says why
 
 
 def _newlines(text: str) -> str:

@@ -6,6 +6,7 @@ import ast
 import re
 
 from alita_tui.events import ToolDraft
+from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.folding import Folding
 from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity
 from alita_tui.toolsmith.tainted import Tainted
@@ -23,11 +24,13 @@ _FEWEST = 10
 """Smaller numbers are parts of a form: the nine digits of a book number."""
 
 
-def says_so(draft: ToolDraft, tree: ast.Module, *, names: bool = True) -> bool:
+def says_so(draft: ToolDraft, *, names: bool = True) -> bool:
     """Whether a draft's purpose, its docstrings or what it takes say that its result has an end.
 
     The `names` of what it takes say so of the result, never of a number that the code writes out.
     """
+    if (tree := try_parse(draft.code)) is None:
+        return False
     said, called = [draft.description, ast.get_docstring(tree) or ""], list[str]()
     for node in ast.walk(tree):
         if isinstance(node, FUNCTIONS) and node.name == "run":
@@ -45,7 +48,7 @@ def says_so(draft: ToolDraft, tree: ast.Module, *, names: bool = True) -> bool:
 def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
     """Note it, low where the draft says as much."""
     folding, tainted = Folding(tree), Tainted(tree)
-    severity: Severity = "low" if says_so(draft, tree, names=False) else "medium"
+    severity: Severity = "low" if says_so(draft, names=False) else "medium"
     told = {id(inner) for node in ast.walk(tree) if _only_tells(node) for inner in ast.walk(node)}
     beside = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign) and _used_whole(tree, node)

@@ -11,7 +11,7 @@ from alita_tui.toolsmith import rules
 from alita_tui.toolsmith.contract import is_standard_main
 from alita_tui.toolsmith.patterns import runs_away
 from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes, dotted, own_nodes
+from alita_tui.toolsmith.reading import FUNCTIONS, Notes, constants, dotted, own_nodes
 from alita_tui.toolsmith.things import Text
 from alita_tui.toolsmith.uses import shown
 
@@ -135,12 +135,11 @@ def _shown_only(tree: ast.Module, line: int, path: str) -> bool:
 
 
 def _note_texts(notes: Notes, tree: ast.Module, main: set[int]) -> None:
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
-            if node.lineno not in main and _TELLING.fullmatch(node.value[:200]):
-                text = f"{node.value[:60]!r}: names what tests run with or where they run"
-                notes.add("medium", "ast/test-detection", text, node.lineno)
+    for node in constants(tree):
+        text = node.value
+        if isinstance(text, str) and node.lineno not in main and _TELLING.fullmatch(text[:200]):
+            remark = f"{text[:60]!r}: names what tests run with or where they run"
+            notes.add("medium", "ast/test-detection", remark, node.lineno)
 
 
 # --- state ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from alita_tui.events import ToolDraft
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.secret_rules import library_rules
 from alita_tui.toolsmith.folding import Folding
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes
+from alita_tui.toolsmith.reading import FUNCTIONS, Notes, constants
 
 _NAMED = re.compile(
     r"(^|.*[_-])(pass(word|wd|phrase|wort|code)|pwd|secret|token|(api|access|private|secret|account|shared"
@@ -81,11 +81,10 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
     if code is None:
         return
     folding = Folding(code)
-    told = {id(node.value) for node in ast.walk(code) if isinstance(node, ast.Expr)}
     whole = [
         (node.lineno, node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value)
-        for node in ast.walk(code)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in told
+        for node in constants(code)
+        if isinstance(node.value, str | bytes)
     ]
     pieces = list(folding.texts())
     _note_pieces(notes, draft.code, pieces)

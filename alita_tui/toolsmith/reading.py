@@ -121,6 +121,20 @@ def aliases_of(tree: ast.Module) -> dict[str, str]:
     return found
 
 
+def constants(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the constants of a tree except docstrings and other statements that are only an expression."""
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in statements:
+            yield node
+
+
+def run_function(tree: ast.Module | None) -> ast.FunctionDef | None:
+    """Return the module's function `run`."""
+    body = tree.body if tree else ()
+    return next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == "run"), None)
+
+
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """What runs when the node runs: everything inside but the bodies of functions."""
     rest: list[ast.AST] = list(ast.iter_child_nodes(node))

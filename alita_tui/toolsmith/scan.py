@@ -6,7 +6,7 @@ import ast
 import warnings
 
 from alita_tui.events import ToolDraft
-from alita_tui.spine.syntax import PARSER, UNPARSABLE, parse
+from alita_tui.spine.syntax import PARSER, try_parse
 from alita_tui.spine.text import hidden_characters
 from alita_tui.toolsmith.reading import (
     Notes,
@@ -97,11 +97,8 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
 
 def _refuses_declarations(code: str) -> bool:
     """Whether a text with `<!DOCTYPE` or `<!ENTITY` is refused with an error before anything else is done with it."""
-    try:
-        tree = parse(code)
-    except UNPARSABLE:
-        return False
-    return any(
+    tree = try_parse(code)
+    return tree is not None and any(
         isinstance(node, ast.If)
         and isinstance(node.body[-1], ast.Raise)
         and not (isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And))

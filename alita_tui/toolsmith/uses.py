@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity, dotted
+from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity, constants, dotted
 from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.things import Use
 
@@ -209,12 +209,8 @@ _PLACES = re.compile(r"/(proc|sys|dev)(/.*)?|.*/(proc|dev)/(self|fd|\d).*")
 
 def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, where: str = "") -> None:
     """Paths of the kernel's own files, wherever they stand but in a docstring."""
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    found = set(reach.texts)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
-            found.add((node.value[:200], node.lineno))
-    for text, line in sorted(found):
+    written = {(node.value[:200], node.lineno) for node in constants(tree) if isinstance(node.value, str)}
+    for text, line in sorted(reach.texts | written):
         if _PLACES.fullmatch(text):
             said = f"{where}{text}: looks at the processes and descriptors of the machine"
             notes.add("high", "ast/introspection", said, 0 if where else line)

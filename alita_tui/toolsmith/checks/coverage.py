@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed
 from alita_tui.toolsmith.checks.hidden import Hidden
 from alita_tui.toolsmith.checks.places import ranges, spans
@@ -77,8 +77,6 @@ def _introspects(draft: ToolDraft) -> bool:
     what it likes.
     """
     notes = Notes()
-    try:
-        note_uses(notes, parse(draft.code), draft)
-    except UNPARSABLE:
-        return False
-    return any(one.rule == "ast/introspection" for one in notes.sorted())
+    if tree := try_parse(draft.code):
+        note_uses(notes, tree, draft)
+    return any(finding.rule == "ast/introspection" for finding in notes.found)

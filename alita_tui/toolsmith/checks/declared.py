@@ -10,7 +10,7 @@ from typing import Literal
 
 from alita_tui.events import Capabilities, GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.grants import host_grants, secret_names
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, Workbench, failed, passed
 from alita_tui.toolsmith.files import note_files
@@ -99,9 +99,7 @@ def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     import msgspec
 
     found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
-    try:
-        tree = parse(draft.code)
-    except UNPARSABLE:
+    if (tree := try_parse(draft.code)) is None:
         return found
     notes = Notes()
     given = msgspec.structs.replace(draft, capabilities=granted)

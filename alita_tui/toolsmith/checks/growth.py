@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.events import GateName, GateResult, GateRow, Json, Value
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
 from alita_tui.toolsmith.checks.ladders import Ladder, finer, ladders, power
 from alita_tui.toolsmith.cuts import says_so
@@ -90,7 +89,7 @@ class Growth:
         if not told or any(not one.tried for one in climbed):
             raise CouldNotRun("there was no time for inputs of growing size")
         cut = next((one for one in climbed if one.cut), None)
-        if cut and not await asyncio.to_thread(_says_so, case.draft):
+        if cut and not await asyncio.to_thread(says_so, case.draft):
             size, last = cut.cut, cut.gave[-1][0]
             text = f"{_size(cut, size)} and {last:,} give the same result: is what is longer cut off?"
             return failed(
@@ -164,14 +163,6 @@ class Growth:
         for (number, step), answer in zip(steps, answers, strict=False):
             found[number] = _with(found[number], made[number].sizes[step], answer)
         return found
-
-
-def _says_so(draft: ToolDraft) -> bool:
-    """Whether its purpose, or what it takes, says that the result has an end."""
-    try:
-        return says_so(draft, parse(draft.code))
-    except UNPARSABLE:
-        return False
 
 
 def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:

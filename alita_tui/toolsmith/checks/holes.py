@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft, Value
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import try_parse
+from alita_tui.toolsmith.reading import run_function
 
 _SAYING = (
     "type",
@@ -58,11 +59,7 @@ def holes(
 
 def _open(code: str) -> set[str]:
     """Parameters of `run` that the code itself takes to be anything; `return` where it returns anything."""
-    try:
-        body = parse(code).body
-    except UNPARSABLE:
-        return set()
-    run = next((node for node in body if isinstance(node, ast.FunctionDef) and node.name == "run"), None)
+    run = run_function(try_parse(code))
     if run is None:
         return set()
     told = {one.arg: one.annotation for one in (*run.args.args, *run.args.kwonlyargs)} | {

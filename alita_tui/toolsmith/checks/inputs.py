@@ -7,7 +7,6 @@ rare faults are found.
 
 from __future__ import annotations
 
-import ast
 import json
 import random
 import re
@@ -17,7 +16,8 @@ from datetime import date, timedelta
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import try_parse
+from alita_tui.toolsmith import reading
 from alita_tui.toolsmith.checks.made import Maker
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
 
@@ -92,12 +92,8 @@ def scale(tests: Iterable[Json]) -> int:
 
 def constants(code: str) -> tuple[list[str], list[float]]:
     """Texts and numbers that the code writes out, docstrings aside, with what two of its numbers make."""
-    try:
-        tree = parse(code)
-    except UNPARSABLE:
-        return [], []
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    held = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in said]
+    tree = try_parse(code)
+    held = [node.value for node in reading.constants(tree)] if tree else []
     words = [one for one in held if isinstance(one, str) and 0 < len(one) <= _LONGEST_CONSTANT]
     plain = [one for one in held if isinstance(one, int | float) and not isinstance(one, bool)]
     near = [one for one in plain if abs(one) <= _LARGEST]

@@ -7,8 +7,9 @@ import asyncio
 import re
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.reading import constants
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
@@ -101,18 +102,15 @@ def _table(node: ast.AST) -> list[ast.Constant]:
 
 def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
     """Where constants of the code, docstrings aside, hold one of the values: line and value."""
-    try:
-        tree = parse(code)
-    except UNPARSABLE:
+    if (tree := try_parse(code)) is None:
         return []
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    said |= {id(one) for node in ast.walk(tree) for one in _table(node)}
+    tables = {id(number) for node in ast.walk(tree) for number in _table(node)}
     refusals = {
         id(one) for node in ast.walk(tree) if isinstance(node, ast.Raise) for one in ast.walk(node)
     }  # an example in an error's sentence answers nothing
     found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Constant) or id(node) in said:
+    for node in constants(tree):
+        if id(node) in tables:
             continue
         value = node.value
         if isinstance(value, str):

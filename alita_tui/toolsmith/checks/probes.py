@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from alita_tui.events import Json, ToolDraft
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.reading import run_function
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
@@ -32,9 +33,7 @@ def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
 
 def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
     """Arguments that the draft's tests write out in calls of `run`."""
-    try:
-        tests = parse(draft.tests)
-    except UNPARSABLE:
+    if (tests := try_parse(draft.tests)) is None:
         return
     names = parameters(draft.code)
     for node in ast.walk(tests):
@@ -49,12 +48,8 @@ def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
 
 def parameters(code: str) -> list[str]:
     """Names of the parameters of `run` that can be given by position; none where there is no such function."""
-    try:
-        body = parse(code).body
-    except UNPARSABLE:
-        return []
-    runs = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "run"]
-    return [one.arg for one in (*runs[0].args.posonlyargs, *runs[0].args.args)] if runs else []
+    run = run_function(try_parse(code))
+    return [argument.arg for argument in (*run.args.posonlyargs, *run.args.args)] if run else []
 
 
 def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:

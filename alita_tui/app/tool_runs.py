@@ -72,13 +72,17 @@ async def run_tool(
         except BaseException as error:
             ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
             reason: Literal["interrupted", "sandbox"] = "interrupted" if ended else "sandbox"
-            failed = e.ToolFailed(call_id=job.run_id, reason=reason, text=str(error) or "It was interrupted.")
+            failed = e.ToolFailed(
+                call_id=e.CallId(job.run_id), reason=reason, text=str(error) or "It was interrupted."
+            )
             await bus.emit(failed, span=job.run_id)
             raise
         if report.status == "ok":
-            await bus.emit(e.ToolReturned(call_id=job.run_id, report=report), span=job.run_id)
+            await bus.emit(e.ToolReturned(call_id=e.CallId(job.run_id), report=report), span=job.run_id)
         else:
-            failed = e.ToolFailed(call_id=job.run_id, reason=report.status, text=report.error, report=report)
+            failed = e.ToolFailed(
+                call_id=e.CallId(job.run_id), reason=report.status, text=report.error, report=report
+            )
             await bus.emit(failed, span=job.run_id)
         return report, path
 
@@ -99,7 +103,7 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
     await bus.emit(e.LibraryLoaded(tools=(record.card,)))
     await bus.emit(
         e.ToolCalled(
-            call_id=job.run_id, action_id="", name=record.draft.name, version=record.version,
+            call_id=e.CallId(job.run_id), action_id="", name=record.draft.name, version=record.version,
             digest=record.digest, arguments=job.arguments,
         ),
         span=job.run_id,
@@ -116,7 +120,7 @@ async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[
     sandbox = app.sandbox(f"proof-{new_id()}")
     prover = Prover(bus, sandbox, before=(), after=(), limits=app.limits, progress=progress)
     build = Build(
-        build_id=new_id(), name=draft.name, version=app.library.next_version(draft.name),
+        build_id=e.BuildId(new_id()), name=draft.name, version=app.library.next_version(draft.name),
         task="", goal=draft.description, parent=None, sources=(),
     )  # fmt: skip
     try:

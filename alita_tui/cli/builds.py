@@ -16,7 +16,7 @@ from alita_tui.cli.accepting import Accept, all_accepted, list_risks
 from alita_tui.cli.files import read_text
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
-from alita_tui.events import Lasting, Verdict
+from alita_tui.events import BuildDigest, Lasting, Verdict
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
@@ -371,7 +371,7 @@ def _leave(
     parked, _ = inbox.show(build)
     command = ResolveApproval(
         approval_id=parked.approval_id,
-        digest=parked.digest if digest is None else digest,
+        digest=parked.digest if digest is None else BuildDigest(digest),
         verdict=msgspec.structs.replace(verdict, by=me(), via="cli"),
         code=code,
         tests=tests,

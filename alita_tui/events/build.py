@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.events.base import Fact, Value
+from alita_tui.events.base import BuildDigest, BuildId, DraftDigest, Fact, Value
 from alita_tui.events.library import Lasting, NearMiss
 from alita_tui.events.tool import Capabilities, Lock, RunReport, ToolDraft, Twin
 from alita_tui.events.web import Source
@@ -67,7 +67,7 @@ class GateResult(Value, frozen=True):
 class BuildStarted(Fact, frozen=True):
     """The toolsmith took on a gap in the library."""
 
-    build_id: str
+    build_id: BuildId
     action_id: str
     name: str
     goal: str
@@ -85,21 +85,21 @@ class BuildStarted(Fact, frozen=True):
 class BuildDrafted(Fact, frozen=True):
     """A draft was written, whole."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
     """1 for the first draft; each repair adds one."""
     author: Literal["model", "person"]
     model: str
     draft: ToolDraft
-    digest: str
+    digest: DraftDigest
 
 
 class BuildReviewed(Fact, frozen=True):
     """The static review of a draft is done."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
-    digest: str
+    digest: DraftDigest
     findings: tuple[Finding, ...] = ()
     passed: bool = True
     imports: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class BuildReviewed(Fact, frozen=True):
 class RequirementsLocked(Fact, frozen=True):
     """Each requirement was resolved to hashed wheels, or was refused."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
     lock: Lock
     problem: str = ""
@@ -118,9 +118,9 @@ class RequirementsLocked(Fact, frozen=True):
 class BuildTested(Fact, frozen=True):
     """The draft's own tests ran in the sandbox."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
-    digest: str
+    digest: DraftDigest
     passed: bool
     reports: tuple[RunReport, ...]
     """One per repetition."""
@@ -133,16 +133,16 @@ class BuildTested(Fact, frozen=True):
 class GateChecked(Fact, frozen=True):
     """One more gate looked at a draft: it passed, it failed, or it could not run."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
-    digest: str
+    digest: DraftDigest
     result: GateResult
 
 
 class BuildFailed(Fact, frozen=True):
     """The toolsmith gave the build up."""
 
-    build_id: str
+    build_id: BuildId
     reason: str
 
 
@@ -150,8 +150,8 @@ class ApprovalRequested(Fact, frozen=True):
     """A build waits for a person. On disk before anyone is asked."""
 
     approval_id: str
-    build_id: str
-    digest: str
+    build_id: BuildId
+    digest: BuildDigest
     name: str
     version: int
 
@@ -200,13 +200,13 @@ class ApprovalResolved(Fact, frozen=True):
     """A person decided on exactly these bytes. On disk before anything follows from it."""
 
     approval_id: str
-    build_id: str
-    digest: str
+    build_id: BuildId
+    digest: BuildDigest
     verdict: Verdict
 
 
 class BuildPutOff(Fact, frozen=True):
     """The person decides later: the build waits on beside the task, and the agent goes on without it."""
 
-    build_id: str
+    build_id: BuildId
     approval_id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alita_tui.events import Value, Verdict
+from alita_tui.events import BuildDigest, Value, Verdict
 
 
 class SubmitTask(Value, frozen=True):
@@ -38,7 +38,7 @@ class ResolveApproval(Value, frozen=True):
     """Decide on a build, by the digest that was on screen."""
 
     approval_id: str
-    digest: str
+    digest: BuildDigest
     verdict: Verdict
     code: str = ""
     """For `edited`: the whole new code."""

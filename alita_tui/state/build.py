@@ -8,7 +8,10 @@ from typing import Literal
 import msgspec
 
 from alita_tui.events import (
+    BuildDigest,
+    BuildId,
     Capabilities,
+    DraftDigest,
     Finding,
     GateName,
     GateResult,
@@ -67,7 +70,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     author: Literal["model", "person"]
     model: str
     draft: ToolDraft
-    digest: str
+    digest: DraftDigest
     findings: tuple[Finding, ...] = ()
     imports: tuple[str, ...] = ()
     reviewed: bool | None = None
@@ -95,7 +98,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
         return next((result.twins for result in self.gates if result.gate == "neighbours"), ())
 
     @property
-    def build_digest(self) -> str:
+    def build_digest(self) -> BuildDigest:
         """The digest that an approval of this attempt would name: of the bytes held here."""
         return build_digest(self.draft, self.lock or Lock())
 
@@ -103,7 +106,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
 class BuildState(msgspec.Struct, frozen=True, gc=False):
     """A build from the gap to the verdict."""
 
-    build_id: str
+    build_id: BuildId
     action_id: str
     name: str
     version: int
@@ -121,7 +124,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     put_off: bool = False
     """True when the task goes on without it."""
     approval_id: str = ""
-    digest: str = ""
+    digest: BuildDigest = BuildDigest("")
     """The digest that approval is asked for; empty before."""
     requested_at: datetime | None = None
     resolved_at: datetime | None = None

@@ -10,7 +10,7 @@ from functools import cache
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, ToolDraft
+from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
@@ -101,7 +101,7 @@ def draft_from(arguments: Json) -> ToolDraft:
     if problems:
         raise ContractError(tuple(problems))
     return ToolDraft(
-        name=texts["name"],
+        name=ToolName(texts["name"]),
         description=" ".join(texts["description"].split()),
         code=_newlines(texts["code"]),
         tests=_newlines(texts["tests"]),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from alita_tui import events as e
-from alita_tui.events import Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.events import BuildId, Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
@@ -24,7 +24,7 @@ _NOTHING = Capabilities()
 class Build(Value, frozen=True):
     """Which build a draft belongs to."""
 
-    build_id: str
+    build_id: BuildId
     name: str
     version: int
     task: str

@@ -63,7 +63,7 @@ class Smith:
     async def build(self, order: BuildOrder) -> BuildOutcome:
         """From a gap to a verdict. Raises ApprovalPending, SandboxUnavailable, ModelError, BudgetExceeded."""
         build = Build(
-            build_id=self._new_id(),
+            build_id=e.BuildId(self._new_id()),
             name=order.name,
             version=self._shelf.next_version(order.name),
             task=order.task,
@@ -293,7 +293,7 @@ class Smith:
         await self._bus.emit(aliased, span=build_id)
         return BuildOutcome(result="aliased", reason=f"{draft.name} is an alias of {twin.label}")
 
-    def _twins(self, build_id: str, draft: ToolDraft) -> tuple[Twin, ...]:
+    def _twins(self, build_id: e.BuildId, draft: ToolDraft) -> tuple[Twin, ...]:
         """The tools that the newest look at a draft's neighbours found to be like it."""
         for envelope in self._bus.history.newest(e.GateChecked):
             event = envelope.event
@@ -326,7 +326,7 @@ class Smith:
         )
         return record.card
 
-    async def _fail(self, build_id: str, reason: str) -> BuildOutcome:
+    async def _fail(self, build_id: e.BuildId, reason: str) -> BuildOutcome:
         await self._bus.emit(e.BuildFailed(build_id=build_id, reason=reason), span=build_id)
         return BuildOutcome(result="failed", reason=reason)
 

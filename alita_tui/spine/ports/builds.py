@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from alita_tui.events.base import Json, Value
+from alita_tui.events.base import BuildDigest, BuildId, Json, Value
 from alita_tui.events.build import Decision
 from alita_tui.events.library import NearMiss, ToolCard
 from alita_tui.events.web import Source
@@ -44,9 +44,9 @@ class ParkedBuild(Value, frozen=True):
     """A build that waits for a verdict, as any shell sees it."""
 
     approval_id: str
-    build_id: str
+    build_id: BuildId
     session_id: str
-    digest: str
+    digest: BuildDigest
     name: str
     version: int
     requested_at: str

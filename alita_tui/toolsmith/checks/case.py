@@ -8,7 +8,18 @@ from typing import Any, Protocol
 
 import msgspec
 
-from alita_tui.events import GateName, GateResult, GateRow, Json, Lock, RunReport, TestCase, ToolDraft, Value
+from alita_tui.events import (
+    BuildId,
+    GateName,
+    GateResult,
+    GateRow,
+    Json,
+    Lock,
+    RunReport,
+    TestCase,
+    ToolDraft,
+    Value,
+)
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
@@ -23,7 +34,7 @@ from alita_tui.toolsmith.checks.shared import Shared
 class Case(Value, frozen=True):
     """A draft that passed its own tests."""
 
-    build_id: str
+    build_id: BuildId
     draft: ToolDraft
     lock: Lock = Lock()
     task: str = ""

@@ -51,7 +51,7 @@ class Neighbours:
     def _near(self, draft: ToolDraft) -> list[tuple[ToolRecord, float]]:
         """Tools whose arguments have the same types, the nearest by description first. Blocks on files."""
         found = self._shelf.search(f"{draft.name} {draft.description}", limit=10)
-        scores = {hit.card.name: hit.score for hit in found.hits}
+        scores: dict[str, float] = {hit.card.name: hit.score for hit in found.hits}
         scores |= {miss.name: miss.score for miss in found.near_misses}
         near = []
         for card in self._shelf.cards()[:_LOOKED_AT]:

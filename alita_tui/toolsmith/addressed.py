@@ -1,6 +1,7 @@
-"""Text in a draft that speaks to its reader: to the person who approves, to a reviewing model, to the agent.
+"""Finds text in a draft that addresses its reader: the person who approves, a reviewing model, the agent.
 
-A tool's text says what the tool does. What tells a reader how to judge it, or what to do next, is named with its words.
+A tool's text says what the tool does. Text that tells a reader how to judge it, or what to do next, is reported with
+its words.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from alita_tui.toolsmith.reading import FUNCTIONS, Notes
 from alita_tui.toolsmith.rules import table
 
 _TALKS = re.compile(r"\b(?:chats?|transcripts?|conversations?|dialog(?:ue)?s?|interviews?)\b", re.IGNORECASE)
-"""Purposes whose tests have voices in them that begin a line."""
+"""Purposes whose tests contain speakers at the beginning of lines."""
 _SPEAKER = re.compile(r"(?m)^\s*(?:system|assistant|user|human|ai|bot|agent)\s*:[ \t]*", re.IGNORECASE)
 _MARKUP = re.compile(
     r"\[/?(?:bold|italic|dim|blink|reverse|red|green|yellow|white|link|on)\b[^\]\n]{0,40}\]|\x1b\[|[✔✅☑✓]"
 )
-"""What would draw on a page that reads markup; and the mark that the page itself gives what has passed."""
+"""Text that would draw on a page that reads markup, and the mark that the page itself gives to passed checks."""
 _LONGEST = 20_000
 _QUOTED = 90
 
 
 def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, tests: ast.Module | None) -> None:
-    """Note what speaks to its reader, with the words and where they stand."""
+    """Report text that addresses its reader, with its words and place."""
     talks = _TALKS.search(draft.description) is not None
     for where, line, text in _texts(draft, code, tests):
         text = _SPEAKER.sub("", text) if talks and where.startswith("tests") else text
@@ -59,7 +60,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _plain(text: str) -> str:
-    """A text as it is read: compatible letters made alike, characters without a cell taken out."""
+    """Return a text as a person reads it: compatible letters unified, characters without a cell removed."""
     alike = unicodedata.normalize("NFKC", text)
     return "".join(one for one in alike if unicodedata.category(one) not in ("Cf", "Mn") or one == "\n")
 
@@ -67,7 +68,7 @@ def _plain(text: str) -> str:
 def _texts(
     draft: ToolDraft, code: ast.Module | None, tests: ast.Module | None
 ) -> Iterator[tuple[str, int, str]]:
-    """Everything in a draft that is text: where it stands, its line of the code, the text."""
+    """Yield every text of a draft: where it is, its line in the code, the text."""
     yield "description", 0, draft.description
     for name, schema in (("input schema", draft.input_schema), ("output schema", draft.output_schema)):
         for text in _schema_texts(schema):
@@ -90,7 +91,7 @@ def _schema_texts(schema: Json) -> Iterator[str]:
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
-    """Comments, those of lines that follow each other as one text, by their first line."""
+    """Yield comments by their first line; those on consecutive lines are one text."""
     first, last, parts = 0, 0, list[str]()
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -109,7 +110,7 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Texts of the code, those put together by `+` or in an f-string as one; names as the words they consist of."""
+    """Yield the texts of the code: concatenations and f-strings as one text, names as the words they consist of."""
     inner: set[int] = set()
     for node in ast.walk(tree):  # parents come before what they hold
         if isinstance(node, ast.BinOp | ast.JoinedStr) and id(node) not in inner:

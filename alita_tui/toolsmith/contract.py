@@ -1,4 +1,4 @@
-"""What a tool has to be: the form that a model hands in, checked field by field, and completed."""
+"""What a tool has to be: the form that a model submits, validated field by field, and completed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ SUBMIT_TOOL = ToolSpec(
 
 
 def draft_from(arguments: Json) -> ToolDraft:
-    """The draft behind the arguments of a `submit_tool` call. Raises ContractError with every problem."""
+    """Return the draft in the arguments of a `submit_tool` call. Raises ContractError with every problem."""
     if not isinstance(arguments, Mapping):
         raise ContractError((f"the arguments have to be one JSON object, not {_kind(arguments)}",))
     problems: list[str] = []
@@ -113,7 +113,7 @@ def draft_from(arguments: Json) -> ToolDraft:
 
 
 def header_requirements(code: str) -> tuple[str, ...] | None:
-    """The dependencies of a PEP 723 header, sorted; None without a header. Raises ContractError."""
+    """Return the dependencies of a PEP 723 header, sorted; None without a header. Raises ContractError."""
     import tomllib
 
     found = _HEADER.search(code)
@@ -130,7 +130,7 @@ def header_requirements(code: str) -> tuple[str, ...] | None:
 
 
 def normalise(draft: ToolDraft) -> ToolDraft:
-    """The draft with a PEP 723 header true to its requirements and a `__main__`; idempotent."""
+    """Return the draft with a PEP 723 header that matches its requirements and a `__main__`; idempotent."""
     body = _newlines(draft.code).strip("\n") + "\n"
     tree = try_parse(body)
     body = _without_header(body, tree).strip("\n") + "\n"
@@ -144,7 +144,7 @@ def normalise(draft: ToolDraft) -> ToolDraft:
 
 
 def is_main_guard(node: ast.stmt) -> bool:
-    """True for `if __name__ == "__main__":`, either way round."""
+    """Return True for `if __name__ == "__main__":`, either way round."""
     if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
         return False
     sides = (node.test.left, *node.test.comparators)
@@ -159,12 +159,12 @@ def _standard_main() -> str:
 
 
 def is_standard_main(node: ast.stmt) -> bool:
-    """True for the `__main__` that `normalise` writes: JSON in, one call of run, JSON out."""
+    """Return True for the `__main__` that `normalise` writes: JSON in, one call of run, JSON out."""
     return is_main_guard(node) and ast.dump(node) == _standard_main()
 
 
 def _without_header(body: str, tree: ast.Module | None) -> str:
-    """Without the headers that are comments; the same lines in a string belong to the tool."""
+    """Return the code without headers that are comments; the same lines in a string belong to the tool."""
     if tree is None:
         found = _HEADER.match(body)
         return body[found.end() :] if found else body
@@ -178,7 +178,7 @@ def _without_header(body: str, tree: ast.Module | None) -> str:
 
 
 def _newlines(text: str) -> str:
-    """Line ends as Python reads them: a lone carriage return ends a line too."""
+    """Return the text with line ends as Python reads them: a lone carriage return ends a line too."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 

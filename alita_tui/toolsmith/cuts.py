@@ -1,4 +1,4 @@
-"""Where a draft takes only so many of what it is given, by a number that it writes out, and says so nowhere."""
+"""Finds code that silently takes only a fixed number of the items it is given."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _NAMES = re.compile(r"top|head|tail|most|max\w*|limit|longest|length|count|size|width|window|keep|n|k")
-"""Words of a purpose, and of names of what it takes, for which a result has an end."""
+"""Words of a purpose, and of parameter names, that announce a bounded result."""
 _FEWEST = 10
-"""Smaller numbers are parts of a form: the nine digits of a book number."""
+"""Smaller numbers belong to a format: the nine digits of an ISBN."""
 
 
 def says_so(draft: ToolDraft, *, names: bool = True) -> bool:
-    """Whether a draft's purpose, its docstrings or what it takes say that its result has an end.
+    """Return True if a draft's purpose, docstrings or parameters announce that its result is bounded.
 
-    The `names` of what it takes say so of the result, never of a number that the code writes out.
+    Parameter `names` announce a bounded result, but not a bound that the code writes out.
     """
     if (tree := try_parse(draft.code)) is None:
         return False
@@ -46,7 +46,7 @@ def says_so(draft: ToolDraft, *, names: bool = True) -> bool:
 
 
 def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
-    """Note it, low where the draft says as much."""
+    """Report fixed bounds; low if the draft announces them."""
     folding, tainted = Folding(tree), Tainted(tree)
     severity: Severity = "low" if says_so(draft, names=False) else "medium"
     told = {id(inner) for node in ast.walk(tree) if _only_tells(node) for inner in ast.walk(node)}
@@ -83,7 +83,9 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
 
 
 def _used_whole(tree: ast.Module, node: ast.Assign) -> bool:
-    """Whether what `head = text[:9]` takes a part of is read whole further down: it is a look at the beginning."""
+    """Return True if the value that `head = text[:9]` takes a part of is read whole later: it only looks at the
+    start.
+    """
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Name(id=held))) if (
             name != held
@@ -117,6 +119,6 @@ def _called(node: ast.Call) -> str:
 
 
 def _many(folding: Folding, node: ast.expr | None) -> int:
-    """A number that is written out; 0 where there is none, or a small one."""
+    """Return a number that is written out; 0 if there is none, or a small one."""
     found = folding.value(node)
     return found if isinstance(found, int) and not isinstance(found, bool) and found >= _FEWEST else 0

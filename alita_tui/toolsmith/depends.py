@@ -1,4 +1,4 @@
-"""What a result can depend on besides the arguments: earlier calls, the clock, chance, the place, being tested."""
+"""What a result can depend on besides the arguments: earlier calls, clock, chance, machine, being tested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TELLING = re.compile(
     r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE
 )
 _UTC = re.compile(r"\b(utc|gmt|zulu)\b")
-"""Of a purpose: it names a zone, so that of the machine has no place in it."""
+"""Words of a purpose that name a zone, so the machine's own must not matter."""
 _SEARCHES = frozenset("compile match search fullmatch findall finditer sub subn split".split())
 _CHANGES = frozenset(
     "append add update pop popitem setdefault extend insert remove discard clear appendleft extendleft sort reverse"
@@ -28,7 +28,7 @@ _CHANGES = frozenset(
 
 
 def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -> None:
-    """Note it, low where the purpose says as much and medium where it does not."""
+    """Report dependencies: low if the purpose announces them, medium otherwise."""
     purpose = f"{draft.name.replace('_', ' ')} {draft.description}".lower()
     main = _main_lines(notes, tree)
     loggers = _logger_lines(tree, reach)
@@ -84,7 +84,7 @@ def _says(purpose: str, rule: str) -> bool:
 
 
 def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
-    """The lines of the standard `__main__`; another one is noted."""
+    """Return the lines of the standard `__main__`; report another one."""
     lines: set[int] = set()
     for part in tree.body:
         if is_standard_main(part):
@@ -97,7 +97,7 @@ def _main_lines(notes: Notes, tree: ast.Module) -> set[int]:
 
 
 def _logger_lines(tree: ast.Module, reach: Reach) -> set[int]:
-    """Lines whose only `__name__` is the name of a logger."""
+    """Return lines whose only `__name__` is the name of a logger."""
     named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "__name__"]
     loggers = {
         id(call.args[0])
@@ -109,7 +109,7 @@ def _logger_lines(tree: ast.Module, reach: Reach) -> set[int]:
 
 
 def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
-    """Whether a call is handed what it would otherwise take from the machine: a time zone, a time."""
+    """Return True if a call is given what it would otherwise take from the machine: a time zone, a time."""
     calls = [
         call
         for known, call in reach.calls
@@ -126,7 +126,7 @@ def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
 
 
 def _shown_only(tree: ast.Module, line: int, path: str) -> bool:
-    """Whether `hash` or `id` stands where a class says what it is equal to."""
+    """Return True if `hash` or `id` is used where a class defines its equality or representation."""
     return path in ("builtins.hash", "builtins.id") and any(
         isinstance(node, FUNCTIONS) and node.name in ("__hash__", "__repr__")
         and node.lineno <= line <= (node.end_lineno or line)
@@ -146,7 +146,7 @@ def _note_texts(notes: Notes, tree: ast.Module, main: set[int]) -> None:
 
 
 def _note_state(notes: Notes, tree: ast.Module) -> None:
-    """Whatever a call can leave behind for the next one."""
+    """Report what one call can leave behind for the next one."""
     shared = {name for node in own_nodes(tree) for name in _bound(node)}
     called = {dotted(node.func) for node in own_nodes(tree) if isinstance(node, ast.Call)}
     kinds = {node.name for node in tree.body if isinstance(node, (*_FUNCTIONS, ast.ClassDef))}
@@ -173,7 +173,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """Names that a node binds itself, not what stands in it."""
+    """Yield the names that a node binds itself, without nested nodes."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.For | ast.NamedExpr | ast.comprehension):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
@@ -198,7 +198,7 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Parameters whose default is a value that can be changed."""
+    """Return parameters with a mutable default."""
     args = function.args
     pairs = [*zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)]
     pairs += [(one, given) for one, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given]
@@ -215,7 +215,7 @@ def _assigned(function: ast.AST) -> set[str]:
 
 
 def _changed(node: ast.AST) -> str:
-    """The name whose value a node changes in place: a container's contents, an attribute, an iterator's place."""
+    """Return the name whose value a node changes in place: a container, an attribute, an iterator."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
         return _root(node.func.value)
     if isinstance(node, ast.Call) and dotted(node.func) in ("next", "setattr") and node.args:

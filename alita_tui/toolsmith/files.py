@@ -14,7 +14,7 @@ from alita_tui.toolsmith.things import Text
 
 _OPENS = frozenset(("builtins.open", "io.open", "codecs.open", "io.FileIO", "io.open_code", "tokenize.open"))
 _PACKED = frozenset("gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split())
-"""Those read what is in memory as well."""
+"""These read from memory as well."""
 _CONTENTS = re.compile(r"(importlib\.resources|zipfile)\..*")
 _ABSOLUTE = re.compile(r"(/|~|[A-Za-z]:[\\/]|\\\\)(?!tmp(/|$)).*", re.DOTALL)
 _ELSEWHERE = re.compile(r"(os\.path|pathlib\.(Posix|Windows)?Path(\(\))?)\.(home|expanduser)")
@@ -22,7 +22,7 @@ _HOME = ("netrc.", "readline.", "mailcap.", "rlcompleter.")
 
 
 def note_files(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -> None:
-    """Note what is read although no file was asked for, or although it cannot lie in the workspace."""
+    """Report reads although no file was asked for, and reads outside of the workspace."""
     tainted = Tainted(tree)
     _note_reads(notes, draft, reach, tainted)
     _note_formats(notes, tree, reach, tainted)
@@ -63,7 +63,7 @@ def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) 
 
 
 def _note_formats(notes: Notes, tree: ast.Module, reach: Reach, tainted: Tainted) -> None:
-    """Format texts of the arguments: their fields walk the attributes of whatever they are given."""
+    """Report format strings from the arguments: their fields walk the attributes of whatever they are given."""
     end = "the arguments say what is formatted, and its fields can walk to anything, as {0.__globals__} does"
     for node in ast.walk(tree):
         if (
@@ -84,7 +84,7 @@ def _note_formats(notes: Notes, tree: ast.Module, reach: Reach, tainted: Tainted
 
 
 def _note_definitions(notes: Notes, tree: ast.Module) -> None:
-    """What is done while the module is loaded, in class bodies, defaults, annotations: before anything is asked for."""
+    """Report side effects at import time, in class bodies, defaults and annotations: they run before any call."""
     aliases = aliases_of(tree)
     rest: list[ast.AST] = list(tree.body)
     while rest:
@@ -108,7 +108,7 @@ def _is_main(node: ast.If) -> bool:
 
 
 def _note_rewrites(notes: Notes, tree: ast.Module) -> None:
-    """Objects that are given another class, and classes that are changed by their own objects."""
+    """Report objects that are given another class, and classes that are changed by their own objects."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store | ast.Del):
             continue
@@ -123,7 +123,7 @@ def _note_rewrites(notes: Notes, tree: ast.Module) -> None:
 
 
 def _note_pools(notes: Notes, tree: ast.Module, reach: Reach) -> None:
-    """Pools that nothing waits for: what is handed to them goes on after the result was given."""
+    """Report pools that nothing waits for: their work goes on after the result was returned."""
     waited = {
         id(item.context_expr)
         for node in ast.walk(tree)

@@ -1,4 +1,4 @@
-"""What the constant expressions of a draft come to: texts in pieces, backwards, encoded. Nothing of a draft is run."""
+"""Evaluates the constant expressions of a draft: texts in pieces, backwards, encoded. No code of the draft is run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _LONGEST = 4096
-"""Characters or items of a value that is put together."""
+"""Maximum characters or items of a value that is put together."""
 _DEEPEST = 40
 _STEPS = 20_000
-"""Parts of expressions that are looked at in one module: they may refer to each other many times over."""
+"""Expressions visited in one module: they may refer to each other many times."""
 _DECODES: dict[str, Callable[[Any], Any]] = {
     "b64decode": base64.b64decode, "standard_b64decode": base64.b64decode, "b32decode": base64.b32decode,
     "urlsafe_b64decode": base64.urlsafe_b64decode, "b16decode": base64.b16decode, "a85decode": base64.a85decode,
@@ -37,11 +37,11 @@ _FAILS = (
 
 
 class _Unknown(Exception):
-    """It is no constant."""
+    """The expression is not constant."""
 
 
 class Folding:
-    """The constants of one module, with the names that are given one value and no other."""
+    """The constants of one module, with the names that are assigned exactly once."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
@@ -53,24 +53,24 @@ class Folding:
                 if isinstance(target, ast.Name) and stored[target.id] == 1:
                     self._names[target.id] = value
         self._items: dict[str, list[object]] = {}
-        """Names that stand for one item of a constant after the other, while a comprehension is looked at."""
+        """Names that take each item of a constant in turn while a comprehension is evaluated."""
 
     def value(self, node: ast.expr | None) -> object:
-        """The constant that an expression comes to; None where it is none."""
+        """Return the constant that an expression evaluates to; None if it is not constant."""
         try:
             return self._of(node, 0)
         except (_Unknown, *_FAILS):
             return None
 
     def text(self, node: ast.expr | None) -> str | None:
-        """The text that an expression comes to, bytes as text; None where it is none."""
+        """Return the text that an expression evaluates to, bytes as text; None if it is not constant."""
         found = self.value(node)
         if isinstance(found, bytes):
             return found.decode("latin-1")
         return found if isinstance(found, str) else None
 
     def texts(self) -> Iterator[tuple[int, str]]:
-        """Texts that are put together, each whole, with the line where it begins."""
+        """Yield texts that are put together, each whole, with its first line."""
         inner: set[int] = set()
         for node in ast.walk(self._tree):  # what holds others comes before them
             if (

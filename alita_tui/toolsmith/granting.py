@@ -1,4 +1,4 @@
-"""How a draft asks for capabilities, and how a tool uses what it is granted, as the model is told."""
+"""How a draft asks for capabilities and how a tool uses them, in the words that the model reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MOST_ENTRIES = 20
 
 
 def strings(description: str) -> Json:
-    """The schema of a list of strings."""
+    """Return the schema of a list of strings."""
     entries = {"items": {"type": "string"}, "maxItems": MOST_ENTRIES}
     return {"type": "array", **entries, "description": description}
 

@@ -1,7 +1,7 @@
-"""What the names of Python's own modules stand for, read off their source. Nothing is imported.
+"""What the names of Python's own modules stand for, read from their source. Nothing is imported.
 
 `random._os` is the module `os` because random.py says `from os import urandom as _urandom` and `import os as _os`:
-whoever reads whole dotted names only does not see that `random._os.system` starts a process.
+matching whole dotted names would not see that `random._os.system` starts a process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _folder() -> Path:
 
 @cache
 def _source(module: str) -> Path | None:
-    """The file of a module of the standard library; None for one that is compiled in or does not exist."""
+    """Return the file of a standard library module; None if it is compiled in or does not exist."""
     if not module or module.split(".")[0] not in sys.stdlib_module_names:
         return None
     place = _folder().joinpath(*module.split("."))
@@ -45,14 +45,14 @@ def _source(module: str) -> Path | None:
 
 
 def canonical(path: str) -> str:
-    """A dotted path whose first module has the name that the rules know: `posix.system` is `os.system`."""
+    """Return a dotted path whose first module has the name that the rules know: `posix.system` is `os.system`."""
     top, dot, rest = path.partition(".")
     return _SAME.get(top, top) + dot + rest
 
 
 @cache
 def is_module(path: str) -> bool:
-    """Whether a dotted path is a module of the standard library."""
+    """Return True if a dotted path is a module of the standard library."""
     if not path.isascii():
         return False
     return path in sys.stdlib_module_names or path == "os.path" or _source(path) is not None
@@ -60,7 +60,7 @@ def is_module(path: str) -> bool:
 
 @cache
 def exports(module: str) -> dict[str, str]:
-    """What names of a module stand for, where they were imported there: name → dotted path."""
+    """Return what the imported names of a module stand for: name → dotted path."""
     source = _source({"os.path": "posixpath"}.get(module, module))
     try:
         tree = parse(source.read_text("utf-8")) if source else None
@@ -84,7 +84,7 @@ def exports(module: str) -> dict[str, str]:
 
 
 def attribute(path: str, name: str) -> str:
-    """The dotted path of an attribute: followed to the module where it comes from, if it was imported there."""
+    """Return the dotted path of an attribute, followed to the module that it was imported from."""
     for _ in range(8):
         if not is_module(path):
             break
@@ -107,7 +107,7 @@ def _base(package: str, node: ast.ImportFrom) -> str:
 
 
 def _top(tree: ast.Module) -> list[ast.stmt]:
-    """The statements that run when a module is imported, those below `if` and `try` included."""
+    """Yield the statements that run when a module is imported, including those below `if` and `try`."""
     rest: list[ast.stmt] = list(tree.body)
     found: list[ast.stmt] = []
     while rest:

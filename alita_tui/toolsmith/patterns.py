@@ -1,8 +1,8 @@
-"""Regular expressions whose time can grow without bound, found by looking at them. They are never run.
+"""Finds regular expressions whose time can grow without bound, by analysis. They are never run.
 
-A repeat is dangerous where the same text can be read in more than one way on its rounds: a backtracking engine tries
-all of them before it gives up. The positions of the pattern are the states of an automaton (Glushkov); two different
-rounds over the same text are found in the product of the automaton with itself.
+A repeat is dangerous if its rounds can read the same text in more than one way: a backtracking engine tries all of
+them before it gives up. The positions of the pattern are the states of an automaton (Glushkov); two different rounds
+over the same text are found in the product of the automaton with itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 _MOST_POSITIONS = 70
 _COPIES = 12
-"""Rounds up to which a counted repeat is written out."""
+"""Rounds up to which a counted repeat is expanded."""
 _SAMPLES = "aZ09_ \t\n-.é界\x00"
 
 
@@ -28,7 +28,7 @@ class _Part(NamedTuple):
 
 
 class _TooLarge(Exception):
-    """More positions than are looked at."""
+    """The pattern has more positions than are analysed."""
 
 
 class _Automaton:
@@ -38,14 +38,14 @@ class _Automaton:
         self.reads: list[int] = []
         """Characters of the alphabet that a position reads, as bits."""
         self.follow: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
-        """Position → position → in how many ways, up to 2."""
+        """Position → position → number of ways, up to 2."""
         self.groups: list[set[int]] = []
-        """Positions of each repeat without a bound that stands in no other."""
+        """Positions of each unbounded repeat that is not inside another one."""
         self.odd = False
-        """A counted repeat of what can be empty: every choice of the rounds that are is tried."""
+        """True for a counted repeat of something that can be empty: every choice of empty rounds is tried."""
         self._depth = 0
         self._after = after
-        """Whether what comes later can fail, so that what was read is given back."""
+        """True if what follows can fail, so that the engine backtracks."""
 
     def position(self, bits: int) -> _Part:
         if len(self.reads) >= _MOST_POSITIONS:
@@ -69,7 +69,7 @@ class _Automaton:
         return whole
 
     def several(self, nodes: Any) -> _Part:
-        """A sequence of pieces."""
+        """Return a sequence of pieces."""
         nodes, outer, parts = list(nodes), self._after, []
         for number, (kind, value) in enumerate(nodes):
             self._after = outer or any(_can_fail(str(k), v) for k, v in nodes[number + 1 :])
@@ -139,7 +139,7 @@ class _Automaton:
 
 
 def _can_fail(kind: str, value: Any) -> bool:
-    """Whether a piece of a pattern can make what stands before it be tried again."""
+    """Return True if a piece of a pattern can fail, so that what precedes it is tried again."""
     match kind:
         case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
             return bool(value[0]) and any(_can_fail(str(k), v) for k, v in value[2])
@@ -159,7 +159,7 @@ def _both(one: dict[int, int], other: dict[int, int]) -> dict[int, int]:
 
 
 def _reads(kind: str, value: Any, char: str, flags: int) -> bool:
-    """Whether one piece of a pattern reads a character."""
+    """Return True if one piece of a pattern reads a character."""
     same = {char, char.lower(), char.upper()} if flags & re.IGNORECASE else {char}
     match kind:
         case "LITERAL":
@@ -188,7 +188,7 @@ def _reads(kind: str, value: Any, char: str, flags: int) -> bool:
 
 
 def _letters(nodes: Any, found: set[str]) -> None:
-    """The characters at which the pieces of a pattern begin to differ."""
+    """Return the characters at which the pieces of a pattern begin to differ."""
     rest = [nodes]
     while rest:
         one = rest.pop()
@@ -200,10 +200,10 @@ def _letters(nodes: Any, found: set[str]) -> None:
 
 
 def runs_away(pattern: str, flags: int = 0, *, whole: bool = False) -> bool:
-    """Whether some text makes a search for this pattern take time that doubles with every character or two.
+    """Return True if some text makes a search take time that doubles with every character or two.
 
-    With `whole` it has to match to the end of the text. False as well for what is no pattern, and for one that is
-    too large to be looked at.
+    With `whole` it has to match to the end of the text. False also for an invalid pattern, and for one that is too
+    large to analyse.
     """
     try:
         with warnings.catch_warnings():
@@ -221,7 +221,7 @@ def runs_away(pattern: str, flags: int = 0, *, whole: bool = False) -> bool:
 
 
 def _ambiguous(automaton: _Automaton, group: set[int]) -> bool:
-    """Whether one text leads round a repeat in two ways."""
+    """Return True if one text leads round a repeat in two ways."""
     follow = {a: {b: ways for b, ways in automaton.follow[a].items() if b in group} for a in group}
     for start in group:
         reached, back = _round(start, follow, automaton.reads)
@@ -250,7 +250,9 @@ _Pair = tuple[int, int]
 def _round(
     start: int, follow: dict[int, dict[int, int]], reads: list[int]
 ) -> tuple[set[int], dict[_Pair, set[_Pair]]]:
-    """Positions reached from one, and the pairs of positions that the same text reaches, with what follows each."""
+    """Return positions reachable from one, and pairs of positions that the same text reaches, with what follows
+    each.
+    """
     pairs: dict[_Pair, set[_Pair]] = {}
     rest: list[_Pair] = [(start, start)]
     while rest:

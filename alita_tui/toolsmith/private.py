@@ -1,4 +1,4 @@
-"""What belongs to a person or a house and not into code: keys, passwords, home folders, shares, inner host names."""
+"""Finds private data in code: keys, passwords, home folders, network shares, internal host names."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NAMED = re.compile(
     r"|пароль)\d?",
     re.IGNORECASE,
 )
-"""Names of what is kept secret."""
+"""Names of secret values."""
 _WORDS = re.compile(r"(^|.*_)(phrase|passphrase|seed|mnemonic|recovery)(_.*)?", re.IGNORECASE)
 _PHRASE = re.compile(r"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
 _SHAPED = re.compile(r"[\[\](){}*?|^\\<>\s]|%[sd(]|://|\.\.\.")
-"""A pattern, a place-holder or prose rather than a value."""
+"""A pattern, a placeholder or prose rather than a value."""
 _LONGEST = 20_000
 _ROWS = ("abcdef", "0123456", "qwerty", "changeme", "placeholder", "xxxx", "your")
 _CONNECTION = re.compile(
@@ -31,13 +31,13 @@ _CONNECTION = re.compile(
     r"|secret)\s*=\s*([^;&\s\"']{6,})",
     re.IGNORECASE,
 )
-"""A part of what tells a program where to connect and as whom."""
+"""A credential inside a connection string."""
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
 _NOBODY = (
     r"(?!(?:user|username|me|you|name|someone|somebody|nobody|runner|app|example|\{|<|\$|%|\.\.\.)"
     r"[\w}>%]*(?:[/\\]|$))"
 )
-"""Names that stand for anybody's."""
+"""Placeholder names."""
 _PRIVATE = (
     (re.compile(r"(?<![\w.])/(?:home|Users)/" + _NOBODY + r"[A-Za-z][\w.-]*"), "a person's home folder"),
     (re.compile(r"(?<![\w.])/root/[\w.-]+"), "a person's home folder"),
@@ -62,9 +62,9 @@ _PRIVATE = (
 
 
 def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> None:
-    """Note it with its line. Never the text itself of a secret: a finding is written down.
+    """Report private data with its line, but never a secret itself: findings are recorded.
 
-    What has the shape of an issuer's key goes back: it is taken out wherever a draft is recorded and shown, so that
+    Text in the shape of an issuer's key blocks the draft: it is redacted wherever a draft is recorded and shown, so
     nobody could approve the bytes that would run.
     """
     for what, text in (("", draft.code), ("tests, ", draft.tests)):
@@ -102,7 +102,7 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
 
 
 def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> None:
-    """Keys that the code puts together: in pieces, backwards or encoded they pass any look at the text."""
+    """Report keys that the code puts together: in pieces, backwards or encoded they evade any look at the text."""
     lines = source.split("\n")
     for line, text in pieces:
         for _, called in secrets_in(text, library_rules()):
@@ -112,7 +112,7 @@ def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> No
 
 
 def _note_connections(notes: Notes, texts: list[tuple[int, str]]) -> None:
-    """Passwords in what tells a program where to connect, and in headers."""
+    """Report passwords in connection strings and headers."""
     for line, text in texts:
         for part in _CONNECTION.finditer(text[:_LONGEST]):
             if _looks_random(part[2]):
@@ -147,7 +147,7 @@ def _note_places(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -
 
 
 def _given(tree: ast.Module, folding: Folding) -> Iterator[tuple[str, str, int]]:
-    """Names and keys that are given a text, or held against one, with the text and its line."""
+    """Yield names and keys that are assigned a text, or compared with one, with the text and its line."""
     for node in ast.walk(tree):
         pairs: list[tuple[str, ast.expr | None]] = []
         if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -179,14 +179,14 @@ def _given(tree: ast.Module, folding: Folding) -> Iterator[tuple[str, str, int]]
 
 
 def _asked(node: ast.expr, folding: Folding) -> str:
-    """The name that something is looked up by: `os.environ.get("DB_PASSWORD")` is `DB_PASSWORD`."""
+    """Return the name of a look-up: `os.environ.get("DB_PASSWORD")` is `DB_PASSWORD`."""
     if isinstance(node, ast.Call) and node.args:
         return folding.text(node.args[-1]) or ""
     return _last(node)
 
 
 def _last(target: ast.expr) -> str:
-    """The last word of what is assigned to: `a.b["c"]` is `c`."""
+    """Return the last word of an assignment target: `a.b["c"]` is `c`."""
     match target:
         case (
             ast.Name(id=name)
@@ -199,7 +199,7 @@ def _last(target: ast.expr) -> str:
 
 
 def _looks_random(text: str) -> bool:
-    """Whether a text has the mixture of characters that a word or a label has not."""
+    """Return True if a text has the mixture of characters that words and labels lack."""
     if not 8 <= len(text) <= 400 or _SHAPED.search(text) or any(row in text.lower() for row in _ROWS):
         return False
     kinds = (str.islower, str.isupper, str.isdigit, lambda one: not one.isalnum())

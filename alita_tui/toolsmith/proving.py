@@ -1,4 +1,4 @@
-"""How a draft is put to the proof: static review, requirements, its own tests in the sandbox."""
+"""Gathers evidence about a draft: static review, requirements, its own tests in the sandbox, checks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.review import review
 
 _TEST_RUNS = 3
-"""Repetitions of the self-tests: a flaky tool shows itself here."""
+"""Repetitions of the self-tests: they expose a flaky tool."""
 _NOTHING = Capabilities()
 
 
 class Build(Value, frozen=True):
-    """Which build a draft belongs to."""
+    """The build that a draft belongs to."""
 
     build_id: BuildId
     name: str
@@ -34,19 +34,19 @@ class Build(Value, frozen=True):
 
 
 class Proof(Value, frozen=True):
-    """How a draft came through review, requirements and tests."""
+    """The evidence about a draft, in short."""
 
     problem: str = ""
-    """The first that is wrong, for the model; empty when the draft passes."""
+    """The first problem, for the model; empty if the draft passes."""
     doubt: str = ""
-    """What a gate holds against a draft that passes, for the model: worth one repair, not worth refusing."""
+    """What a check holds against a passing draft, for the model: worth one repair, but no reason to refuse it."""
     lock: Lock = Lock()
     repairable: bool = True
-    """False when the draft is not what is wrong."""
+    """False if the draft is not the problem."""
 
 
 class Prover:
-    """Puts drafts to the proof and tells the stream what was observed."""
+    """Gathers evidence about drafts and records what was observed."""
 
     def __init__(
         self,
@@ -58,9 +58,7 @@ class Prover:
         limits: Limits,
         progress: Progress,
     ) -> None:
-        """`before` are the gates that a draft passes before anything of it runs, `after` those that follow
-        its own tests.
-        """
+        """`before` are the checks that must pass before any code of the draft runs; `after` follow its own tests."""
         self._bus = bus
         self._sandbox = sandbox
         self._before = before
@@ -69,7 +67,7 @@ class Prover:
         self._progress = progress
 
     async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str) -> Proof:
-        """Put a draft through review, requirements, tests and gates, up to the first problem.
+        """Put a draft through review, requirements, tests and checks, up to the first problem.
 
         `by` names the model that wrote it; empty for a person.
         """
@@ -147,9 +145,9 @@ class Prover:
     async def test(
         self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, granted: Capabilities = _NOTHING
     ) -> str:
-        """Run a draft's own tests, repeatedly; why they do not pass, or an empty string.
+        """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
-        Under the draft profile nothing is granted; more only because a person asked for it.
+        Nothing is granted under the draft profile; `granted` is more only because a person asked for it.
         """
         job = Job(
             run_id=build.build_id,
@@ -190,18 +188,20 @@ class Prover:
 
 
 def _doubted(found: GateResult) -> bool:
-    """A twin in the library and other answers than before are for the person to judge, not for the model."""
+    """Return True if the model should repair this; twins and changed answers are for the person to judge."""
     return found.state == "failed" and found.gate not in ("neighbours", "replay")
 
 
 def _doubt(found: GateResult) -> str:
-    """A gate's doubt for the model. Of hidden tests it learns one case only: more would no longer be hidden."""
+    """Return a failed check for the model. Of hidden tests it learns one case only: more would no longer be
+    hidden.
+    """
     bad = [f"{row.label}: {row.text}" for row in found.rows if row.tone == "bad"]
     return f"{found.summary}\n" + "\n".join(bad[:1] if found.gate == "hidden" else bad[:10])
 
 
 def _failure(report: RunReport) -> str:
-    """Why a test run does not pass, for the model; empty when it does."""
+    """Return why a test run does not pass, for the model; empty if it does."""
     failed = [case for case in report.cases if not case.passed]
     if report.status == "ok" and report.cases and not failed:
         return ""

@@ -1,4 +1,4 @@
-"""A draft's code as a syntax tree, and the remarks that are made about it. Nothing is imported or run."""
+"""A draft's code as a syntax tree, and the findings about it. Nothing is imported or run."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Notes:
         self.found: set[Finding] = set()
 
     def add(self, severity: Severity, rule: str, text: str, line: int = 0, *, blocking: bool = False) -> None:
-        """Make a remark."""
+        """Add a finding."""
         said = one_line(text, 300)
         self.found.add(Finding(severity=severity, rule=rule, text=said, line=line, blocking=blocking))
 
     def block(self, rule: str, text: str, line: int = 0) -> None:
-        """Make a remark that sends the draft back."""
+        """Add a finding that sends the draft back."""
         self.add("high", rule, text, line, blocking=True)
 
     def sorted(self) -> tuple[Finding, ...]:
-        """By line and rule; of one rule the first few, so that no draft can bury its reader."""
+        """Return findings by line and rule; only the first few of each rule, so that no draft can bury its reader."""
         kept: list[Finding] = []
         seen: Counter[tuple[str, bool]] = Counter()
         for one in sorted(self.found, key=lambda f: (f.line, f.rule, f.text, f.severity)):
@@ -54,7 +54,7 @@ class Import(NamedTuple):
     """Dotted, with the imported name: `os.system`. A relative one starts with a dot."""
     line: int
     optional: bool
-    """True where its ImportError is caught."""
+    """True if its ImportError is caught."""
 
     @property
     def top(self) -> str:
@@ -63,7 +63,7 @@ class Import(NamedTuple):
 
 
 def parse_code(notes: Notes, text: str, what: str) -> ast.Module | None:
-    """The tree of a text, or None where it is no Python, which is noted."""
+    """Return the tree of a text; None if it is not Python, which is reported."""
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST_TEXT:
         notes.block("ast/syntax", f"{what}: it is longer than {LARGEST_TEXT} bytes")
         return None
@@ -83,7 +83,7 @@ def parse_code(notes: Notes, text: str, what: str) -> ast.Module | None:
 
 
 def imports_of(tree: ast.Module) -> list[Import]:
-    """Every import, wherever it stands."""
+    """Return every import, wherever it is."""
     optional: set[int] = set()
     found: list[Import] = []
     for node in ast.walk(tree):  # parents come before what they hold
@@ -101,7 +101,7 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 
 
 def dotted(node: ast.expr, aliases: dict[str, str] | None = None) -> str:
-    """`a.b.c` as it is written, its first name replaced by what was imported under it."""
+    """Return `a.b.c` as written, with its first name replaced by what was imported under it."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -111,7 +111,7 @@ def dotted(node: ast.expr, aliases: dict[str, str] | None = None) -> str:
 
 
 def aliases_of(tree: ast.Module) -> dict[str, str]:
-    """What imported names stand for."""
+    """Return what imported names stand for."""
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -136,7 +136,7 @@ def run_function(tree: ast.Module | None) -> ast.FunctionDef | None:
 
 
 def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs when the node runs: everything inside but the bodies of functions."""
+    """Yield what runs when the node runs: everything inside except the bodies of functions."""
     rest: list[ast.AST] = list(ast.iter_child_nodes(node))
     while rest:
         inner = rest.pop()

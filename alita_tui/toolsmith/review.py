@@ -1,4 +1,4 @@
-"""The static review of a draft: advice for the person, and the faults that make testing senseless.
+"""The static review of a draft: advice for the person, and faults that make testing pointless.
 
 Nothing is imported or run. The wall is the sandbox and the person; this is a reading aid.
 """
@@ -40,18 +40,18 @@ from alita_tui.toolsmith.uses import note_test_uses, note_uses
 
 
 class Review(Value, frozen=True):
-    """What the review found."""
+    """Result of the review."""
 
     findings: tuple[Finding, ...]
     """By line, then rule."""
     passed: bool
-    """False when the draft goes back before it is tested."""
+    """False if the draft goes back before it is tested."""
     imports: tuple[str, ...] = ()
     """Top-level modules that the code imports, sorted."""
 
 
 def review(draft: ToolDraft) -> Review:
-    """Read a draft. Blocking findings are those that make testing senseless. Blocks: call in a thread."""
+    """Review a draft. Blocking findings make testing pointless. Blocks: call in a thread."""
     notes = Notes()
     code = parse_code(notes, draft.code, "code")
     tests = parse_code(notes, draft.tests, "tests")
@@ -173,7 +173,7 @@ def _schemas(notes: Notes, draft: ToolDraft) -> None:
 
 
 def _entries(schema: Json) -> Iterator[tuple[str, str]]:
-    """Every key of a JSON value with its text, or with an empty one where the value is no text."""
+    """Yield every key of a JSON value with its text; the text is empty if the value is something else."""
     rest: list[tuple[str, Json]] = [("", schema)]
     while rest:
         key, value = rest.pop()
@@ -185,7 +185,7 @@ def _entries(schema: Json) -> Iterator[tuple[str, str]]:
 
 
 def _top_level(notes: Notes, tree: ast.Module) -> None:
-    """Work at import time would run before anything is asked for."""
+    """Report work at import time: it would run before any call."""
     aliases = aliases_of(tree)
     for node in tree.body:
         if isinstance(node, FUNCTIONS) or is_main_guard(node):

@@ -1,4 +1,4 @@
-"""What is read off the text itself: hidden characters, long lines, and what bandit finds."""
+"""Scans the text itself: hidden characters, long lines, and bandit's findings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.toolsmith.reading import (
 )
 
 _XML = ("B313", "B314", "B315", "B316", "B317", "B318", "B319", "B320")
-"""What bandit says of XML that is parsed: entities that a document declares can grow without end."""
+"""Bandit's findings about parsing XML: entities that a document declares can grow without end."""
 _DEEPEST = 200
 _LONG_LINE = 500
 _SAME = {
@@ -25,7 +25,7 @@ _SAME = {
 
 
 def note_text(notes: Notes, draft: ToolDraft) -> None:
-    """Note what hides in the text."""
+    """Report what hides in the text."""
     for what, text in (("code", draft.code), ("tests", draft.tests)):
         for number, line in enumerate(text.split("\n"), 1):
             where, at = ("", number) if what == "code" else (f"tests, line {number}: ", 0)
@@ -39,7 +39,7 @@ def note_text(notes: Notes, draft: ToolDraft) -> None:
 
 
 def scannable(notes: Notes, tree: ast.Module | None, what: str) -> bool:
-    """Bandit's time grows with the cube of the nesting: a few kilobytes could hold it for minutes."""
+    """Return True if bandit can scan a tree: its time grows with the cube of the nesting."""
     rest: list[tuple[ast.AST, int]] = [(tree, 0)] if tree is not None else []
     while rest:
         node, depth = rest.pop()
@@ -51,9 +51,9 @@ def scannable(notes: Notes, tree: ast.Module | None, what: str) -> bool:
 
 
 def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) -> None:
-    """Bandit's findings. It reads files only, so it is given copies in a private folder.
+    """Add bandit's findings. It reads files only, so it gets copies in a private folder.
 
-    With `connects` the draft asks for a host or the broker: that it opens an URL is what the person decides on anyway.
+    With `connects` the draft asks for a host or the broker: the person decides on opening URLs anyway.
     """
     import logging
     import tempfile
@@ -96,7 +96,7 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
 
 
 def _refuses_declarations(code: str) -> bool:
-    """Whether a text with `<!DOCTYPE` or `<!ENTITY` is refused with an error before anything else is done with it."""
+    """Return True if a text with `<!DOCTYPE` or `<!ENTITY` is refused with an error before anything else is done."""
     tree = try_parse(code)
     return tree is not None and any(
         isinstance(node, ast.If)

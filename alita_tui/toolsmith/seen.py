@@ -1,4 +1,4 @@
-"""What a draft's tests see of its tool: `run` and its exceptions, as the tool runs in another process. Pure."""
+"""What tests can see of their tool: `run` and its exceptions, since the tool runs in another process. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_tui.toolsmith.reading import Notes
 
 
 def note_seen_by_tests(notes: Notes, code: ast.Module | None, tests: ast.Module | None, name: str) -> None:
-    """Refuse tests that use anything else of the tool's module: they could not run."""
+    """Block tests that use anything else of the tool's module: they could not run."""
     if code is None or tests is None:
         return
     seen = {"run", *exceptions_of(code)}
@@ -32,7 +32,7 @@ def note_seen_by_tests(notes: Notes, code: ast.Module | None, tests: ast.Module 
 
 
 def exceptions_of(code: ast.Module) -> frozenset[str]:
-    """Names of the exception classes that a module defines at its top level."""
+    """Return the names of the exception classes that a module defines at its top level."""
     found: set[str] = set()
     for node in code.body:
         if isinstance(node, ast.ClassDef):

@@ -1,7 +1,7 @@
-"""The build, from a gap to an approved tool: draft → review → lock → test → repair → gate → shelf.
+"""A build, from a gap to an approved tool: draft → review → lock → test → repair → gate → library.
 
-Read `Smith._make` top to bottom: that is the whole way a tool takes. Nothing is registered
-without a verdict on its digest, and nothing runs outside the sandbox.
+Read `Smith._make` top to bottom. Nothing is registered without a verdict on its digest, and nothing runs outside the
+sandbox.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Smith:
         self._system = files("alita_tui.toolsmith.prompts").joinpath("toolsmith.md").read_text("utf-8")
 
     async def build(self, order: BuildOrder) -> BuildOutcome:
-        """From a gap to a verdict. Raises ApprovalPending, SandboxUnavailable, ModelError, BudgetExceeded."""
+        """Build a tool, from a gap to a verdict. Raises ApprovalPending, SandboxUnavailable, ModelError,
+        BudgetExceeded.
+        """
         build = Build(
             build_id=e.BuildId(self._new_id()),
             name=order.name,
@@ -89,7 +91,7 @@ class Smith:
         return await self._make(build, order)
 
     async def resume(self, state: BuildState) -> BuildOutcome:
-        """Go on with a build where an earlier process left it; carry out a verdict that is on record."""
+        """Continue a build that an earlier process left; carry out a recorded verdict."""
         build = Build(
             build_id=state.build_id,
             name=state.name,
@@ -177,7 +179,7 @@ class Smith:
     async def _fall_back(
         self, build: Build, attempt: int, kept: ToolDraft | None, reason: str
     ) -> BuildOutcome:
-        """Ask about the draft that only a gate spoke against, proved once more; without one the build failed."""
+        """Ask about the draft that only a check speaks against, tested once more; without one the build fails."""
         if kept is None:
             return await self._fail(build.build_id, reason)
         proof = await self._prover.prove(build, attempt + 1, kept, by=self._model)
@@ -210,7 +212,7 @@ class Smith:
         *,
         registered: bool = False,
     ) -> BuildOutcome:
-        """Do what was decided; `registered` if that is on record and only the tool has to be lent again."""
+        """Carry out a verdict; `registered` if that is on record and the tool only has to be lent again."""
         verdict = command.verdict
         match verdict.decision:
             case "approved":
@@ -294,7 +296,7 @@ class Smith:
         return BuildOutcome(result="aliased", reason=f"{draft.name} is an alias of {twin.label}")
 
     def _twins(self, build_id: e.BuildId, draft: ToolDraft) -> tuple[Twin, ...]:
-        """The tools that the newest look at a draft's neighbours found to be like it."""
+        """Return the tools that the newest neighbours check found to be like the draft."""
         for envelope in self._bus.history.newest(e.GateChecked):
             event = envelope.event
             if isinstance(event, e.GateChecked) and event.build_id == build_id:
@@ -331,7 +333,7 @@ class Smith:
         return BuildOutcome(result="failed", reason=reason)
 
     def _parent(self, name: str) -> ToolDraft | None:
-        """The version that a new one would replace; None where there is none that may run."""
+        """Return the version that a new one would replace, if there is one that may run."""
         try:
             draft = self._shelf.get(name).draft
         except RegistryError:

@@ -1,4 +1,4 @@
-"""Texts that come from the arguments of a draft, followed through what keeps them texts: slices, sums, strip …"""
+"""Follows texts of the arguments through a draft: through slices, sums, `strip` and the like."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _SAME = frozenset(
     "str repr iter next list tuple sorted reversed enumerate zip map filter dict min max Path PurePath PosixPath fspath"
     " join expanduser abspath normpath realpath cast findall finditer".split()
 )
-"""Calls that give their arguments back in some form."""
+"""Calls that return their arguments in some form."""
 
 
 class Tainted:
-    """Which expressions of a module can hold a text of the arguments of `run`."""
+    """Which expressions of a module can contain a text from the arguments of `run`."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, _DEFINES)}
@@ -39,7 +39,7 @@ class Tainted:
                 break
 
     def holds(self, node: ast.expr | None) -> bool:
-        """Whether an expression can be, or hold, a text of the arguments."""
+        """Return True if an expression can be, or contain, a text from the arguments."""
         match node:
             case ast.Name(id=name):
                 scope: ast.AST | None = self._within.get(node)

@@ -1,4 +1,4 @@
-"""What a name of a draft can stand for, and the scopes that names live in."""
+"""What a name of a draft can stand for, and the scopes of names."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from string import Formatter
 from typing import NamedTuple
 
 MOST_VALUES = 48
-"""Values that one name is followed with."""
+"""Maximum values that are followed for one name."""
 LONGEST = 160
-"""Characters of a path or a text that is put together."""
+"""Maximum characters of a path or a text that is put together."""
 
 
 class Thing(NamedTuple):
-    """Something reached by an import or a builtin name."""
+    """Something reached through an import or a builtin name."""
 
     path: str
     """Dotted, as the rules know it: `os.system`; the result of a call ends in `()`."""
 
 
 class Text(NamedTuple):
-    """A text that stands in the code."""
+    """A text that is written in the code."""
 
     text: str
 
@@ -40,7 +40,7 @@ NOTHING: Values = frozenset()
 
 
 class Use(NamedTuple):
-    """A name or an attribute that the code speaks of."""
+    """A name or an attribute that the code refers to."""
 
     path: str
     """`?.name` for an attribute of something unknown."""
@@ -64,7 +64,7 @@ class Scope:
 
 
 def joined(parts: Iterable[Values]) -> Values:
-    """The texts that a concatenation can be; unknown where a part is."""
+    """Return the texts that a concatenation can be; unknown if a part is."""
     whole = [""]
     for values in parts:
         texts = [one.text for one in values if isinstance(one, Text)]
@@ -77,7 +77,7 @@ def joined(parts: Iterable[Values]) -> Values:
 
 
 def fields_of(text: str) -> list[str]:
-    """The attributes that a format text looks up: `{0.name}`."""
+    """Return the attributes that a format string looks up: `{0.name}`."""
     try:
         names = [name for _, name, _, _ in Formatter().parse(text) if name]
     except ValueError:

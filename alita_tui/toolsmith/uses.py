@@ -1,4 +1,4 @@
-"""What a draft's code reaches for: network, processes, files, environment, the interpreter, code made at run time.
+"""Reports what a draft's code reaches for: network, processes, files, environment, interpreter, dynamic code.
 
 `Reach` says what its names can be; the rules here say which of that a person has to know. What cannot be followed
 counts as able to reach anything.
@@ -20,7 +20,7 @@ from alita_tui.toolsmith.things import Use
 
 ANYTHING = "so it can reach anything"
 _BROKERED = re.compile(r"urllib\.request([.(].*)?")
-"""How a tool reaches workspace and model; without a granted host nothing else can be reached with it."""
+"""How a tool reaches workspace and model; without a granted host it reaches nothing else."""
 _OPENS = (
     "open",
     "io.open",
@@ -49,7 +49,7 @@ class _Rule(NamedTuple):
 
 
 def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
-    """What the code reaches for beyond computing, against what it declares; its names, as far as they were followed."""
+    """Report what the code reaches for beyond its declaration; return its names, as far as they were followed."""
     reach = followed(notes, tree)
     if reach is None:
         return None
@@ -111,7 +111,7 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
 
 
 def followed(notes: Notes, tree: ast.Module, where: str = "") -> Reach | None:
-    """The names of a module, followed; None where it is nested too deeply, which is noted."""
+    """Return the names of a module; None if it is nested too deeply, which is reported."""
     try:
         return Reach(tree)
     except RecursionError:
@@ -146,25 +146,25 @@ def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, gr
 
 
 def shown(path: str) -> str:
-    """A path as the code would say it."""
+    """Return a path as the code would write it."""
     return path.removeprefix("builtins.").removeprefix("?.").replace("()", "").replace("[]", "") or "builtins"
 
 
 def _pythons_own(path: str) -> bool:
-    """Whether an attribute belongs to a module or class of Python, not to something that a call made."""
+    """Return True if an attribute belongs to a module or class of Python, not to the result of a call."""
     inside = "()" not in path and not path.startswith("os.environ")
     return inside and path.split(".")[0] in sys.stdlib_module_names
 
 
 def _own_descriptors(reach: Reach) -> bool:
-    """Whether every descriptor that is read or written was opened by the draft itself."""
+    """Return True if every descriptor that is read or written was opened by the draft itself."""
     touched = [call for path, call in reach.calls if re.fullmatch(r"os\.(write|read|fdopen|close)", path)]
     opened = any(_OWN_FD.fullmatch(f"{path}()") for path, _ in reach.calls)
     return opened and not any(call.args and isinstance(call.args[0], ast.Constant) for call in touched)
 
 
 def _note_inner(notes: Notes, reach: Reach) -> None:
-    """Modules that Python keeps for itself: what they can do is written nowhere."""
+    """Report Python's private modules: nothing documents what they can do."""
     for path, line in reach.uses:
         top = path.split(".")[0]
         if top.startswith("_") and top != "__future__" and top in sys.stdlib_module_names:
@@ -193,7 +193,7 @@ def _is_text(nodes: list[ast.expr], text: str) -> bool:
 
 
 def _writes(call: ast.Call, *, mode_at: int) -> bool:
-    """True for a mode that writes, or that is not written out."""
+    """Return True for a mode that writes, or that is not written out."""
     modes = [*call.args[mode_at : mode_at + 1], *(word.value for word in call.keywords if word.arg == "mode")]
     for mode in modes:
         if isinstance(mode, ast.Constant):
@@ -208,7 +208,7 @@ _PLACES = re.compile(r"/(proc|sys|dev)(/.*)?|.*/(proc|dev)/(self|fd|\d).*")
 
 
 def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, where: str = "") -> None:
-    """Paths of the kernel's own files, wherever they stand but in a docstring."""
+    """Report paths of the kernel's own files outside of docstrings."""
     written = {(node.value[:200], node.lineno) for node in constants(tree) if isinstance(node.value, str)}
     for text, line in sorted(reach.texts | written):
         if _PLACES.fullmatch(text):
@@ -232,7 +232,7 @@ def _note_descriptors(notes: Notes, reach: Reach) -> None:
 
 
 def note_test_uses(notes: Notes, tree: ast.Module) -> None:
-    """What tests may not do, or they prove nothing: look into what runs them, or change what the tool is given."""
+    """Report what would make tests worthless: looking into the interpreter, or changing what the tool is given."""
     reach = followed(notes, tree, "tests: ")
     if reach is None:
         return

@@ -1,4 +1,4 @@
-"""What a gate is given, and how it says what it found."""
+"""A draft under check, how a check reports its result, and the workbench that runs drafts in the sandbox."""
 
 from __future__ import annotations
 
@@ -45,50 +45,50 @@ class Case(Value, frozen=True):
 
 
 class Check(Protocol):
-    """Looks at one thing."""
+    """Gathers one kind of evidence about a draft."""
 
     name: GateName
 
     async def check(self, case: Case) -> GateResult:
-        """What it found. Raises CouldNotRun with the reason where it could not look."""
+        """Return what was observed. Raises CouldNotRun with the reason if the check cannot run."""
 
 
 class CouldNotRun(AlitaError):
-    """A gate could not look, or not far enough, which is no pass."""
+    """A check could not run, or not far enough; this is no pass."""
 
     def __init__(self, message: str, rows: Sequence[GateRow] = ()) -> None:
         super().__init__(message)
         self.rows = tuple(rows)
-        """What it saw until then."""
+        """What it observed until then."""
 
 
 def passed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:
-    """Nothing speaks against the draft here."""
+    """Return the result of a check that found nothing against the draft."""
     return GateResult(gate=gate, state="passed", summary=one_line(summary, 300), rows=tuple(rows))
 
 
 def failed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:
-    """Something does."""
+    """Return the result of a check that found something against the draft."""
     return GateResult(gate=gate, state="failed", summary=one_line(summary, 300), rows=tuple(rows))
 
 
 def shown(value: Json, most: int = 120) -> str:
-    """A JSON value on one line, cut."""
+    """Return a JSON value on one line, shortened."""
     return one_line(msgspec.json.encode(value).decode(), most)
 
 
 _AT_ONCE = 3
-"""Containers at a time; more would only wait for each other's processors."""
+"""Containers at a time; more would only compete for the processors."""
 _PLAIN = Conditions()
 _WATCHED_SECONDS = 12.0
 
 
 class Unsupported(CouldNotRun):
-    """The sandbox has no such time zone or locale."""
+    """The sandbox does not have this time zone or locale."""
 
 
 class Workbench:
-    """Has drafts judged in the sandbox, under the draft profile: nothing is granted, one container a plan."""
+    """Runs drafts in the sandbox under the draft profile: nothing is granted, one container per plan."""
 
     def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
         self._sandbox = sandbox
@@ -107,10 +107,11 @@ class Workbench:
         seconds: float = 2.0,
         total: float = 12.0,
     ) -> list[dict[str, Any]]:
-        """What `run` gives for these keyword arguments, as far as there was time: see `Called.answers`.
+        """Return what `run` returns for these keyword arguments, as far as there was time (see `Called.answers`).
 
-        With `fresh` each call has a process of its own; else they follow each other in one. `seconds` are for each
-        call, `total` for all. Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
+        With `fresh` each call gets a process of its own; otherwise they follow each other in one. `seconds` limits
+        each call, `total` all of them. Raises CouldNotRun, and Unsupported for conditions that the sandbox does not
+        have.
         """
         piece = calls_of(case, calls, code=code, fresh=fresh, conditions=conditions, seconds=seconds)
         return self.answers((await self.judge(case, [piece], total=total))[0], len(calls))
@@ -125,7 +126,7 @@ class Workbench:
         seconds: float = 3.0,
         total: float = 12.0,
     ) -> list[TestCase]:
-        """How each of the tests ends. Raises CouldNotRun, also where they cannot be imported, and Unsupported."""
+        """Return how each test ended. Raises CouldNotRun, also if they cannot be imported, and Unsupported."""
         piece = tests_of(case, code=code, tests=tests, conditions=conditions, seconds=seconds)
         found = (await self.judge(case, [piece], total=total))[0]
         if not isinstance(found, Tested) or found.error:
@@ -135,7 +136,7 @@ class Workbench:
     async def judge(
         self, case: Case, pieces: Sequence[Piece], *, total: float = 12.0
     ) -> list[Tested | Called]:
-        """Several pieces in one container, one after the other; an entry for each that there was time for.
+        """Run several pieces in one container; return an entry for each that there was time for.
 
         Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
@@ -160,11 +161,11 @@ class Workbench:
         return found
 
     async def watched(self, case: Case) -> Watched:
-        """The draft's tests, run once for all gates that look into the tool's process. Raises CouldNotRun."""
+        """Return an observed run of the draft's tests, made once for all checks that need it. Raises CouldNotRun."""
         return await self._watched.get(case, lambda: self._watch(case))
 
     async def used(self, case: Case) -> list[dict[str, Json]]:
-        """Arguments that the draft's tests are seen to call `run` with; none where they could not be watched."""
+        """Return the arguments with which the draft's tests call `run`; none if they could not be observed."""
         try:
             calls = (await self.watched(case)).tested.calls
         except CouldNotRun:
@@ -173,7 +174,9 @@ class Workbench:
         return [{**dict(zip(names, one.given, strict=False)), **one.named} for one in calls]
 
     async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
-        """Calls of the draft's `run`, each in a process of its own, with the places that they come by."""
+        """Call the draft's `run`, each time in a new process; return the answers with the places that were
+        reached.
+        """
         made, _ = await asyncio.to_thread(_instrumented, case.draft.code)
         piece = calls_of(case, calls, code=made.code, fresh=True, watch=True)
         found = (await self.judge(case, [piece]))[0]
@@ -191,7 +194,9 @@ class Workbench:
 
     @staticmethod
     def answers(found: Tested | Called, count: int) -> list[dict[str, Any]]:
-        """The answers of a piece of so many calls; the same error for each where the code cannot be imported."""
+        """Return the answers of a piece with `count` calls; the same error for each if the code cannot be
+        imported.
+        """
         if isinstance(found, Tested):
             raise CouldNotRun("the judge answered otherwise than it was asked")
         if found.error:
@@ -206,7 +211,7 @@ class Workbench:
 
 
 def _instrumented(code: str) -> tuple[Instrumented, str]:
-    """The code with its places; as it is, and why, where it cannot be written anew."""
+    """Return instrumented code and an empty string; the code as it is and the reason if that is impossible."""
     try:
         return instrumented(code), ""
     except UNPARSABLE as error:
@@ -225,7 +230,9 @@ def calls_of(
     ladders: Sequence[int] = (),
     enough_ms: float = 0.0,
 ) -> Piece:
-    """A piece of work: calls of a draft's `run`, or of another version's; for `ladders` see `Piece`."""
+    """Return a piece of work: calls of `run`, in the draft's code or in another version of it; `ladders` as in
+    `Piece`.
+    """
     return Piece(
         kind="calls",
         name=case.draft.name,
@@ -250,7 +257,7 @@ def tests_of(
     watch: bool = False,
     stop: bool = False,
 ) -> Piece:
-    """A piece of work: a draft's tests, or others, against its code, or another version's."""
+    """Return a piece of work: the draft's tests, or others, against its code or another version of it."""
     return Piece(
         kind="tests",
         name=case.draft.name,
@@ -264,7 +271,7 @@ def tests_of(
 
 
 def _read(report: RunReport, pieces: Sequence[Piece]) -> list[Tested | Called]:
-    """The judge's entries. Raises CouldNotRun where there are none to read."""
+    """Return the judge's entries. Raises CouldNotRun if there are none to read."""
     if report.status != "ok" or not isinstance(report.result, list):
         raise CouldNotRun(f"its run in the sandbox ended with {report.reason or 'no answer'}")
     try:

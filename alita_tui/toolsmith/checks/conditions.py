@@ -1,7 +1,7 @@
-"""Does a draft answer alike elsewhere and at other times, and alike each time?
+"""Does a draft give the same answers elsewhere, at other times, and each time?
 
-Its own tests and calls are repeated with clock, time zone, locale, hash seed and order changed, all at once: which of
-these made a difference is looked for only where there is one.
+Its own tests and calls are repeated with clock, time zone, locale, hash seed and order changed, all at once. Which of
+them made a difference is only searched for if there is one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SECONDS = 3.0
 _TOTAL = 24.0
 _SHOWN = 6
 _CODEC = re.compile(r"Unicode(En|De)codeError")
-"""What a tool says that writes a file in the encoding of a locale which cannot hold the text."""
+"""Errors of a tool that writes a file in a locale's encoding which cannot hold the text."""
 _ASKS_LOCALE = re.compile(r"locale|encoding\(")
 _CALLED = {"clock": "the clock", "zone": "the time zone"}
 
@@ -43,38 +43,38 @@ Answer = dict[str, Any]
 
 
 class Seen(NamedTuple):
-    """What a draft's own tests and calls did under one setting."""
+    """What a draft's tests and calls did under one setting."""
 
     failing: tuple[str, ...]
     answers: list[Answer]
     whole: bool
-    """False where there was no time for all of it."""
+    """False if there was no time for all of it."""
 
 
 class Plain(NamedTuple):
-    """What the calls gave under no particular condition."""
+    """Results of the calls under no special condition."""
 
     alone: list[Answer]
-    """Each in a process of its own."""
+    """Each call in a process of its own."""
     row: list[Answer]
-    """One after the other in one process, there and back again."""
+    """One after the other in one process, forwards and then backwards."""
     again: list[Answer]
-    """Once more, each in a process of its own; empty where that was not asked for."""
+    """Each call once more in a process of its own; empty if not asked for."""
 
     def kept(self) -> list[int]:
-        """Calls that came out otherwise after others."""
+        """Indices of calls whose result depends on earlier calls."""
         both = zip(self.alone, self.row, reversed(self.row), strict=False)
         return [n for n, (a, b, c) in enumerate(both) if not (same_answer(a, b) and same_answer(a, c))]
 
     def chance(self) -> list[int]:
-        """Calls that came out otherwise without any reason."""
+        """Indices of calls whose result differs for no visible reason."""
         return [
             n for n, (a, b) in enumerate(zip(self.alone, self.again, strict=False)) if not same_answer(a, b)
         ]
 
 
 class OtherConditions:
-    """The same answers everywhere, at any time, and in any order."""
+    """Same answers everywhere, at any time and in any order."""
 
     name: GateName = "conditions"
 
@@ -83,7 +83,7 @@ class OtherConditions:
         self._now = now
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Repeat tests and calls under other conditions. Raises CouldNotRun."""
         calls = await asyncio.to_thread(_calls, case.draft, await self._bench.used(case))
         now = self._now()
         tried = [*bundles(now), *moments(case.draft.code, now)]
@@ -105,7 +105,7 @@ class OtherConditions:
     async def _tried(
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
     ) -> tuple[Plain, list[Seen]]:
-        """What came of the calls, plain and under each setting. Raises CouldNotRun."""
+        """Return the results of the calls, plain and under each setting. Raises CouldNotRun."""
         alone = calls_of(case, calls[:_CALLS], fresh=True)  # each costs a process
         pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
@@ -151,7 +151,7 @@ class OtherConditions:
     async def _causes(
         self, case: Case, calls: Calls, moved: Sequence[Setting], now: datetime
     ) -> list[GateRow]:
-        """A row for each cause of what came out otherwise, found by one condition at a time."""
+        """Return a row for each cause of a difference, found by changing one condition at a time."""
         causes = {cause for one in moved for cause in one.causes}
         single = [one for one in singles(now) if causes & {*one.causes}]
         single += [one for one in moved if one.said]  # that was a single one
@@ -186,7 +186,7 @@ class OtherConditions:
 
 
 def _calls(draft: ToolDraft, tests: Calls) -> Calls:
-    """Calls to be repeated; many days of them where code knows dates: few are told by where the machine stands."""
+    """Return the calls to repeat; many dates if the code knows dates, since few of them reveal a dependency."""
     found = inputs(draft, tests, _CALLS)
     return [*found, *dated(found, Fit(draft.input_schema))] if knows_clocks(draft.code) else found
 
@@ -196,13 +196,13 @@ def _moved(plain: Plain, one: Seen) -> bool:
 
 
 def _first(plain: Plain, one: Seen) -> int | None:
-    """The first call that came out otherwise than it does in the same row under no particular condition."""
+    """Return the index of the first call whose result differs from the plain run; None if all agree."""
     pairs = enumerate(zip(plain.row, one.answers, strict=False))
     return next((n for n, (a, b) in pairs if not same_answer(a, b)), None)
 
 
 def same_answer(a: Answer, b: Answer) -> bool:
-    """True where two answers say the same: equal results, or exceptions of one name."""
+    """Return True if two answers agree: equal results, or exceptions of the same name."""
     if "result" in a and "result" in b:
         return equal([a["result"]], [b["result"]])
     return "result" not in a and "result" not in b and a.get("error") == b.get("error")
@@ -213,7 +213,7 @@ def _other(call: dict[str, Json], now: Answer, before: Answer, said: str) -> str
 
 
 def answer_said(answer: Answer) -> str:
-    """An answer in short."""
+    """Return an answer in short."""
     return shown(answer["result"], 60) if "result" in answer else str(answer.get("error"))
 
 

@@ -1,4 +1,4 @@
-"""Which lines of a draft no test ran: rare payloads, date bombs and forgotten cases wait there."""
+"""Which lines of a draft no test ran: rare payloads, date bombs and forgotten cases hide there."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _WAYS_SHOWN = 4
 
 
 class Coverage:
-    """Lines and parts of lines that neither own nor hidden tests ran.
+    """Lines and parts of lines that neither its own nor hidden tests ran.
 
-    The tool's own process says where it came by: evidence of honest mistakes, and none where code looks into what
-    runs it.
+    Coverage comes from the tool's own process: evidence of honest mistakes, and worthless if the code looks into its
+    own interpreter.
     """
 
     name: GateName = "coverage"
 
     def __init__(self, bench: Workbench, hidden: Hidden) -> None:
-        """`hidden` has the hidden tests, whose runs count as well."""
+        """`hidden` provides the hidden tests, whose runs count as well."""
         self._bench = bench
         self._hidden = hidden
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Report lines and parts of lines that no test ran. Raises CouldNotRun."""
         if await asyncio.to_thread(_introspects, case.draft):
             raise CouldNotRun("not measurable: the code looks into what runs it")
         watched = await self._bench.watched(case)
@@ -73,8 +73,8 @@ def _lines_in_words(lines: list[int]) -> str:
 
 
 def _introspects(draft: ToolDraft) -> bool:
-    """True for code that looks at frames, other processes, descriptors or the interpreter: it can tell of itself
-    what it likes.
+    """Return True for code that looks at frames, other processes, descriptors or the interpreter: it could report
+    any coverage.
     """
     notes = Notes()
     if tree := try_parse(draft.code):

@@ -1,4 +1,4 @@
-"""What a draft declares, what its code reaches for, and what the sandbox saw, side by side."""
+"""What a draft declares, what its code reaches for, and what the sandbox observed, side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
 
 class Declared:
-    """Capabilities: declared against used."""
+    """Declared capabilities against used ones."""
 
     name: GateName = "capabilities"
 
@@ -45,7 +45,7 @@ class Declared:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Compare declared, written and observed capabilities."""
         run = await self._bench.watched(case)
         seen: defaultdict[str, list[str]] = defaultdict(list)
         for kind, what in run.tested.seen:
@@ -88,14 +88,14 @@ class Declared:
 
 
 def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:
-    """What the code reaches for and the version before did not, in one line."""
+    """Return what the code reaches for and its parent did not, in one line."""
     old = uses(parent, Capabilities())
     more = [one for kind in _KINDS for one in used[kind] if one not in old[kind]]
     return _listed(more) if more else ""
 
 
 def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
-    """What the code reaches for by kind beyond what is granted; with it, hosts that are written out."""
+    """Return what the code reaches for beyond the granted capabilities, by kind, with hosts that are written out."""
     import msgspec
 
     found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
@@ -129,7 +129,7 @@ def _declared(wants: Capabilities) -> dict[str, str]:
 def _strange(
     wants: Capabilities, kind: str, used: list[str], unclaimed: list[str], seen: list[str]
 ) -> list[str]:
-    """What of it no declaration covers. Files of its own under /tmp are the tool's to use."""
+    """Return what no declaration covers. Files under /tmp are the tool's own."""
     match kind:
         case "network":
             written = [one for one in used if _PLACE.fullmatch(one)] if wants.network else unclaimed
@@ -149,7 +149,9 @@ def _strange(
 
 
 def _covered(wants: Capabilities, place: str) -> bool:
-    """True for a granted host and port, a look-up of a granted name, and the broker on the tool's own loopback."""
+    """Return True for a granted host and port, a look-up of a granted name, and the broker on the tool's own
+    loopback.
+    """
     host, _, port = place.partition(":")
     places = [one.where for one in host_grants(wants)]
     if place in places or (host in _LOOPBACK and (places or _brokered(wants))):
@@ -158,7 +160,7 @@ def _covered(wants: Capabilities, place: str) -> bool:
 
 
 def _brokered(wants: Capabilities) -> bool:
-    """True where the tool talks to the broker on its own loopback."""
+    """Return True if the tool talks to the broker on its own loopback."""
     return wants.workspace != "none" or wants.model_calls > 0
 
 

@@ -1,4 +1,4 @@
-"""Do the schemas accept what the tests do? Each call of the tests that returned is held against both."""
+"""Do the schemas accept what the tests do? Each call of the tests that returned is validated against both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 8
 
 
 class Examples:
-    """The contract: arguments and results of the tests against the JSON schemas."""
+    """Arguments and results of the tests against the JSON schemas."""
 
     name: GateName = "contract"
 
@@ -22,7 +22,7 @@ class Examples:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Validate the calls that the tests make. Raises CouldNotRun if none returned."""
         calls = (await self._bench.watched(case)).tested.calls
         examples = [one for one in calls if not one.error or one.unfit]
         if not examples:

@@ -1,4 +1,4 @@
-"""Many inputs that the input schema allows: does the tool answer each of them, and within its output schema?"""
+"""Generates many inputs that the input schema allows: is each answered, and within the output schema?"""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from alita_tui.toolsmith.checks.shrink import smaller
 _FEWEST = 50
 _MOST_REFUSED = 0.8
 _ROUNDS = 2
-"""Times that smaller inputs with the same fault are looked for."""
+"""How many times smaller inputs with the same fault are searched for."""
 _KINDS_SHOWN = 6
 _AGAIN = 20
-"""Inputs, those of the tests among them, that are tried again at the end."""
+"""Inputs, including those of the tests, that are tried again at the end."""
 _TIMES = 6
 
 Answer = dict[str, Any]
@@ -29,16 +29,16 @@ Calls = list[dict[str, Json]]
 
 
 class Fault(Value, frozen=True):
-    """An input that the schema allows and what was wrong with the answer."""
+    """An input that the schema allows, and what was wrong with the answer."""
 
     kind: str
-    """The same for faults that are alike: the exception, `timeout`, or where the result does not fit."""
+    """Equal for faults that are alike: the exception, `timeout`, or where the result does not fit."""
     arguments: dict[str, Json]
     text: str
 
 
 class Fuzz:
-    """Inputs from the schema."""
+    """Inputs generated from the schema."""
 
     name: GateName = "fuzz"
 
@@ -46,7 +46,7 @@ class Fuzz:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Try generated inputs and report faults, each with a small input. Raises CouldNotRun."""
         tests = await self._bench.used(case) or list(calls_in(case.draft))
         made = await asyncio.to_thread(inputs, case.draft, tests)
         if not made:
@@ -81,9 +81,9 @@ class Fuzz:
         return passed(self.name, said, rows)
 
     async def _kept(self, case: Case, made: Calls, answers: list[Answer], late: list[Answer]) -> str:
-        """How an input that was tried again, after hundreds of others, came out otherwise; empty where none did.
+        """Return how a repeated input got another answer after hundreds of others; empty if none did.
 
-        What differs without other calls in between as well is chance, and another check's matter.
+        A difference that appears without other calls in between is chance, which the conditions check reports.
         """
         if case.draft.capabilities.workspace == "write":
             return ""  # what it writes is there for the next call, as it is meant to be
@@ -101,7 +101,7 @@ class Fuzz:
         return ""
 
     async def _smallest(self, case: Case, found: list[Fault]) -> list[Fault]:
-        """The same faults with inputs as small as can be found quickly."""
+        """Return the same faults with the smallest inputs that can be found quickly."""
         for _ in range(_ROUNDS):
             tries = await asyncio.to_thread(_tries, found, case.draft)
             if not tries:
@@ -118,7 +118,7 @@ class Fuzz:
 
 
 def faults(draft: ToolDraft, asked: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
-    """What is wrong with the answers: of each kind the smallest input, the worst kinds first."""
+    """Return what is wrong with the answers: the smallest input of each kind, smallest first."""
     fit = Fit(draft.output_schema)
     found: dict[str, Fault] = {}
     for arguments, answer in asked:

@@ -1,4 +1,4 @@
-"""How does the time grow with the size of the input? Processor time in the tool's own process, size after size."""
+"""How does processor time grow with input size?"""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from alita_tui.toolsmith.checks.ladders import Ladder, finer, ladders, power
 from alita_tui.toolsmith.cuts import says_so
 
 _ENOUGH_MS = 40.0
-"""Processor time of a call above which its ladder is climbed no further: what follows can be reckoned."""
+"""Processor time of a call above which its ladder ends: larger sizes can be extrapolated."""
 _LEAST_MS = 1.0
-"""Below it a measurement says nothing."""
+"""Processor time below which a measurement means nothing."""
 _STEEP = 2.6
-"""The power of the size above which time grows too fast; the square is allowed."""
+"""Exponent above which time grows too fast; quadratic growth is allowed."""
 _ALLOWED = 2.2
-"""The power that sizes before the last have to go beyond as well, so that one step is not taken for growth."""
+"""Exponent that earlier sizes have to exceed as well, so that a single step does not count as growth."""
 _SECONDS = 2.0
-"""For one call on the clock; what takes longer is looked at again."""
+"""Wall time of one call in the first pass; what takes longer is measured again."""
 _SURE_SECONDS = 4.0
-"""For one call then: many times the processor time at which a ladder ends, as the machine may be busy."""
+"""Wall time of one call in the second pass: generous, since the machine may be busy."""
 _TOTAL = 6.0
 _SURE_TOTAL = 16.0
 _SPAN = 30
-"""How many times longer the larger of two sizes may take that are compared: far apart, other costs mix in."""
+"""Largest ratio of the two times that are compared: further apart, other costs mix in."""
 _LEAST_CUT = 100
-"""Characters of a result below which it may well be bounded: a score, a short list of kinds."""
+"""Result length below which a bound is normal: a score, a short list of kinds."""
 _SUSPECTS = 3
 _REPEATS = 3
 _WORDS = ((4.2, "with the cube"), (5.2, "with the fourth power"))
 
 
 class Climbed(Value, frozen=True):
-    """What came of a ladder: sizes with the milliseconds they took, and the size that did not come to an end."""
+    """Measurements on one ladder: times by size, and the size that did not finish."""
 
     ladder: Ladder
     took: tuple[tuple[int, float], ...]
@@ -44,11 +44,11 @@ class Climbed(Value, frozen=True):
     tried: int = 0
     """Sizes that there was time for."""
     gave: tuple[tuple[int, int, int], ...] = ()
-    """Sizes with the length of the result and a sum over it."""
+    """Sizes with the length of the result and a checksum of it."""
 
     @property
     def cut(self) -> int:
-        """The size from which on the result is the same although it grew with the input until then; else 0."""
+        """The size from which on the result no longer changes although it grew until then; 0 if there is none."""
         if "different" not in self.ladder.shown or len(self.gave) < 3:
             return 0
         last = self.gave[-1][1:]
@@ -59,7 +59,7 @@ class Climbed(Value, frozen=True):
 
     @property
     def steep(self) -> bool:
-        """True where it looks as though time grew faster than with the square."""
+        """True if time seems to grow faster than quadratically."""
         telling = [one for one in self.took if one[1] >= _LEAST_MS]
         if self.stuck:
             size, time = self.took[-1] if self.took else (1, 0.0)
@@ -76,7 +76,7 @@ class Growth:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Measure calls of growing size. Raises CouldNotRun."""
         tests = await self._bench.used(case)
         made = await asyncio.to_thread(ladders, case.draft, tests)
         if not made:
@@ -107,7 +107,7 @@ class Growth:
         return passed(self.name, said, [row])
 
     async def _sure(self, case: Case, one: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
-        """The row that says what was found, once it is found again in finer steps; None where it is not."""
+        """Return the row for a suspicion that finer steps confirm; None if they do not."""
         low = one.took[-2 if len(one.took) > 1 and not one.stuck else -1][0] if one.took else 1
         high = one.stuck or one.took[-1][0]
         ladder = await asyncio.to_thread(finer, one.ladder, case.draft, tests, low, high)
@@ -179,7 +179,7 @@ def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:
 
 
 def _jumps(took: list[tuple[int, float]]) -> bool:
-    """True where all that is steep is the last step: another way through the code, not growth."""
+    """Return True if only the last step is steep: another path through the code, not growth."""
     return len(took) > 2 and power(took[0], took[-2]) < _ALLOWED
 
 

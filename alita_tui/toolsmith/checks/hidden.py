@@ -1,8 +1,8 @@
-"""Tests that the toolsmith's model never saw: written from the contract alone, in separate calls.
+"""Tests that the toolsmith's model never saw, written from the contract alone in separate model calls.
 
-One sample writes cases, two more answer the same arguments without seeing those answers. What two of three
-agree on is asked of the tool. After CodeT (Chen et al. 2022, arXiv:2207.10397): agreement between independent
-samples is what makes a generated test worth believing.
+One sample writes cases, two more answer the same arguments without seeing those answers. The tool is asked what two
+of three agree on. After CodeT (Chen et al. 2022, arXiv:2207.10397): agreement between independent samples makes a
+generated test credible.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from alita_tui.toolsmith.checks.shared import Shared
 
 _MOST = 12
 _FEWEST = 3
-"""Agreed cases below which nothing can be said."""
+"""Agreed cases below which the check cannot judge."""
 _ERROR_KEYS = frozenset({"error", "errors", "problem", "problems", "error_message"})
 _SUCCESS_KEYS = frozenset({"ok", "valid", "is_valid", "success"})
-"""Keys of a result by which a contract may tell of bad input."""
+"""Result keys by which a contract may report bad input."""
 _ENTRY: dict[str, Json] = {
     "expect": {"description": "what run returns; object keys that the contract leaves open are left out"},
     "raises": {"type": "boolean", "description": "true when run has to refuse the arguments"},
@@ -77,7 +77,7 @@ SUBMIT_ANSWERS = ToolSpec(
 
 
 class Expected(Value, frozen=True):
-    """What a sample says of some arguments."""
+    """What a sample expects for some arguments."""
 
     arguments: Json
     expect: Json = None
@@ -85,7 +85,7 @@ class Expected(Value, frozen=True):
 
 
 class Ran(NamedTuple):
-    """Hidden cases, the model that wrote them, and what became of them."""
+    """Hidden cases, the model that wrote them, and the tool's answers."""
 
     cases: tuple[Expected, ...]
     model: str
@@ -93,7 +93,7 @@ class Ran(NamedTuple):
 
 
 class Hidden:
-    """Cases from a separate model call, agreed on by two of three samples, asked of the tool."""
+    """Cases from a separate model call that two of three samples agree on."""
 
     name: GateName = "hidden"
 
@@ -105,7 +105,7 @@ class Hidden:
         self._ran: Shared[Ran] = Shared()
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Ask the tool the agreed cases. Raises CouldNotRun."""
         if unknowable(case.draft):
             return passed(
                 self.name, "none can be written: it takes nothing, and its purpose is the clock or chance"
@@ -122,7 +122,7 @@ class Hidden:
         return passed(self.name, said, rows)
 
     async def ran(self, case: Case) -> Ran:
-        """The cases and what the tool answered to them; asked and run once for all gates. Raises CouldNotRun."""
+        """Return the cases with the tool's answers, asked for and run once for all checks. Raises CouldNotRun."""
         return await self._ran.get(case, lambda: self._run(case))
 
     async def _run(self, case: Case) -> Ran:
@@ -147,7 +147,7 @@ class Hidden:
         return Ran(cases, model, await self._bench.watched_calls(case, [one.arguments for one in cases]))
 
     async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
-        """The cases that two of three samples agree on, and the model that wrote them."""
+        """Return the cases that two of three samples agree on, and the model that wrote them."""
         found, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES, case.build_id)
         first = await asyncio.to_thread(_usable, found, case.draft)
         if len(first) < _FEWEST:
@@ -180,7 +180,9 @@ class Hidden:
 
 
 def unknowable(draft: ToolDraft) -> bool:
-    """True where no result can be told from the contract: no argument, and a purpose that is the clock or chance."""
+    """Return True if the contract does not determine results: no argument, and a purpose about the clock or
+    chance.
+    """
     takes = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
     purpose = f"{draft.name.replace('_', ' ')}: {draft.description}"
     return takes == {} and any(excused(cause, purpose) for cause in ("clock", "chance"))
@@ -210,7 +212,7 @@ def _entries(found: Json, name: str) -> list[dict[str, Any]]:
 
 
 def _settle(one: Expected, others: Sequence[dict[str, Any]]) -> Expected | None:
-    """The case with what two of three say of it; None where no two agree."""
+    """Return the case as two of three samples expect it; None if no two agree."""
     said = [one] + [
         Expected(arguments=one.arguments, expect=other.get("expect"), raises=other.get("raises") is True)
         for other in others
@@ -247,13 +249,13 @@ def _row(one: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
 
 
 def _bare_key(answer: dict[str, Any], arguments: Json) -> bool:
-    """True for a look-up that failed on an argument as it came: Python's own words, and no refusal of the tool's."""
+    """Return True for a failed look-up of an argument, in Python's own words: not a refusal by the tool."""
     given = arguments.values() if isinstance(arguments, dict) else ()
     return answer.get("error") == "KeyError" and answer.get("text") in {repr(one) for one in given}
 
 
 def _tells_of_error(result: Json, schema: Json) -> bool:
-    """True where the output schema has a form for errors and the result is of that form."""
+    """Return True if the output schema has a form for errors and the result has that form."""
     if not isinstance(result, dict) or not isinstance(schema, dict):
         return False
     forms = [

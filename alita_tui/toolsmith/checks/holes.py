@@ -1,4 +1,4 @@
-"""Where a schema says nothing although the code expects, or always returns, something of one kind. Pure."""
+"""Parts of a schema that say nothing although the code expects, or always returns, one kind of value. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAYING = (
     "prefixItems",
 )
 _FEW = 3
-"""Values of one kind before it can be said that all are."""
+"""Values of one kind needed before all are assumed to be of it."""
 _DEEPEST = 4
 _ANYTHING = re.compile(r"['\"]?(typing\.)?(Any|object|Json\w*|JSON\w*)\b")
 
@@ -36,13 +36,13 @@ class Hole(Value, frozen=True):
     where: str
     text: str
     serious: bool
-    """False where the schema says the kind and leaves its inside open."""
+    """False if the schema gives the kind and only leaves its inside open."""
 
 
 def holes(
     draft: ToolDraft, tests: Sequence[dict[str, Json]], answers: Sequence[dict[str, Any]]
 ) -> list[Hole]:
-    """What both schemas leave open and the arguments of the tests, or the answers, do not."""
+    """Return what the schemas leave open although the tests' arguments, or the answers, are all of one kind."""
     results = [one["result"] for one in answers if "result" in one]
     found: list[Hole] = []
     free = _open(draft.code)
@@ -58,7 +58,7 @@ def holes(
 
 
 def _open(code: str) -> set[str]:
-    """Parameters of `run` that the code itself takes to be anything; `return` where it returns anything."""
+    """Return parameters of `run` that are annotated as anything; `return` if it may return anything."""
     run = run_function(try_parse(code))
     if run is None:
         return set()

@@ -1,8 +1,7 @@
 """Many arguments that fit a draft's schema: from its tests, its constants and the schema. Pure and repeatable.
 
-hypothesis-jsonschema would make them from the schema alone; its last release does not run with the Hypothesis of
-today, it executes a schema's regular expressions, and it knows neither the tests nor the constants, which is where
-rare faults are found.
+hypothesis-jsonschema would use the schema alone; its last release does not run with today's Hypothesis, it executes a
+schema's regular expressions, and it knows neither tests nor constants, where rare faults are found.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MOST = 640
 _RANDOM = 80
 _EDGES = 120
 _KNOWN = 160
-"""Inputs that hold a constant of the code."""
+"""Inputs that contain a constant of the code."""
 _MUTATED = 160
 _LONGEST_CONSTANT = 60
 _LARGEST = 10**9
@@ -37,9 +36,9 @@ _HOUR = re.compile(r"T(?:[01]\d|2[0-3]):")
 def inputs(
     draft: ToolDraft, tests: Iterable[dict[str, Json]] = (), most: int = MOST
 ) -> list[dict[str, Json]]:
-    """Different arguments that fit the input schema, fewer where there are no more.
+    """Return different arguments that fit the input schema, at most `most`.
 
-    First come `tests`, those that the draft's tests are known to use, and what else they write out.
+    `tests`, the arguments that the draft's tests are known to use, come first, then those that the tests write out.
     """
     fit = Fit(draft.input_schema)
     tests = [one for one in (*tests, *calls_in(draft)) if fit(one)]
@@ -69,7 +68,7 @@ def inputs(
 
 
 def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[dict[str, Json]]:
-    """Arguments of tests with other days and hours over two years, where these have ISO dates: a day is rarely told."""
+    """Return arguments of tests with other dates and hours over two years, if they contain ISO dates."""
     bases = [one for one in tests if _DAY.search(json.dumps(one))][:3]
     found: list[dict[str, Json]] = []
     # In no rhythm: what goes by weeks or by the moon would be met at the same place again and again.
@@ -85,13 +84,13 @@ def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[di
 
 
 def scale(tests: Iterable[Json]) -> int:
-    """Up to which size numbers are tried where the schema sets no bound: ten times what the tests use."""
+    """Return the size up to which numbers are tried if the schema sets no bound: ten times what the tests use."""
     largest = max((abs(one) for test in tests for one in _numbers(test)), default=10)
     return int(min(max(100, 10 * largest), _LARGEST))
 
 
 def constants(code: str) -> tuple[list[str], list[float]]:
-    """Texts and numbers that the code writes out, docstrings aside, with what two of its numbers make."""
+    """Return texts and numbers of the code without docstrings, with sums and differences of its numbers."""
     tree = try_parse(code)
     held = [node.value for node in reading.constants(tree)] if tree else []
     words = [one for one in held if isinstance(one, str) and 0 < len(one) <= _LONGEST_CONSTANT]
@@ -109,7 +108,7 @@ def _properties(schema: Json) -> dict[str, Any]:
 
 
 def _varied(bases: list[dict[str, Json]], takes: dict[str, Any], values: Any) -> Iterator[dict[str, Json]]:
-    """Each base with one parameter at a time given other values, the parameters taking turns."""
+    """Yield each base with one parameter at a time replaced, taking turns over the parameters."""
     turns = [(base, name, iter(values(takes[name], base.get(name)))) for base in bases for name in takes]
     while turns:
         left = []

@@ -1,4 +1,4 @@
-"""What the judge in the sandbox says of a draft: its entries, one for each piece of work."""
+"""What the judge in the sandbox reports about a draft: one entry per piece of work."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class Call(msgspec.Struct, frozen=True):
     given: list[Json]
     named: dict[str, Json]
     result: Json | msgspec.UnsetType = msgspec.UNSET
-    """Unset where it raised."""
+    """Unset if it raised."""
     error: str = ""
     text: str = ""
     unfit: str = ""
-    """Why what it returned is no JSON value."""
+    """Why the returned value is not JSON."""
 
 
 class Tested(msgspec.Struct, frozen=True):
-    """What became of the tests."""
+    """Result of a run of tests."""
 
     cases: list[TestCase] = []
     calls: list[Call] = []
-    """Kept where the piece is watched."""
+    """Recorded if the piece is watched."""
     passed: list[int] = []
-    """Places of instrumented code that the tool came by, as its own process says."""
+    """Places of instrumented code that were reached, as reported by the tool's own process."""
     seen: list[tuple[str, str]] = []
-    """What it reached for, by kind, as its own process says."""
+    """What the tool reached for, by kind, as reported by its own process."""
     late: bool = False
-    """Whether the time was over before the last test ended."""
+    """True if time ran out before the last test ended."""
     error: str = ""
     """Why tool or tests could not be imported."""
     exception: str = ""
@@ -43,12 +43,12 @@ class Tested(msgspec.Struct, frozen=True):
 
     @property
     def good(self) -> bool:
-        """True when there are tests and all of them passed."""
+        """True if there are tests and all of them passed."""
         return bool(self.cases) and all(one.passed for one in self.cases)
 
 
 class Called(msgspec.Struct, frozen=True):
-    """What became of calls, as far as there was time for them."""
+    """Results of calls, as far as there was time."""
 
     answers: list[dict[str, Any]] = []
     """Each with `ms` and either `result` or `error` (a class's name, `timeout`, `ended` or `flood`) and `text`;
@@ -62,14 +62,14 @@ class Called(msgspec.Struct, frozen=True):
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """What a run of the tests shows of the tool from inside its own process: evidence of honest mistakes only."""
+    """A run of the tests as seen from inside the tool's own process: evidence of honest mistakes only."""
 
     tested: Tested
     places: tuple[Place, ...] = ()
-    """Of the code; none where it could not be instrumented."""
+    """Places of the code; none if it could not be instrumented."""
     problem: str = ""
-    """Why it could not."""
+    """Why it could not be instrumented."""
 
     def missed(self, passed: list[int]) -> Missed:
-        """What neither the tests nor runs that came by these places have run."""
+        """Return what neither the tests nor the runs that reached these places have run."""
         return missed(self.places, [*self.tested.passed, *passed])

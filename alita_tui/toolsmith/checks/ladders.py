@@ -1,4 +1,4 @@
-"""Arguments of growing size, made to be hard, and how time follows their size. Pure."""
+"""Arguments of growing size, chosen to be hard, and how time follows size. Pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from alita_tui.toolsmith.checks.made import fixed_form
 from alita_tui.toolsmith.checks.probes import Fit, kind_of
 
 SIZES = (24, 96, 384, 1536, 6144)
-"""In characters."""
+"""Lengths in characters."""
 COUNTS = (6, 24, 96, 300, 1200, 2400, 4800)
-"""Of words, lines, items and keys: a cut between two of them shows where the last two give the same."""
+"""Numbers of words, lines, items and keys: a truncation between two of them shows as equal results."""
 LINKS = (16, 36, 49, 64, 81, 100, 400, 1600, 4900)
-"""Of networks, where a way more for each place can mean many times as many ways."""
+"""Sizes of networks, where one more link per node can multiply the number of paths."""
 _SIZES = {"links": LINKS, "characters": SIZES, "characters or items": SIZES}
 MOST = 30
-"""Ladders of one draft."""
+"""Maximum number of ladders of one draft."""
 _END = "!\n!"
-"""No regular expression of words, numbers or lines goes over it."""
+"""An ending that no regular expression for words, numbers or lines matches."""
 _RUN = re.compile(r"[A-Za-z]+|\d+|\s+|(.)\1*", re.DOTALL)
 _TAIL = re.compile(r"\d+$")
 _LARGEST = 200_000
-"""Characters of one call's arguments."""
+"""Maximum characters of one call's arguments."""
 
 Grow = Callable[[int], Json]
 
@@ -48,9 +48,9 @@ class Ladder(Value, frozen=True):
 def ladders(
     draft: ToolDraft, tests: Sequence[dict[str, Json]] = (), sizes: Sequence[int] = ()
 ) -> list[Ladder]:
-    """What is worth climbing, at most MOST of them, the parameters taking turns. `tests` are their arguments.
+    """Return at most MOST ladders worth measuring, taking turns over the parameters; `tests` are known arguments.
 
-    Without `sizes` each has those of its unit.
+    Without `sizes` each ladder uses those of its unit.
     """
     bases = inputs(draft, tests, 12)
     if not bases:
@@ -79,14 +79,14 @@ def ladders(
 def finer(
     ladder: Ladder, draft: ToolDraft, tests: Sequence[dict[str, Json]], low: int, high: int
 ) -> Ladder | None:
-    """The same ladder in steps of a twelfth between two sizes; None where it is not found again."""
+    """Return the same ladder in twelfths between two sizes; None if it cannot be built again."""
     steps = sorted({low + (high - low) * part // 12 for part in range(13)})
     what = (ladder.parameter, ladder.shown)
     return next((one for one in ladders(draft, tests, steps) if (one.parameter, one.shown) == what), None)
 
 
 def power(small: tuple[int, float], large: tuple[int, float]) -> float:
-    """By which power of the size the time grows between two measurements, each a size and a time."""
+    """Return the exponent of growth between two measurements, each a size and a time."""
     (n, before), (m, after) = small, large
     return math.log(max(after, 1e-9) / max(before, 1e-9)) / math.log(m / n) if m > n > 0 else 0.0
 
@@ -119,7 +119,7 @@ def _ladder(
 
 
 def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterator[tuple[str, str, Grow]]:
-    """How a parameter can grow: what grows, the unit of its size, and its value at a size."""
+    """Yield the ways in which a parameter can grow: what grows, the unit, and a function from size to value."""
     kind = kind_of(schema)
     if kind == "string" and not fixed_form(schema):
         texts = [one for one in values if isinstance(one, str)]
@@ -137,7 +137,7 @@ def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterato
 
 
 def _networks(schema: Json, values: Sequence[dict[str, Json]]) -> Iterator[tuple[str, str, Grow]]:
-    """Where each key leads to others: as many as there are lead to all. The names of a test come first."""
+    """Yield networks in which each key links to others, up to all of them. Names from a test come first."""
     if not values:
         return
     inner = next((one for held in values for one in held.values() if one), None)
@@ -184,7 +184,7 @@ def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, st
 
 
 def _lines(lines: Sequence[str]) -> Grow:
-    """The first line as it is, the others again and again with other numbers and words."""
+    """Return a function that repeats the lines after the first one with other numbers and words."""
     first, rest = lines[0], [one for one in lines[1:] if one.strip()] or list(lines)
     return lambda n: "\n".join([first, *(f"{_TAIL.sub('', rest[i % len(rest)])}{i}" for i in range(n - 1))])
 
@@ -225,7 +225,7 @@ def _square(grow: Grow) -> Grow:
 
 
 def _other(item: Json, number: int) -> Json:
-    """The same item with other texts and numbers, numbers far from those of its neighbours."""
+    """Return the item with other texts and numbers, far from those of its neighbours."""
     match item:
         case dict():
             return {key: _other(one, number) for key, one in item.items()}

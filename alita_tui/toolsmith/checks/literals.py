@@ -1,4 +1,4 @@
-"""Does a value of the task stand in the code? Then the tool answers one question instead of a kind of them."""
+"""Is a value of the task written into the code? Then the tool answers one question instead of a kind of question."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.toolsmith.reading import constants
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
                      0.5, 1.5, 2.5, 273.15, 9.81, 3.14})  # fmt: skip
-"""Numbers that stand in code for reasons of their own."""
+"""Numbers that appear in code for reasons of their own."""
 _TABLE = 5
 _QUOTED = re.compile(r"[\"“«`]([^\"”»`]{3,})[\"”»`]|(?:(?<=\s)|^)'([^']{3,})'(?=[\s.,;:!?)]|$)")
 _TELLING = re.compile(
@@ -30,7 +30,7 @@ class Literals:
     name: GateName = "literals"
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Report values of the task that are written into the code."""
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
             return passed(self.name, "the task names no value that could leak")
@@ -48,7 +48,7 @@ class Literals:
 
 
 def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
-    """The values that a task names: quoted or telling texts, and numbers that are not everywhere."""
+    """Return the values that a task names: quoted or telling texts, and uncommon numbers."""
     texts = {one for pair in _QUOTED.findall(task) for one in pair if one}
     texts |= {found.strip(".,;:!?") for found in _TELLING.findall(task)}
     figures = {one for one in texts if _NUMBER.fullmatch(one)}
@@ -66,7 +66,7 @@ def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
 
 
 def told_numbers(draft: ToolDraft) -> frozenset[float]:
-    """Numbers that the contract itself names, such as a bound: they stand in the code for its reasons."""
+    """Return numbers that the contract itself names, such as a bound: these belong in the code."""
     found = {float(one.replace(",", "").replace("_", "")) for one in _NUMBER.findall(draft.description)}
     rest: list[Json] = [draft.input_schema, draft.output_schema]
     while rest:
@@ -81,7 +81,7 @@ def told_numbers(draft: ToolDraft) -> frozenset[float]:
 
 
 def _table(node: ast.AST) -> list[ast.Constant]:
-    """The numbers of a table: a list, tuple, set or dict with several numbers among its own items."""
+    """Return the numbers of a table: a list, tuple, set or dict with several numbers."""
     items: list[ast.expr] = []
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         items = node.elts
@@ -101,7 +101,7 @@ def _table(node: ast.AST) -> list[ast.Constant]:
 
 
 def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
-    """Where constants of the code, docstrings aside, hold one of the values: line and value."""
+    """Return line and value of each constant in the code, docstrings aside, that contains a value of the task."""
     if (tree := try_parse(code)) is None:
         return []
     tables = {id(number) for node in ast.walk(tree) for number in _table(node)}

@@ -1,4 +1,4 @@
-"""Values made from a JSON schema and changed within it. No regular expression of a schema is ever executed."""
+"""Generates values from a JSON schema and mutates them within it. No regular expression of a schema is executed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.toolsmith.checks.probes import kind_of
 
 _DEEPEST = 5
 _LONGEST = 24
-"""Characters of a text, where the schema asks for no more."""
+"""Maximum characters of a text unless the schema asks for more."""
 _ITEMS = 6
 _TEXTS = ("", " ", "x", "alpha beta", "Straße 12", "a,b;c\n1,2;3", "0", "-1.5", "2024-02-29", "ada@example.org",
           "日本語", "\u202e", "x" * 60, "A\tB\r\n", "'\"<&>%{}\\", "😀")  # fmt: skip
@@ -23,17 +23,17 @@ _ODD_SCHEMAS = ("pattern", "format", "contentEncoding", "contentMediaType")
 
 
 class Maker:
-    """Makes values, the same ones for the same seed."""
+    """Generates values; the same ones for the same seed."""
 
     def __init__(self, chance: random.Random, scale: int, tests: Sequence[dict[str, Json]] = ()) -> None:
-        """`scale` bounds numbers that the schema leaves open; `tests` are arguments known to be right."""
+        """`scale` bounds numbers that the schema leaves open; `tests` are arguments known to be valid."""
         self._chance = chance
         self._scale = scale
         self._tests = tests
         self._root: Json = {}
 
     def whole(self, schema: Json) -> dict[str, Json]:
-        """Arguments for all of a schema; some parameters as a test has them, some optional ones left out."""
+        """Return arguments for a whole schema; some parameters as in a test, some optional ones left out."""
         made = self.value(schema)
         arguments = made if isinstance(made, dict) else {}
         for name in arguments:
@@ -43,7 +43,7 @@ class Maker:
         return arguments
 
     def value(self, schema: Json, depth: int = 0) -> Json:
-        """One value; None where the schema tells too little or too much."""
+        """Return one value; None if the schema says too little or too much."""
         if depth == 0:
             self._root = schema
         if not isinstance(schema, dict) or depth > _DEEPEST:
@@ -58,7 +58,7 @@ class Maker:
         return found[0] if found else self._of_kind(self._kind(schema), schema, depth)
 
     def _composed(self, schema: dict[str, Any], depth: int) -> tuple[Json] | None:
-        """A value of a reference or of one of several schemas; None where there is neither."""
+        """Return a value for a reference or for one of several schemas; None if there is neither."""
         if isinstance(schema.get("$ref"), str):
             return (self.value(self._referred(schema["$ref"]), depth + 1),)
         for several in ("anyOf", "oneOf"):
@@ -166,7 +166,7 @@ class Maker:
         return round(self._chance.uniform(low, high), self._chance.randint(0, 3))
 
     def _range(self, schema: dict[str, Any]) -> tuple[float, float]:
-        """The bounds of a number; where the schema sets none, up to the scale of the tests."""
+        """Return the bounds of a number; the scale of the tests if the schema sets none."""
         low = max((n for n in (_number(schema, "minimum"), _number(schema, "exclusiveMinimum")) if n is not None),
                   default=None)  # fmt: skip
         high = min((n for n in (_number(schema, "maximum"), _number(schema, "exclusiveMaximum")) if n is not None),
@@ -175,7 +175,7 @@ class Maker:
         return low, max(low, high if high is not None else max(low + self._scale, self._scale))
 
     def edges(self, schema: Json) -> Iterator[Json]:
-        """Values at the edges of a schema, the emptiest first."""
+        """Yield values at the edges of a schema, the emptiest first."""
         if not isinstance(schema, dict):
             return
         listed = schema.get("enum")
@@ -206,7 +206,7 @@ class Maker:
     def known(
         self, schema: Json, old: Json, words: Sequence[str], numbers: Sequence[float]
     ) -> Iterator[Json]:
-        """Values that hold a constant of the code."""
+        """Yield values that contain a constant of the code."""
         match kind_of(schema):
             case "string" if not fixed_form(schema):
                 for word in words:
@@ -222,7 +222,7 @@ class Maker:
                     yield from ([one], [*old, one] if isinstance(old, list) else [one, one])
 
     def counted(self, schema: Json, most: int) -> Iterator[Json]:
-        """Values that are counted through one by one."""
+        """Yield values counted through one by one."""
         match kind_of(schema):
             case "integer" | "number" if isinstance(schema, dict):
                 low, high = self._range(schema)
@@ -239,11 +239,11 @@ class Maker:
                 yield from ([one] for one in self.counted(schema.get("items", {}), most))
 
     def some(self, names: Sequence[str]) -> list[str]:
-        """One of the names, now and then two."""
+        """Return one of the names, sometimes two."""
         return self._chance.sample(list(names), min(len(names), self._chance.choice((1, 1, 2))))
 
     def mutated(self, schema: Json, value: Json) -> Json:
-        """A value much like another, of the same kind."""
+        """Return a value similar to another one, of the same kind."""
         if fixed_form(schema):
             return value
         pick = self._chance
@@ -280,7 +280,7 @@ class Maker:
 
 
 def fixed_form(schema: Json) -> bool:
-    """True where a text has a form that changing it would break."""
+    """Return True if a text has a form that changing it would break."""
     if isinstance(schema, list):
         return any(map(fixed_form, schema))
     return isinstance(schema, dict) and any(
@@ -306,7 +306,7 @@ def _number(schema: dict[str, Any], key: str) -> float | None:
 
 
 def _bounds(schema: dict[str, Any], what: str, usual: int) -> tuple[int, int]:
-    """`minLength` and `maxLength` or the like, kept within what is quick to make."""
+    """Return `minLength` and `maxLength` or the like, limited to what is quick to make."""
     least, most = schema.get(f"min{what}"), schema.get(f"max{what}")
     low = max(0, min(least, 2000)) if isinstance(least, int) else 0
     return low, max(low, min(most, usual) if isinstance(most, int) else max(usual, low))

@@ -1,6 +1,6 @@
-"""Small wrong versions of a draft's code: an operator or a constant flipped, a call left out. Pure.
+"""Small wrong versions of a draft's code: an operator or a constant changed, a call removed. Pure.
 
-A test suite that is worth something notices most of them (DeMillo, Lipton, Sayward 1978).
+A useful test suite notices most of them (DeMillo, Lipton, Sayward 1978).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _SAME_KIND = frozenset(
     "sorted reversed abs round set frozenset fromkeys lower upper strip lstrip rstrip title capitalize casefold "
     "swapcase replace removeprefix removesuffix zfill ljust rjust center sort append extend add update".split()
 )
-"""Calls whose result is of the kind of what they work on: left out, nothing breaks, and only a test can tell."""
+"""Calls that return the kind of value they work on: without them nothing breaks, and only a test can tell."""
 
 
 _FURTHER_DOWN = 37
-"""Lines by which all of a disguised program is moved."""
+"""Lines by which a disguised program is moved down."""
 
 
 class Mutant(NamedTuple):
@@ -47,7 +47,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(code: str, most: int) -> list[Mutant]:
-    """At most so many, spread over the code, the same for the same code. Empty where it is no Python."""
+    """Return at most `most` mutants spread over the code, the same for the same code; none if it is not Python."""
     try:
         tree = _parsed(code)
     except UNPARSABLE:
@@ -59,7 +59,7 @@ def mutants(code: str, most: int) -> list[Mutant]:
 
 
 def disguised(code: str) -> str:
-    """The same program written otherwise: other lines, other bytecode in every function, no comment."""
+    """Return the same program written differently: other lines, other bytecode in every function, no comments."""
     tree = _parsed(code)
     for node in ast.walk(tree):
         if isinstance(node, FUNCTIONS):
@@ -75,7 +75,7 @@ def _parsed(code: str) -> ast.Module:
 
 
 def _places(tree: ast.Module) -> Iterator[int]:
-    """Numbers, in the order of `ast.walk`, of the nodes that can be flipped, by line."""
+    """Yield the indices, in the order of `ast.walk`, of the nodes that can be changed, with their lines."""
     passed_over = _passed_over(tree)
     found = [
         (getattr(node, "lineno", 0), number)
@@ -86,7 +86,9 @@ def _places(tree: ast.Module) -> Iterator[int]:
 
 
 def _passed_over(tree: ast.Module) -> set[int]:
-    """Annotations, error messages and text for people: flipping them changes nothing that a test should see."""
+    """Return annotations, error messages and text for people: changing them changes nothing that a test should
+    see.
+    """
     skip: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []
@@ -169,7 +171,7 @@ def _changed(code: str, number: int) -> Mutant:
 
 
 def _left_over(call: ast.Call) -> ast.expr | None:
-    """What a call works on, where the code still runs without the call; else None."""
+    """Return the operand of a call without which the code still runs; None if there is none."""
     match call.func:
         case ast.Name(id=name) | ast.Attribute(attr="fromkeys" as name):
             return call.args[0] if name in _SAME_KIND and call.args else None
@@ -180,7 +182,7 @@ def _left_over(call: ast.Call) -> ast.expr | None:
 
 
 def _other_result(tree: ast.Module, node: ast.Return, value: ast.expr) -> tuple[str, ast.expr]:
-    """Another result of the kind that its function promises; None where it promises none of the plain ones."""
+    """Return another result of the kind that its function is annotated with; None unless it is a plain one."""
     inside = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and node in ast.walk(one)]
     promised = inside[-1].returns if inside else None
     promised = promised.value if isinstance(promised, ast.Subscript) else promised

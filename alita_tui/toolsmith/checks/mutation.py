@@ -1,4 +1,4 @@
-"""Would the draft's own tests notice if it were wrong? Mutants of its code run against them in the sandbox."""
+"""Would the draft's own tests notice a fault? They run against mutants of its code in the sandbox."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from alita_tui.toolsmith.checks.probes import probes
 
 _MOST = 24
 _ENOUGH = 0.6
-"""Share of the mutants that tests have to notice."""
+"""Share of the mutants that the tests have to notice."""
 _CHANCE = 0.1
-"""As likely as this, tests that catch the share on the whole catch no more of the mutants that were made."""
+"""Probability at which tests that meet the share overall could have caught no more of these mutants."""
 _SURVIVORS_SHOWN = 8
 _SECONDS = 2.0
 _TOTAL = 15.0
 _PROBES = 24
-"""Arguments by which a mutant that no test noticed is compared with the original."""
+"""Arguments with which a surviving mutant is compared with the original."""
 _ELSEWHERE = "/tmp/elsewhere"  # noqa: S108  # the sandbox's own
 _HELD_TO_THE_TEXT = "the tests hold to how the code is written: under another name, path and lines they fail"
 
@@ -38,7 +38,7 @@ class Mutation:
         self._bench = bench
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Run the tests against mutants. Raises CouldNotRun."""
         made = await asyncio.to_thread(mutants, case.draft.code, _MOST)
         if not made:
             raise CouldNotRun("there is no operator or constant to flip")
@@ -100,7 +100,7 @@ class Mutation:
         return passed(self.name, said, rows) if good else failed(self.name, said, rows)
 
     async def _telling(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
-        """Of the mutants that no test noticed those that can be told from the original, and how many cannot."""
+        """Return surviving mutants that behave differently from the original, and how many do not."""
         calls = await asyncio.to_thread(probes, case.draft, _PROBES)
         if not calls:
             return alive, 0
@@ -117,7 +117,7 @@ class Mutation:
 
 
 def by_chance(caught: int, counted: int) -> bool:
-    """Whether tests that catch the share that is asked could well have caught no more than this of so few mutants."""
+    """Return True if tests that meet the required share could have caught so few of so few mutants by chance."""
     least = sum(comb(counted, n) * _ENOUGH**n * (1 - _ENOUGH) ** (counted - n) for n in range(caught + 1))
     return caught > 0 and least > _CHANCE
 

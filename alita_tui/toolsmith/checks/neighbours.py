@@ -1,4 +1,4 @@
-"""Is there a tool that does this already? Near ones by description, and those that answer alike on probes."""
+"""Is there a tool that does this already? Compares near tools by description and by their answers to probes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
 
 _PROBES = 14
 _FEWEST = 4
-"""Answers that have to be there, and to differ, before two tools can be called alike."""
+"""Answers that have to exist, and to differ, before two tools can be called alike."""
 _ALIKE = 0.9
 _TRIED = 4
 _LOOKED_AT = 300
@@ -30,7 +30,7 @@ class Neighbours:
         self._shelf = shelf
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Compare answers with those of the nearest tools."""
         near = await asyncio.to_thread(self._near, case.draft)
         if not near:
             return passed(self.name, "no tool of the library takes arguments of this shape")
@@ -49,7 +49,7 @@ class Neighbours:
         return passed(self.name, f"{len(near)} tools with such arguments answer otherwise", rows)
 
     def _near(self, draft: ToolDraft) -> list[tuple[ToolRecord, float]]:
-        """Tools whose arguments have the same types, the nearest by description first. Blocks on files."""
+        """Return tools whose arguments have the same types, nearest by description first. Blocks on files."""
         found = self._shelf.search(f"{draft.name} {draft.description}", limit=10)
         scores: dict[str, float] = {hit.card.name: hit.score for hit in found.hits}
         scores |= {miss.name: miss.score for miss in found.near_misses}
@@ -91,7 +91,7 @@ def _twin(record: ToolRecord) -> Twin:
 
 
 def _shape(schema: Json) -> tuple[tuple[str, ...], int]:
-    """The types of the parameters in order, and how many are required."""
+    """Return the types of the required parameters in order, and their number."""
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
     if not isinstance(properties, dict):
         return (), 0
@@ -101,7 +101,7 @@ def _shape(schema: Json) -> tuple[tuple[str, ...], int]:
 
 
 def _shared(ours: ToolDraft, theirs: ToolDraft) -> list[tuple[Json, Json]]:
-    """Probes of both: the same values under the names of either tool, where both schemas take them."""
+    """Return probes of both tools: the same values under either tool's names, where both schemas accept them."""
     inputs = probes(theirs, _PROBES // 2) + probes(ours, _PROBES // 2)
     mine, other = _required(ours), _required(theirs)
     found: list[tuple[Json, Json]] = []

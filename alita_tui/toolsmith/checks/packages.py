@@ -1,4 +1,4 @@
-"""Requirements before anything of them is fetched: look-alikes, brand-new, yanked and vulnerable ones stop here."""
+"""Checks requirements before they are fetched: look-alikes, brand-new, yanked and vulnerable packages stop here."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from alita_tui.spine.requirements import distribution
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
 
 _YOUNG_DAYS = 30
-"""A project that first appeared this recently has been looked at by nobody."""
+"""Age in days below which a project has hardly been reviewed by anyone."""
 _GROWN_DAYS = 730
-"""A look-alike that is older than this has made a name of its own."""
+"""Age in days above which a look-alike has a reputation of its own."""
 _SWAPS = str.maketrans("0135", "oles")
 _AT_ONCE = 8
 
@@ -32,7 +32,7 @@ class Requirements:
         self._now = now
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Report suspicious, young, withdrawn and vulnerable packages. Raises CouldNotRun."""
         packages = case.lock.packages
         named = {name for one in case.draft.requirements if (name := distribution(one))}
         if not packages and not named:
@@ -108,7 +108,7 @@ class Requirements:
 
 
 def look_alike(name: str) -> str:
-    """The much used package that a name could be taken for; empty for one of them, or for none."""
+    """Return the popular package that a name could be mistaken for; empty for one of them, or for none."""
     from rapidfuzz.distance import OSA
 
     known = popular()
@@ -128,7 +128,7 @@ def look_alike(name: str) -> str:
 
 @cache
 def popular() -> tuple[str, ...]:
-    """Names (PEP 503) of the most used packages of the index, by name."""
+    """Return the names (PEP 503) of the most used packages of the index, sorted."""
     return tuple(files("alita_tui.toolsmith").joinpath("popular.txt").read_text("utf-8").split())
 
 

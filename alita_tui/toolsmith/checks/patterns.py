@@ -1,4 +1,4 @@
-"""Texts that match a regular expression, made from its parts: it is read, never run."""
+"""Generates texts that match a regular expression from its parsed form; the expression is never run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ANY = "abz AZ09-"
 
 
 def matching(pattern: str, chance: random.Random) -> str:
-    """A text that most likely matches: what looks ahead or behind is left out. Empty where it cannot be read."""
+    """Return a text that most likely matches; lookarounds are ignored. Empty if the pattern cannot be parsed."""
     try:
         parts = import_module("re._parser").parse(pattern)
         return _sequence(parts, chance, 0)[:_LONGEST]

@@ -1,8 +1,8 @@
-"""Places of a draft's code that a run may or may not come by, and code that says by which it came. Pure.
+"""Instruments a draft's code so that it reports which places a run reaches. Pure.
 
-Every statement, both ways of an `if`, and every part of an expression that may be left out has a number; instrumented
-code calls a function with it. So a payload on the line of its condition, in a lambda or behind an `and` is a place of
-its own, and the lines are the draft's own.
+Every statement, both branches of an `if`, and every part of an expression that may be skipped has a number;
+instrumented code calls a function with it. So a payload on the line of its condition, in a lambda or behind an `and`
+is a place of its own, and the line numbers are the draft's.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ _TELL = "__alita_passed__"
 
 
 class Place(NamedTuple):
-    """One of them."""
+    """A place that a run may or may not reach."""
 
     number: int
     line: int
     end: int
-    """Last line of it, without what is inside a block of its own."""
+    """Its last line, without nested blocks."""
     missing: str = ""
-    """What it means that nothing came by, where it is no statement."""
+    """What it means that no run reached it, if it is not a statement."""
     code: bool = True
-    """False where nothing is left undone when nothing comes by: only a way that was never taken."""
+    """False if nothing is skipped when it is not reached: only a branch that was never taken."""
 
 
 class Instrumented(NamedTuple):
-    """Code that says by which places it comes."""
+    """Code that reports which places it reaches."""
 
     code: str
     places: tuple[Place, ...]
 
 
 class Missed(NamedTuple):
-    """What no run came by."""
+    """What no run reached."""
 
     lines: tuple[int, ...]
-    """Of statements that never ran."""
+    """Lines of statements that never ran."""
     parts: tuple[tuple[int, str], ...]
-    """Code on lines that ran otherwise: line and what never happened."""
+    """Code on lines that ran otherwise: the line, and what never happened."""
     ways: tuple[tuple[int, str], ...]
-    """Ways that were never taken, with no code on them."""
+    """Branches that were never taken and have no code."""
 
 
 def instrumented(code: str) -> Instrumented:
-    """The code with its places. Raises one of `spine.syntax.UNPARSABLE` where it cannot be read."""
+    """Return the code with its places. Raises one of `spine.syntax.UNPARSABLE` if it cannot be parsed."""
     marker = _Marker()
     tree = marker.visit(parse(code))
     return Instrumented(ast.unparse(ast.fix_missing_locations(tree)), tuple(marker.places))
 
 
 def missed(places: Sequence[Place], passed: Collection[int]) -> Missed:
-    """What none of these runs came by."""
+    """Return what none of these runs reached."""
     known = set(passed)
     ran = {line for one in places if one.number in known and not one.missing for line in _lines(one)}
     left = [one for one in places if one.number not in known]
@@ -73,7 +73,7 @@ def _lines(place: Place) -> range:
 
 
 def spans(lines: Collection[int]) -> list[tuple[int, int]]:
-    """First and last line of each run of neighbours."""
+    """Return first and last line of each run of consecutive lines."""
     found: list[tuple[int, int]] = []
     for line in sorted(lines):
         if found and line == found[-1][1] + 1:
@@ -84,21 +84,21 @@ def spans(lines: Collection[int]) -> list[tuple[int, int]]:
 
 
 def ranges(lines: Collection[int]) -> str:
-    """Line numbers as a reader writes them: `3, 29-30`."""
+    """Return line numbers as people write them: `3, 29-30`."""
     return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans(lines))
 
 
 class _Marker(ast.NodeTransformer):
-    """Puts a call with a number before each statement and around each part that may be left out."""
+    """Puts a call with a number before each statement and around each part that may be skipped."""
 
     def __init__(self) -> None:
         self.places: list[Place] = []
         self._searched: set[str] = set()
-        """Names that are given nothing but what a regular expression finds."""
+        """Names that are only assigned the result of a regular expression search."""
         self._branches: set[ast.expr] = set()
-        """Conditions both of whose ways are places already."""
+        """Conditions whose two branches are places already."""
         self._few: dict[str, str] = {}
-        """Names of collections of a few rare values, with these."""
+        """Names of collections of a few rare values, with these values."""
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
         self._searched = _searched(node)
@@ -138,7 +138,7 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def _idle(self, test: ast.expr, part: ast.expr, *, last: bool) -> bool:
-        """Whether a part stands for what a search did not find: nothing is left undone where it always finds."""
+        """Return True if a part stands for a search without a match: nothing is skipped if it always matches."""
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, last = test.operand, not last
         match test:
@@ -175,7 +175,7 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        """What it leaves out is a way like that of an `if`; a comparison by which nothing was left out is telling."""
+        """Treat a filter like an `if`; a comparison that never excluded anything is reported."""
         compared = [any(isinstance(part, ast.Compare) for part in ast.walk(one)) for one in node.ifs]
         single = [bool(self._one_value(one)) for one in node.ifs]
         self.generic_visit(node)
@@ -187,7 +187,7 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """A comparison with one rare value, wherever it stands: that it comes out so is a way of its own."""
+        """Make the outcome of a comparison with one rare value a place of its own."""
         value = "" if node in self._branches else self._one_value(node)
         rare = isinstance(node.ops[0], ast.Eq | ast.In)
         self.generic_visit(node)
@@ -270,12 +270,14 @@ class _Marker(ast.NodeTransformer):
         return ast.Call(ast.Name(_TELL, ast.Load()), [ast.Constant(place.number)], [])
 
     def _part(self, part: ast.expr, missing: str, *, code: bool = True) -> ast.expr:
-        """`(told(n), part)[1]`: what it was, told when it is evaluated."""
+        """Return `(told(n), part)[1]`: the part, reported when it is evaluated."""
         pair = ast.Tuple([self._told(part.lineno, part.lineno, missing, code=code), part], ast.Load())
         return ast.Subscript(pair, ast.Constant(1), ast.Load())
 
     def _one_value(self, test: ast.expr) -> str:
-        """The value on which alone a condition turns (`name == "j.miller"`); empty for common ones, or for none."""
+        """Return the rare value that a condition depends on (`name == "j.miller"`); empty for common ones, or
+        none.
+        """
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test = test.operand
         match test:
@@ -289,7 +291,7 @@ class _Marker(ast.NodeTransformer):
                 return ""
 
     def _outcome(self, part: ast.expr, missing: str, turned: bool, *, code: bool = True) -> ast.expr:
-        """A condition, told when it comes out as `turned`: a way of its own, though no line is."""
+        """Return a condition that reports when its outcome is `turned`: a place without a line of its own."""
         told = self._told(part.lineno, part.lineno, missing, code=code)
         outcome = ast.Subscript(
             ast.Tuple([told, ast.Constant(turned)], ast.Load()), ast.Constant(1), ast.Load()
@@ -298,12 +300,12 @@ class _Marker(ast.NodeTransformer):
 
 
 def _is_truth(node: ast.expr) -> bool:
-    """Whether it is true or false, and nothing that stands for these."""
+    """Return True for an expression that is a boolean, not just truthy."""
     return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
 def _searched(tree: ast.Module) -> set[str]:
-    """Names that are given what a regular expression found, and nothing else."""
+    """Return names that are only ever assigned the result of a regular expression search."""
     found: set[str] = set()
     others: set[str] = set()
     for node in ast.walk(tree):
@@ -320,7 +322,7 @@ def _searched(tree: ast.Module) -> set[str]:
 
 
 def _silent(statement: ast.stmt) -> bool:
-    """True for a statement that does nothing of its own which could be seen to run."""
+    """Return True for a statement with no observable effect of its own."""
     match statement:
         case ast.Global() | ast.Nonlocal() | ast.Import() | ast.ImportFrom() | ast.Try() | ast.Pass():
             return True
@@ -331,7 +333,7 @@ def _silent(statement: ast.stmt) -> bool:
 
 
 def _header_end(statement: ast.stmt) -> int:
-    """The last line of a statement before the block that it holds."""
+    """Return the last line of a statement before its nested block."""
     if isinstance(statement, ast.Match):
         return statement.subject.end_lineno or statement.lineno
     body: list[ast.stmt] = getattr(statement, "body", [])
@@ -341,7 +343,7 @@ def _header_end(statement: ast.stmt) -> int:
 
 
 def _for_checkers(statement: ast.stmt) -> bool:
-    """`if TYPE_CHECKING:` with imports alone, which never runs and does nothing."""
+    """Return True for `if TYPE_CHECKING:` with imports only, which never runs."""
     if not isinstance(statement, ast.If) or statement.orelse:
         return False
     imports = all(isinstance(one, ast.Import | ast.ImportFrom) for one in statement.body)

@@ -1,4 +1,4 @@
-"""Arguments to try a tool with, and what counts as the same answer. Pure."""
+"""Arguments to try a tool with, validation against schemas, and equality of answers. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
 _DEEPEST = 4
 _STEPS_EACH = 60_000
 _STEPS = 200_000
-"""Keywords of one schema that are applied to one value, and to all values held against it."""
+"""Schema keywords that are applied to one value, and to all values validated against one schema."""
 
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
-    """Arguments objects that fit a draft's schema: those its tests use, then some made from the schema."""
+    """Return arguments that fit a draft's schema: those its tests use, then some generated from the schema."""
     found = [*calls_in(draft), *made(draft.input_schema)]
     unique: list[dict[str, Json]] = []
     for one in found:
@@ -32,7 +32,7 @@ def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
 
 
 def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
-    """Arguments that the draft's tests write out in calls of `run`."""
+    """Yield the arguments that the draft's tests write out in calls of `run`."""
     if (tests := try_parse(draft.tests)) is None:
         return
     names = parameters(draft.code)
@@ -47,13 +47,13 @@ def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
 
 
 def parameters(code: str) -> list[str]:
-    """Names of the parameters of `run` that can be given by position; none where there is no such function."""
+    """Return the parameters of `run` that can be given by position; none if there is no such function."""
     run = run_function(try_parse(code))
     return [argument.arg for argument in (*run.args.posonlyargs, *run.args.args)] if run else []
 
 
 def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:
-    """Arguments objects made from a schema, the same for the same schema."""
+    """Yield arguments generated from a schema, the same for the same schema."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return
@@ -92,7 +92,7 @@ def _value(schema: Json, turn: int, depth: int) -> Json:
 
 
 def kind_of(schema: Json) -> str:
-    """The JSON type that a schema asks for; the first of several that is not null; empty when none is said."""
+    """Return the JSON type that a schema asks for; the first of several that is not null; empty if none is given."""
     kind = schema.get("type", "") if isinstance(schema, dict) else ""
     listed = kind if isinstance(kind, list) else [kind]
     return next((one for one in listed if isinstance(one, str) and one != "null"), "")
@@ -105,17 +105,17 @@ def _within(number: float, schema: dict[str, Any]) -> float:
 
 
 def fits(arguments: Json, schema: Json) -> bool:
-    """True where arguments meet a schema."""
+    """Return True if arguments fit a schema."""
     return not misfit(arguments, schema)
 
 
 def misfit(value: Json, schema: Json) -> str:
-    """Why a value does not meet a schema, in one line; empty where it does."""
+    """Return why a value does not fit a schema, in one line; empty if it does."""
     return Fit(schema).misfit(value)
 
 
 class Fit:
-    """Holds values against one schema, as long as that costs no more than a bounded number of steps."""
+    """Validates values against one schema within a bounded number of steps."""
 
     def __init__(self, schema: Json) -> None:
         from jsonschema import Draft202012Validator, FormatChecker
@@ -131,11 +131,11 @@ class Fit:
         self._broken = ""
 
     def __call__(self, value: Json) -> bool:
-        """True where a value meets the schema."""
+        """Return True if a value fits the schema."""
         return not self.misfit(value)
 
     def misfit(self, value: Json) -> str:
-        """Why a value does not meet the schema, in one line; empty where it does."""
+        """Return why a value does not fit the schema, in one line; empty if it does."""
         from jsonschema.exceptions import SchemaError, UnknownType, best_match
         from referencing.exceptions import Unresolvable
 
@@ -160,11 +160,11 @@ class Fit:
 
     @property
     def spent(self) -> bool:
-        """True where there are no steps left for another value, though each before it was cheap enough."""
+        """True if no steps are left for another value, though each value before was cheap enough."""
         return self._left < 0 <= self._each
 
     def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """A keyword's rule, which applies only while there are steps left: references can multiply without end."""
+        """Return a keyword's rule that applies only while steps are left: references can multiply without end."""
 
         def apply(*given: Any) -> Any:
             self._left -= 1
@@ -177,7 +177,7 @@ class Fit:
 
 
 def _without_patterns(schema: Json) -> Json:
-    """The schema without regular expressions: one from a model could keep this process busy for ever."""
+    """Return the schema without regular expressions: one from a model could block this process forever."""
     if isinstance(schema, list):
         return [_without_patterns(one) for one in schema]
     if not isinstance(schema, dict):
@@ -196,20 +196,20 @@ def _without_patterns(schema: Json) -> Json:
 
 
 def same(wanted: Json, got: Json) -> bool:
-    """True where a value is the wanted one; of objects only the keys that are wanted count."""
+    """Return True if a value is the expected one; of objects only the expected keys count."""
     found = agree(wanted, got)
     return found is not None and found[0] == wanted
 
 
 def equal(a: Sequence[Json], b: Sequence[Json]) -> bool:
-    """True where two results are alike in every part, numbers up to rounding."""
+    """Return True if two results are equal in every part, numbers up to rounding."""
     return agree(a, b) == (a,) and agree(b, a) == (b,)
 
 
 def agree(a: Json, b: Json) -> tuple[Json] | None:
-    """What two values have in common, as a tuple of one; None where they contradict each other.
+    """Return what two values have in common, as a tuple of one; None if they contradict each other.
 
-    Objects agree on the keys that both have; where they share none of theirs they do not agree.
+    Objects agree on the keys that both have; without a common key they do not agree.
     """
     if isinstance(a, dict) and isinstance(b, dict):
         if not a and not b:

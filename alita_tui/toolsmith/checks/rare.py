@@ -1,4 +1,4 @@
-"""Values in a draft's code that are likely to mean one case and not a kind of them: `"j.miller"`, 48812. Pure."""
+"""Literals that probably mean one case rather than a kind of case: `"j.miller"`, 48812. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from alita_tui.spine.text import one_line
 
 _TEXT = 3
 _NUMBER = 100
-"""Letters and size from which a literal is rare."""
+"""Letters and magnitude from which a literal is rare."""
 _FEW = 3
-"""Values of a collection that is no kind of things, but some of them."""
+"""Maximum size of a collection that lists single cases."""
 
 
 def few(tree: ast.Module) -> dict[str, str]:
-    """Names that are given one collection of a few rare values, or one such value, and nothing else."""
+    """Return names that are assigned once, to a rare value or a collection of a few, with these values."""
     stored = Counter(
         one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     )
@@ -30,7 +30,7 @@ def few(tree: ast.Module) -> dict[str, str]:
 
 
 def rare_value(node: ast.expr) -> str:
-    """A literal that is rare, as a reader writes it; empty for others."""
+    """Return a rare literal as a reader writes it; empty for others."""
     if not isinstance(node, ast.Constant):
         return ""
     value = node.value
@@ -43,7 +43,7 @@ def rare_value(node: ast.expr) -> str:
 
 
 def rare_values(node: ast.expr, names: dict[str, str]) -> str:
-    """The rare values of a literal or of a written-out collection of at most a few; empty for others."""
+    """Return the rare values of a literal or of a small written-out collection; empty for others."""
     if isinstance(node, ast.Name):
         return names.get(node.id, "")
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:

@@ -1,4 +1,4 @@
-"""Is an exception a refusal, as a contract may want it, or a crash?"""
+"""Is an exception a refusal that the contract may want, or a crash?"""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _CRASHES = frozenset({
     "StopAsyncIteration", "StopIteration", "SystemError", "SystemExit", "UnboundLocalError", "ZeroDivisionError",
     "FloatingPointError", "error",
 })  # fmt: skip
-"""Exceptions that nobody raises to decline an argument; `error` is that of `struct`."""
+"""Exceptions that nobody raises to refuse an argument; `error` is that of `struct`."""
 _SUSPECT = frozenset({"TypeError", "IndexError", "RuntimeError"})
-"""Raised to decline as well as by code that meets a value it was not written for: what they say tells."""
+"""Raised to refuse an argument as well as by code that meets an unexpected value: their text decides."""
 _INTERPRETER = re.compile(
     r"index out of range|pop from (an )?empty|dictionary changed size|generator raised StopIteration|"
     r"object is not (subscriptable|iterable|callable|an iterator|reversible)|"
@@ -25,13 +25,14 @@ _INTERPRETER = re.compile(
     r"indices must be|must be (a )?(str|real number|int|number|string|bytes)\b.*, not |expected .+ instance, \w+ found|"
     r"argument must be .*, not |expected string or bytes-like object|doesn't define __|takes exactly"
 )
-"""What Python itself says then."""
+"""Texts of the interpreter's own exceptions."""
 
 
 def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
-    """True where a tool declined its arguments: by an exception made for that, or by one its own texts name.
+    """Return True if a tool refused its arguments: by an exception meant for that, or one its description names.
 
-    `answer` is one of `Workbench.outputs`. No end, an ended process and a result that is no JSON are no refusals.
+    `answer` comes from `Workbench.outputs`. A timeout, an ended process and a result that is not JSON are not
+    refusals.
     """
     error = str(answer.get("error") or "")
     if not error or "result" in answer or answer.get("unfit") or error in ("timeout", "ended", "flood"):
@@ -44,5 +45,5 @@ def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
 
 
 def named(error: str, draft: ToolDraft) -> bool:
-    """True where the description says that this exception is raised."""
+    """Return True if the description says that this exception is raised."""
     return re.search(rf"\b{re.escape(error)}\b", draft.description) is not None

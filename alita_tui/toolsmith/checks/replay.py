@@ -1,4 +1,4 @@
-"""Before a version replaces another: the calls that the old one answered are made again with the new one."""
+"""Before a version replaces another, the recorded calls of the old one are repeated with the new one."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from alita_tui.toolsmith.checks.probes import equal
 
 
 class Replayed:
-    """Recorded calls of the version before, run again: what would come out otherwise."""
+    """Recorded calls of the parent version, run again."""
 
     name: GateName = "replay"
 
     def __init__(self, bench: Workbench, calls: Callable[[str], tuple[PastCall, ...]]) -> None:
-        """`calls` gives recorded calls of a tool, the newest first; it may block."""
+        """`calls` returns recorded calls of a tool, newest first; it may block."""
         self._bench = bench
         self._calls = calls
 
     async def check(self, case: Case) -> GateResult:
-        """See `Check.check`."""
+        """Report recorded calls whose result changed. Raises CouldNotRun."""
         if case.parent is None:
             return passed(self.name, "it replaces nothing")
         calls = await asyncio.to_thread(self._calls, case.draft.name)

@@ -1,4 +1,4 @@
-"""The other conditions under which a draft is tried: clock, time zone, locale, hash seed, order of the tests."""
+"""The conditions under which a draft is tried: clock, time zone, locale, hash seed, order of the tests."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _CHANCE = re.compile(
 
 
 class Setting(Value, frozen=True):
-    """One or several conditions, and how they are called."""
+    """One or several conditions, and their label."""
 
     said: str
     causes: tuple[Cause, ...]
     conditions: Conditions
     tests: bool = True
-    """False where the calls alone are tried."""
+    """False if only the calls are tried."""
 
 
 def singles(now: datetime) -> tuple[Setting, ...]:
-    """Each condition by itself."""
+    """Return each condition by itself."""
     found = [
         Setting(
             said=_on(when),
@@ -69,9 +69,9 @@ def singles(now: datetime) -> tuple[Setting, ...]:
 
 
 def bundles(now: datetime) -> tuple[Setting, ...]:
-    """All of `singles` in a few runs: which one made a difference is found out where there is one.
+    """Return all of `singles` combined into a few runs; the cause is searched for only if something differs.
 
-    A hash seed costs an interpreter of its own, so not each of them has one.
+    A hash seed needs an interpreter of its own, so not each run has one.
     """
     soon, later, far = ((when - now).total_seconds() for when in _moments(now))
     east, west = _ZONES.values()
@@ -86,12 +86,12 @@ def bundles(now: datetime) -> tuple[Setting, ...]:
 
 
 def knows_clocks(code: str) -> bool:
-    """Whether code speaks of dates, times or clocks."""
+    """Return True if code mentions dates, times or clocks."""
     return _CLOCKS.search(code) is not None
 
 
 def moments(code: str, now: datetime) -> Iterator[Setting]:
-    """Days and hours that code which knows the clock is tried on besides; none for other code."""
+    """Yield more dates and hours to try on code that knows the clock; none for other code."""
     if not knows_clocks(code):
         return
     year = now.year + (now.month == 12)
@@ -105,7 +105,7 @@ def moments(code: str, now: datetime) -> Iterator[Setting]:
 
 
 def excused(cause: Cause | Literal["chance"], purpose: str) -> bool:
-    """True where a tool of this purpose has to answer otherwise."""
+    """Return True if a tool of this purpose is expected to answer differently."""
     match cause:
         case "clock":
             return _NOW.search(purpose) is not None
@@ -118,7 +118,7 @@ def excused(cause: Cause | Literal["chance"], purpose: str) -> bool:
 
 
 def _moments(now: datetime) -> tuple[datetime, datetime, datetime]:
-    """Soon, beyond the next turn of a year; in 400 days; and after what 32 bits can count."""
+    """Return three moments: soon, after the next new year; in 400 days; and beyond 32-bit time."""
     turn = datetime(now.year + 1, 1, 2, 3, 4, tzinfo=UTC)
     soon = turn if turn - now > timedelta(days=3) else turn.replace(year=turn.year + 1)
     return soon, now + timedelta(days=400), datetime(2038, 3, 1, 12, tzinfo=UTC)

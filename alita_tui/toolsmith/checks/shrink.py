@@ -1,4 +1,4 @@
-"""Smaller arguments of the same kind, to show a fault by its simplest input. Pure."""
+"""Smaller arguments of the same kind, to show a fault with its simplest input. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 40
 
 
 def smaller(arguments: dict[str, Json], draft: ToolDraft) -> list[dict[str, Json]]:
-    """Arguments that fit the schema and have one part made smaller, the smallest first."""
+    """Return arguments that fit the schema and have one part made smaller, smallest first."""
     fit = Fit(draft.input_schema)
     found: list[dict[str, Json]] = []
     for name, value in arguments.items():

@@ -73,7 +73,7 @@ class LiveSession:
         from alita_tui.agent.working import WorkingContext
         from alita_tui.registry.task_library import TaskLibrary
         from alita_tui.toolsmith.approval_gate import ApprovalGate
-        from alita_tui.toolsmith.proving import Prover
+        from alita_tui.toolsmith.prover import Prover
         from alita_tui.toolsmith.smith import Smith
 
         self._app = app

@@ -23,7 +23,7 @@ from alita_tui.spine.ports.stream import Progress
 from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
-    from alita_tui.toolsmith.proving import Proof
+    from alita_tui.toolsmith.prover import Proof
 
 
 class _Unwritten:
@@ -114,7 +114,7 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
 
 async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
     """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable."""
-    from alita_tui.toolsmith.proving import Build, Prover
+    from alita_tui.toolsmith.prover import Build, Prover
 
     bus = Bus("proof", _Unwritten(), now)
     sandbox = app.sandbox(f"proof-{new_id()}")

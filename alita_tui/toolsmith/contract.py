@@ -18,7 +18,7 @@ from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import parse, try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.granting import CAPABILITIES, MOST_ENTRIES, strings
+from alita_tui.toolsmith.capability_schema import CAPABILITIES, MOST_ENTRIES, strings
 
 LARGEST_TEXT = 200_000
 """Bytes (UTF-8) of the code, and of the tests."""
@@ -136,7 +136,7 @@ def normalise(draft: ToolDraft) -> ToolDraft:
     body = _without_header(body, tree).strip("\n") + "\n"
     if tree is not None and not any(is_main_guard(node) for node in tree.body):
         body = (body + _MAIN).lstrip("\n")
-    # A JSON string is a TOML basic string as well; markers hold quotes of their own.
+    # A JSON string is also a TOML basic string; markers contain quotes of their own.
     listed = ", ".join(json.dumps(one) for one in draft.requirements)
     header = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{listed}]\n# ///\n'
     tests = _newlines(draft.tests).strip("\n") + "\n"

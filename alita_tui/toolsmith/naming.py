@@ -7,8 +7,8 @@ import builtins
 from collections import defaultdict
 from collections.abc import Iterable
 
-from alita_tui.toolsmith.modules import attribute, canonical, is_module
-from alita_tui.toolsmith.things import (
+from alita_tui.toolsmith.stdlib_modules import attribute, canonical, is_module
+from alita_tui.toolsmith.values import (
     LONGEST,
     MOST_VALUES,
     UNKNOWN,
@@ -111,7 +111,7 @@ class Naming:
                 for one in found:
                     if isinstance(one, Thing) and not is_module(
                         one.path
-                    ):  # those are told where they are imported
+                    ):  # those are recorded where they are imported
                         self._use(one.path, line)
                 return found
             within = within.parent

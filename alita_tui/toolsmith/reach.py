@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from alita_tui.toolsmith.modules import attribute, canonical
+from alita_tui.toolsmith.draft_ast import FUNCTIONS
 from alita_tui.toolsmith.naming import Naming
-from alita_tui.toolsmith.reading import FUNCTIONS
-from alita_tui.toolsmith.things import (
+from alita_tui.toolsmith.stdlib_modules import attribute, canonical
+from alita_tui.toolsmith.values import (
     LONGEST,
     NOTHING,
     UNKNOWN,
@@ -131,7 +131,7 @@ class Reach(Naming):
 
     def _function(self, node: _DEFINES, scope: Scope) -> Values:
         outer = scope
-        while isinstance(outer.node, ast.ClassDef) and outer.parent:  # a class is no scope for its methods
+        while isinstance(outer.node, ast.ClassDef) and outer.parent:  # methods do not see the class scope
             outer = outer.parent
         inner = self._scopes.setdefault(node, Scope(outer, node))
         args = node.args
@@ -143,7 +143,7 @@ class Reach(Naming):
         for one in filter(None, (args.vararg, args.kwarg)):
             self._bind_name(one.arg, UNKNOWN, inner)
         named = [*plain, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
-        self._each((one.annotation for one in named), scope)  # they are evaluated as well
+        self._each((one.annotation for one in named), scope)  # annotations are evaluated too
         self._each([getattr(node, "returns", None)], scope)
         if isinstance(scope.node, ast.ClassDef) and plain:
             self._bind_name(plain[0].arg, frozenset((Own(scope.node),)), inner)
@@ -318,7 +318,7 @@ class Reach(Naming):
         names = [one.arg for one in (*target.args.posonlyargs, *target.args.args)][1 if inits else 0 :]
         for name, values in zip(names, given, strict=False):
             self._bind_name(name, values, scope)
-            if len(names) == len(given) + 1:  # called as a method, which has its own first argument
+            if len(names) == len(given) + 1:  # a method call: the first parameter is self
                 self._bind_name(names[given.index(values) + 1], values, scope)
         for word, values in named.items():
             if word is not None:

@@ -13,17 +13,12 @@ from collections.abc import Iterator
 from alita_tui.events import Finding, Json, ToolDraft, Value
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import hidden_characters
-from alita_tui.toolsmith.addressed import note_addressed
 from alita_tui.toolsmith.contract import (
     ContractError,
     header_requirements,
     is_main_guard,
 )
-from alita_tui.toolsmith.cuts import note_cuts
-from alita_tui.toolsmith.depends import note_depends
-from alita_tui.toolsmith.files import note_files
-from alita_tui.toolsmith.private import note_private
-from alita_tui.toolsmith.reading import (
+from alita_tui.toolsmith.draft_ast import (
     FUNCTIONS,
     Notes,
     Severity,
@@ -33,10 +28,15 @@ from alita_tui.toolsmith.reading import (
     own_nodes,
     parse_code,
 )
+from alita_tui.toolsmith.file_access import note_files
+from alita_tui.toolsmith.nondeterminism import note_depends
+from alita_tui.toolsmith.private_data import note_private
+from alita_tui.toolsmith.prompt_injection import note_addressed
+from alita_tui.toolsmith.reach_rules import note_test_uses, note_uses
 from alita_tui.toolsmith.rules import rule
-from alita_tui.toolsmith.scan import note_bandit, note_text, scannable
-from alita_tui.toolsmith.seen import note_seen_by_tests
-from alita_tui.toolsmith.uses import note_test_uses, note_uses
+from alita_tui.toolsmith.text_scan import note_bandit, note_text, scannable
+from alita_tui.toolsmith.truncation import note_cuts
+from alita_tui.toolsmith.visible_to_tests import note_seen_by_tests
 
 
 class Review(Value, frozen=True):
@@ -222,7 +222,7 @@ def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: Tool
             elif one.top not in sys.stdlib_module_names and one.top != draft.name:
                 unknown.append((one.top, where, line))
     spare = sorted(names - used)
-    # A distribution's name need not suggest its modules': the metadata of its wheel tells once it is installed.
+    # A distribution's name need not suggest its modules; the metadata of the installed wheel has them.
     if len({module for module, _, _ in unknown}) > len(spare):
         for module, where, line in unknown:
             text = f"{where}imports {module}, which neither Python nor a requirement provides"

@@ -29,7 +29,7 @@ from alita_tui.toolsmith.contract import (
     draft_from,
     normalise,
 )
-from alita_tui.toolsmith.proving import Build, Proof, Prover
+from alita_tui.toolsmith.prover import Build, Proof, Prover
 
 _SAME_ERROR = 2
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
@@ -134,7 +134,7 @@ class Smith:
             Message(role="user", text=brief(order, build.parent, self._neighbours(order)))
         ]
         signatures: list[str] = []
-        kept: ToolDraft | None = None  # it passed, but a gate speaks against it
+        kept: ToolDraft | None = None  # it passed its tests, but a check speaks against it
         for attempt in range(1, self._max_repairs + 2):
             try:
                 reply = await self._asker.ask(
@@ -150,7 +150,7 @@ class Smith:
                 )
             except BuildSpent as spent:
                 return await self._fall_back(build, attempt - 1, kept, spent.message)
-            self._model = reply.model or self._model  # another one may have taken over
+            self._model = reply.model or self._model  # the router may have failed over
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:
                 draft = normalise(draft_from(submitted(reply.requests)))
@@ -188,7 +188,7 @@ class Smith:
         return await self._ask_person(build, attempt + 1, kept, proof.lock)
 
     async def _ask_person(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> BuildOutcome:
-        # Only now is the build's own digest known: over the wheels that it was tested with as well.
+        # The build's digest is known only now: it covers the wheels that it was tested with.
         if refused := self._shelf.banned(build.name, draft, build_digest(draft, lock)):
             return await self._fail(build.build_id, refused)
         request = e.ApprovalRequested(
@@ -338,7 +338,7 @@ class Smith:
             draft = self._shelf.get(name).draft
         except RegistryError:
             return None
-        return draft if draft.name == name else None  # it may be another name of a tool
+        return draft if draft.name == name else None  # the name may be an alias
 
     def _neighbours(self, order: BuildOrder) -> str:
         found = self._shelf.search(f"{order.name} {order.goal}")

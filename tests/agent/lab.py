@@ -41,7 +41,7 @@ from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox
 from alita_tui.toolsmith.approval_gate import ApprovalGate
 from alita_tui.toolsmith.checks.case import Check
-from alita_tui.toolsmith.proving import Prover
+from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView

@@ -16,8 +16,8 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job, Limits
-from alita_tui.toolsmith.checks.case import Workbench
-from alita_tui.toolsmith.checks.neighbours import Neighbours
+from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
+from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import draft_from, normalise
 
 TASK = SubmitTask(text="make four twice as much")
@@ -52,7 +52,7 @@ def lab(folder: Path) -> Lab:
     made.sandbox = Doubles()
     if not made.shelf.cards():
         made.shelf.register(OLD, Lock(), approval_id="p0", digest=OLD.digest, sources=())
-    made.gates = (Neighbours(Workbench(made.sandbox, Limits()), made.shelf),)
+    made.gates = (NeighboursCheck(Workbench(made.sandbox, Limits()), made.shelf),)
     made.reopen()
     return made
 

@@ -13,7 +13,7 @@ from alita_tui.events import GateName, GateResult, GateRow
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
 from alita_tui.toolsmith.contract import draft_from
-from alita_tui.toolsmith.proving import Build, Prover
+from alita_tui.toolsmith.prover import Build, Prover
 
 BAD = (GateRow(label="run(4)", text="→ 9, where 8 was agreed on", tone="bad"),) * 3
 

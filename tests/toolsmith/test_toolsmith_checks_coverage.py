@@ -13,10 +13,11 @@ from test_toolsmith_gates_sandbox import RIGHT, case
 from trial import LIMITS, Reviewer
 
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.toolsmith.checks.case import CouldNotRun, Workbench
-from alita_tui.toolsmith.checks.coverage import Coverage
-from alita_tui.toolsmith.checks.hidden import Hidden
-from alita_tui.toolsmith.checks.places import Missed, instrumented, missed, ranges
+from alita_tui.toolsmith.checks.case import CouldNotRun
+from alita_tui.toolsmith.checks.coverage import CoverageCheck
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.instrumentation import Missed, instrumented, missed, ranges
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 
 @pytest.fixture
@@ -210,13 +211,13 @@ def run(x: int) -> int:
 
 
 @pytest.fixture
-def coverage(podman: PodmanSandbox) -> Coverage:
+def coverage(podman: PodmanSandbox) -> CoverageCheck:
     bench = Workbench(podman, LIMITS)
-    return Coverage(bench, Hidden(bench, Reviewer({"odd_one": RIGHT})))
+    return CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"odd_one": RIGHT})))
 
 
 @pytest.mark.podman
-async def test_a_date_bomb_is_two_lines_that_never_ran(coverage: Coverage) -> None:
+async def test_a_date_bomb_is_two_lines_that_never_ran(coverage: CoverageCheck) -> None:
     found = await coverage.check(case(BOMB))
     lines = case(BOMB).draft.code.splitlines()
     first = lines.index("        x = x * 2") + 1
@@ -225,7 +226,7 @@ async def test_a_date_bomb_is_two_lines_that_never_ran(coverage: Coverage) -> No
 
 
 @pytest.mark.podman
-async def test_hidden_tests_count(coverage: Coverage) -> None:
+async def test_hidden_tests_count(coverage: CoverageCheck) -> None:
     bound = "def run(x: int) -> int:\n    if x > 99:\n        return 2 * x + 1\n    return 2 * x + 1\n"
     found = await coverage.check(case(bound))  # only a hidden case is that large
     assert (found.state, found.summary) == ("passed", "own and hidden tests run all 4 lines")
@@ -234,7 +235,7 @@ async def test_hidden_tests_count(coverage: Coverage) -> None:
 @pytest.mark.podman
 async def test_without_hidden_tests_it_is_said_so(podman: PodmanSandbox) -> None:
     bench = Workbench(podman, LIMITS)
-    found = await Coverage(bench, Hidden(bench, Reviewer({"odd_one": ()}))).check(case())
+    found = await CoverageCheck(bench, HiddenTestsCheck(bench, Reviewer({"odd_one": ()}))).check(case())
     assert found.state == "passed" and "there are no hidden ones" in found.summary
 
 
@@ -248,7 +249,7 @@ def test_an_operand_that_is_met_is_no_find(passed: set[int]) -> None:
 @pytest.mark.parametrize(
     "line", ["sys._getframe(0).f_lineno", "len(gc.get_objects())", "sys.settrace(None)", "open('/proc/self/maps').read()"]
 )  # fmt: skip
-async def test_code_that_looks_into_what_runs_it_is_not_measured(coverage: Coverage, line: str) -> None:
+async def test_code_that_looks_into_what_runs_it_is_not_measured(coverage: CoverageCheck, line: str) -> None:
     code = f"import gc\nimport sys\n\n\ndef run(x: int) -> int:\n    kept = {line}\n    return 2 * x + 1\n"
     with pytest.raises(CouldNotRun, match="not measurable"):
         await coverage.check(case(code))

@@ -10,9 +10,10 @@ from trial import LIMITS, Reviewer
 
 from alita_tui.events import GateResult, ToolDraft
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.toolsmith.checks.case import Case, Workbench
-from alita_tui.toolsmith.checks.hidden import Hidden
-from alita_tui.toolsmith.checks.mutation import Mutation
+from alita_tui.toolsmith.checks.case import Case
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.mutation import MutationCheck
+from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import normalise
 
 pytestmark = pytest.mark.podman
@@ -61,7 +62,7 @@ async def test_tests_that_hold_to_how_the_code_is_written_prove_nothing(bench: W
     code = normalise(draft(TELLING.format(told=WAYS[way]), [])).code
     made = draft(code, [f"run(-999) == {_wanted(code)!r}", "run(1) is not None"])
     assert made.code == code
-    found = await Mutation(bench).check(Case(build_id="b1", draft=made))
+    found = await MutationCheck(bench).check(Case(build_id="b1", draft=made))
     assert found.state == "failed" and "hold to how the code is written" in found.summary, found
 
 
@@ -85,7 +86,7 @@ NEVER = "from odd_one import run\n\n\ndef test_idle():\n    assert callable(run)
 
 
 async def mutated(bench: Workbench, tests: str, code: str = GOOD) -> GateResult:
-    return await Mutation(bench).check(
+    return await MutationCheck(bench).check(
         Case(build_id="b1", draft=ToolDraft(**{**_fields(draft(code)), "tests": tests}))
     )
 
@@ -143,7 +144,7 @@ def refusing(line: str) -> str:
     ],
 )  # fmt: skip
 async def test_only_a_refusal_refuses(bench: Workbench, line: str, state: str) -> None:
-    found = await Hidden(bench, Reviewer(KNOWN)).check(case(refusing(line), ["run(1) == 3"]))
+    found = await HiddenTestsCheck(bench, Reviewer(KNOWN)).check(case(refusing(line), ["run(1) == 3"]))
     assert found.state == state, found
     if state == "failed":
         assert [row.tone for row in found.rows] == ["good", "good", "good", "bad"]
@@ -156,7 +157,7 @@ async def test_a_contract_with_a_form_for_errors_may_tell_of_them(bench: Workben
 
     async def look(answer: str) -> str:
         made = case(code.format(answer=answer), ["run(1) == {'value': 3}"], output_schema=gives)
-        return (await Hidden(bench, Reviewer(pairs)).check(made)).state
+        return (await HiddenTestsCheck(bench, Reviewer(pairs)).check(made)).state
 
     assert await look("{'error': 'negative'}") == "passed"
     assert await look("{'value': 0}") == "failed" and await look("{'error': ''}") == "failed"
@@ -175,7 +176,7 @@ SAME = """def run(x: int) -> int:
 
 
 async def test_mutants_that_answer_as_the_original_does_count_for_nobody(bench: Workbench) -> None:
-    found = await Mutation(bench).check(case(SAME, ["run(3) == 7", "run(0) == 1", "run(-2) == -3"]))
+    found = await MutationCheck(bench).check(case(SAME, ["run(3) == 7", "run(0) == 1", "run(-2) == -3"]))
     assert found.state == "passed" and "more answer as the original does" in found.summary, found
-    weak = await Mutation(bench).check(case(SAME, ["run(3) is not None"]))
+    weak = await MutationCheck(bench).check(case(SAME, ["run(3) is not None"]))
     assert weak.state == "failed", weak

@@ -10,8 +10,9 @@ from alita_tui.events import Capabilities
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.ports.sandbox import Limits
-from alita_tui.toolsmith.checks.case import Case, Workbench
-from alita_tui.toolsmith.checks.declared import Declared
+from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
+from alita_tui.toolsmith.checks.case import Case
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 pytestmark = pytest.mark.podman
 
@@ -31,7 +32,7 @@ def case(name: str) -> Case:
 
 @pytest.mark.parametrize("name", [name for name in STARTERS.names() if name != "api_query"])
 async def test_a_starter_declares_what_it_uses(bench: Workbench, name: str) -> None:
-    found = await Declared(bench).check(case(name))
+    found = await CapabilitiesCheck(bench).check(case(name))
     assert found.state == "passed", found
 
 
@@ -45,7 +46,7 @@ async def test_a_host_that_is_limited_to_methods_is_that_host(bench: Workbench) 
         tests="from calculator import run\ndef test_it():\n    assert run(1) == 1\n",
         capabilities=wants,
     )
-    found = await Declared(bench).check(msgspec.structs.replace(one, draft=draft))
+    found = await CapabilitiesCheck(bench).check(msgspec.structs.replace(one, draft=draft))
     assert found.state == "passed", found
 
 
@@ -55,5 +56,5 @@ async def test_the_same_tools_without_the_grant_use_what_they_do_not_declare(
 ) -> None:
     one = case(name)
     bare = msgspec.structs.replace(one, draft=msgspec.structs.replace(one.draft, capabilities=Capabilities()))
-    found = await Declared(bench).check(bare)
+    found = await CapabilitiesCheck(bench).check(bare)
     assert found.state == "failed" and "network" in found.summary and "environment" in found.summary

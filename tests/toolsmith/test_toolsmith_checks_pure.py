@@ -13,12 +13,12 @@ import pytest
 from alita_tui.events import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.web import Faults, PackageFacts
+from alita_tui.toolsmith.checks.capabilities import uses
 from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun, failed, passed
-from alita_tui.toolsmith.checks.declared import uses
-from alita_tui.toolsmith.checks.literals import Literals, leaks, task_values
+from alita_tui.toolsmith.checks.literals import LiteralsCheck, leaks, task_values
 from alita_tui.toolsmith.checks.mutants import mutants
-from alita_tui.toolsmith.checks.packages import Requirements, look_alike
 from alita_tui.toolsmith.checks.probes import agree, calls_in, equal, fits, made, misfit, same
+from alita_tui.toolsmith.checks.requirements import RequirementsCheck, look_alike
 from alita_tui.toolsmith.checks.runner import run_check, run_checks
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -134,7 +134,9 @@ def test_values_of_the_task_inside_the_code(task: str, code: str, leaked: list[s
 
 
 async def test_the_gate_names_line_and_value() -> None:
-    found = await Literals().check(Case(build_id="b", draft=draft("A = 1\nB = 4711\n"), task="Convert 4711"))
+    found = await LiteralsCheck().check(
+        Case(build_id="b", draft=draft("A = 1\nB = 4711\n"), task="Convert 4711")
+    )
     assert found.state == "failed"
     assert (found.rows[0].label, found.rows[0].text) == ("line 2", "4711 comes from the task")
 
@@ -143,9 +145,9 @@ async def test_a_number_that_the_contract_names_is_no_leak() -> None:
     for more in ({"description": "Bases 2 to 36."}, {"input_schema": {"type": "integer", "maximum": 36}}):
         held = msgspec.structs.replace(draft("A = 36\n"), **more)
         assert (
-            await Literals().check(Case(build_id="b", draft=held, task="zz in base 36"))
+            await LiteralsCheck().check(Case(build_id="b", draft=held, task="zz in base 36"))
         ).state == "passed"
-    found = await Literals().check(Case(build_id="b", draft=draft("A = 36\n"), task="zz in base 36"))
+    found = await LiteralsCheck().check(Case(build_id="b", draft=draft("A = 36\n"), task="zz in base 36"))
     assert found.state == "failed"
 
 
@@ -299,30 +301,30 @@ OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z")
 async def test_requirements(name: str, facts: PackageFacts, state: str, said: str) -> None:
     book = Book()
     index = Told(**{name.replace("-", "_"): facts})
-    found = await Requirements(index, book, lambda: NOW).check(needing(name))
+    found = await RequirementsCheck(index, book, lambda: NOW).check(needing(name))
     assert found.state == state and said in found.summary
     assert book.asked == (state == "passed")
 
 
 async def test_known_faults_stop_a_package() -> None:
     book = Book("PYSEC-2018-28 = CVE-2018-18074")
-    found = await Requirements(Told(requests=OLD), book, lambda: NOW).check(needing("requests"))
+    found = await RequirementsCheck(Told(requests=OLD), book, lambda: NOW).check(needing("requests"))
     assert found.state == "failed" and "PYSEC-2018-28 = CVE-2018-18074" in found.summary
     assert found.rows[0].tone == "bad"
 
 
 async def test_what_cannot_be_looked_up_is_no_pass() -> None:
-    odd = await run_check(Requirements(Told(), Book(), lambda: NOW), needing("requests"))
+    odd = await run_check(RequirementsCheck(Told(), Book(), lambda: NOW), needing("requests"))
     assert odd.state == "skipped" and "told nothing more" in odd.rows[0].text
     assert "did not tell of requests" in odd.summary
-    dark = Requirements(Told(requests=OLD), Book(problem="it is away"), lambda: NOW)
+    dark = RequirementsCheck(Told(requests=OLD), Book(problem="it is away"), lambda: NOW)
     with pytest.raises(CouldNotRun, match="known faults could not be looked up: it is away"):
         await dark.check(needing("requests"))
 
 
 async def test_no_requirements_need_no_index() -> None:
     book = Book()
-    found = await Requirements(Told(), book, lambda: NOW).check(CASE)
+    found = await RequirementsCheck(Told(), book, lambda: NOW).check(CASE)
     assert found.state == "passed" and "standard library" in found.summary and book.asked == 0
 
 

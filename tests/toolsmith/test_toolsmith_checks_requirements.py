@@ -19,7 +19,7 @@ from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.store.documents import DocumentTable
-from alita_tui.toolsmith.checks.packages import popular
+from alita_tui.toolsmith.checks.requirements import popular
 from alita_tui.web.client import WebRoom, WebSettings
 
 WHERE = Target(

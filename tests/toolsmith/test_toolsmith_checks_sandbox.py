@@ -15,13 +15,14 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.builds import PastCall
 from alita_tui.spine.ports.models import ModelRequest, Reply
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench
-from alita_tui.toolsmith.checks.declared import Declared
-from alita_tui.toolsmith.checks.examples import Examples
-from alita_tui.toolsmith.checks.hidden import Hidden
-from alita_tui.toolsmith.checks.mutation import Mutation
-from alita_tui.toolsmith.checks.neighbours import Neighbours
-from alita_tui.toolsmith.checks.replay import Replayed
+from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun
+from alita_tui.toolsmith.checks.contract import ContractCheck
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.mutation import MutationCheck
+from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
+from alita_tui.toolsmith.checks.replay import ReplayCheck
+from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import normalise
 
 pytestmark = pytest.mark.podman
@@ -53,7 +54,7 @@ def bench(podman: PodmanSandbox) -> Workbench:
 
 
 async def test_schemas_that_accept_what_the_tests_do(bench: Workbench) -> None:
-    found = await Examples(bench).check(case())
+    found = await ContractCheck(bench).check(case())
     assert found.state == "passed" and "3 calls" in found.summary
 
 
@@ -67,14 +68,14 @@ async def test_schemas_that_accept_what_the_tests_do(bench: Workbench) -> None:
     ],
 )  # fmt: skip
 async def test_schemas_that_do_not(bench: Workbench, more: dict[str, Any], said: str) -> None:
-    found = await Examples(bench).check(case(**more))
+    found = await ContractCheck(bench).check(case(**more))
     assert found.state == "failed"
     assert any(said in row.text for row in found.rows), found.rows
 
 
 async def test_tests_that_call_nothing_show_nothing(bench: Workbench) -> None:
     with pytest.raises(CouldNotRun, match="no call of run"):
-        await Examples(bench).check(case(checks=["callable(run)"]))
+        await ContractCheck(bench).check(case(checks=["callable(run)"]))
 
 
 # --- capabilities -------------------------------------------------------------------------
@@ -102,7 +103,7 @@ PROCESS = (
     ],
 )
 async def test_what_is_used_and_not_declared(bench: Workbench, code: str, kind: str, seen: str) -> None:
-    found = await Declared(bench).check(case(code))
+    found = await CapabilitiesCheck(bench).check(case(code))
     rows = {row.label: row for row in found.rows}
     assert found.state == "failed" and kind in found.summary
     assert rows[kind].tone == "bad" and "UNDECLARED" in rows[kind].text
@@ -110,27 +111,31 @@ async def test_what_is_used_and_not_declared(bench: Workbench, code: str, kind: 
 
 
 async def test_code_that_is_made_at_run_time_is_on_nobody_s_page(bench: Workbench) -> None:
-    found = await Declared(bench).check(case("def run(x: int) -> int:\n    return eval('2 * x + 1')\n"))
+    found = await CapabilitiesCheck(bench).check(
+        case("def run(x: int) -> int:\n    return eval('2 * x + 1')\n")
+    )
     assert found.state == "failed" and "code" in found.summary
 
 
 async def test_plain_computing_and_scratch_files_are_nothing_to_declare(bench: Workbench) -> None:
-    assert (await Declared(bench).check(case())).rows == ()
-    found = await Declared(bench).check(case(SCRATCH))
+    assert (await CapabilitiesCheck(bench).check(case())).rows == ()
+    found = await CapabilitiesCheck(bench).check(case(SCRATCH))
     assert found.state == "passed" and "scratch" in found.rows[0].text
 
 
 async def test_declared_and_used_stand_side_by_side(bench: Workbench) -> None:
     wants = Capabilities(network=("203.0.113.7:443",))
-    found = await Declared(bench).check(case(NET, capabilities=wants))
+    found = await CapabilitiesCheck(bench).check(case(NET, capabilities=wants))
     assert found.state == "passed"
     assert found.rows[0].text.startswith("declared: 203.0.113.7:443 · in the code: ")
-    found = await Declared(bench).check(case(GOOD, capabilities=wants))
+    found = await CapabilitiesCheck(bench).check(case(GOOD, capabilities=wants))
     assert (found.state, found.rows[0].tone) == ("passed", "warn") and "not used" in found.rows[0].text
 
 
 async def test_a_host_that_is_not_the_declared_one(bench: Workbench) -> None:
-    found = await Declared(bench).check(case(NET, capabilities=Capabilities(network=("example.org:443",))))
+    found = await CapabilitiesCheck(bench).check(
+        case(NET, capabilities=Capabilities(network=("example.org:443",)))
+    )
     assert found.state == "failed" and "203.0.113.7:443" in found.rows[0].text
 
 
@@ -161,7 +166,7 @@ def run(x: int) -> int:
 async def test_what_a_declaration_covers(
     bench: Workbench, code: str, wants: Capabilities, state: str
 ) -> None:
-    found = await Declared(bench).check(case(code, capabilities=wants))
+    found = await CapabilitiesCheck(bench).check(case(code, capabilities=wants))
     assert found.state == state
     assert "not used" not in "".join(row.text for row in found.rows if row.label == "reads") or code == FILES
 
@@ -170,12 +175,12 @@ async def test_what_a_declaration_covers(
 
 
 async def test_tests_that_notice(bench: Workbench) -> None:
-    found = await Mutation(bench).check(case())
+    found = await MutationCheck(bench).check(case())
     assert found.state == "passed" and "100%" in found.summary
 
 
 async def test_tests_that_notice_nothing(bench: Workbench) -> None:
-    found = await Mutation(bench).check(case(checks=["isinstance(run(1), int)"]))
+    found = await MutationCheck(bench).check(case(checks=["isinstance(run(1), int)"]))
     assert found.state == "failed"
     assert any(row.text == "* became +: no test noticed" and row.label == "line 6" for row in found.rows), (
         found
@@ -184,7 +189,7 @@ async def test_tests_that_notice_nothing(bench: Workbench) -> None:
 
 async def test_a_mutant_that_hangs_or_ends_the_process_is_caught_and_stops_nobody(bench: Workbench) -> None:
     loop = "import os\n\n\ndef run(x: int) -> int:\n    n = 0\n    while n != 3:\n        n += 1\n    if n > 5:\n        os._exit(0)\n    return n + x\n"
-    found = await Mutation(bench).check(case(loop, ["run(1) == 4", "run(2) == 5"]))
+    found = await MutationCheck(bench).check(case(loop, ["run(1) == 4", "run(2) == 5"]))
     assert found.state == "passed", found
 
 
@@ -200,7 +205,7 @@ RIGHT = known((5, 11), (-1, -1), (100, 201), (7, 15))
 
 async def test_hidden_tests_that_agree(bench: Workbench) -> None:
     reviewer = Reviewer({"odd_one": RIGHT})
-    found = await Hidden(bench, reviewer).check(case())
+    found = await HiddenTestsCheck(bench, reviewer).check(case())
     assert found.state == "passed"
     assert found.summary == "4 of 4 cases by demo:reviewer, which saw only the contract"
     assert len(reviewer.requests) == 3
@@ -211,26 +216,26 @@ async def test_hidden_tests_that_agree(bench: Workbench) -> None:
 
 
 async def test_one_slip_of_each_sample_changes_nothing(bench: Workbench) -> None:
-    found = await Hidden(bench, Reviewer({"odd_one": RIGHT}, slips=True)).check(case())
+    found = await HiddenTestsCheck(bench, Reviewer({"odd_one": RIGHT}, slips=True)).check(case())
     assert found.state == "passed" and found.summary.startswith("4 of 4")
 
 
 async def test_hidden_tests_find_a_hard_coded_answer(bench: Workbench) -> None:
     cheat = "def run(x: int) -> int:\n    return {3: 7, 0: 1, -2: -3}.get(x, 0)\n"
-    found = await Hidden(bench, Reviewer({"odd_one": RIGHT})).check(case(cheat))
+    found = await HiddenTestsCheck(bench, Reviewer({"odd_one": RIGHT})).check(case(cheat))
     assert found.state == "failed"
     assert found.rows[0].text == "→ 0, where 11 was agreed on"
 
 
 async def test_a_loop_on_hidden_arguments_is_a_failure(bench: Workbench) -> None:
     loop = "def run(x: int) -> int:\n    while x == 100:\n        pass\n    return 2 * x + 1\n"
-    found = await Hidden(bench, Reviewer({"odd_one": RIGHT})).check(case(loop))
+    found = await HiddenTestsCheck(bench, Reviewer({"odd_one": RIGHT})).check(case(loop))
     assert found.state == "failed" and [row.tone for row in found.rows].count("bad") == 1
 
 
 async def test_a_repair_with_the_same_contract_asks_nobody_again(bench: Workbench) -> None:
     reviewer = Reviewer({"odd_one": RIGHT})
-    gate = Hidden(bench, reviewer)
+    gate = HiddenTestsCheck(bench, reviewer)
     await gate.check(case("def run(x: int) -> int:\n    return x\n"))
     await gate.check(case())
     assert len(reviewer.requests) == 3
@@ -255,7 +260,7 @@ class Fails(Reviewer):
 )
 async def test_no_model_and_no_money_are_no_pass(bench: Workbench, error: Exception, said: str) -> None:
     with pytest.raises(CouldNotRun, match=said):
-        await Hidden(bench, Fails(error)).check(case())
+        await HiddenTestsCheck(bench, Fails(error)).check(case())
 
 
 async def test_samples_that_do_not_agree_say_nothing(bench: Workbench) -> None:
@@ -265,7 +270,7 @@ async def test_samples_that_do_not_agree_say_nothing(bench: Workbench) -> None:
             return await super().ask(request)
 
     with pytest.raises(CouldNotRun, match="agreed on 0 cases"):
-        await Hidden(bench, Guesses({})).check(case())
+        await HiddenTestsCheck(bench, Guesses({})).check(case())
 
 
 # --- neighbours ---------------------------------------------------------------------------
@@ -280,7 +285,7 @@ async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, s
     twin = draft("def run(y: int) -> int:\n    return y + y + 1\n", name="next_odd", description="The odd number at a place.", input_schema=y)  # fmt: skip
     keep(shelf, twin)
     keep(shelf, draft("def run(x: int) -> int:\n    return x * x\n", ["run(3) == 9"], name="square_of", description="The square of a whole number."))  # fmt: skip
-    found = await Neighbours(bench, shelf).check(case())
+    found = await NeighboursCheck(bench, shelf).check(case())
     rows = {row.label: row for row in found.rows}
     assert found.state == "failed" and "next_odd v1" in found.summary
     assert rows["next_odd v1"].tone == "bad" and rows["square_of v1"].tone == ""
@@ -288,7 +293,7 @@ async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, s
 
 
 async def test_other_shapes_are_no_neighbours(bench: Workbench, shelf: ToolLibrary) -> None:
-    found = await Neighbours(bench, shelf).check(case())
+    found = await NeighboursCheck(bench, shelf).check(case())
     assert found.state == "passed" and found.rows == ()
 
 
@@ -298,7 +303,7 @@ CALLS = (PastCall(arguments={"x": 3}, result=7), PastCall(arguments={"x": 50}, r
 
 
 async def replayed(bench: Workbench, code: str) -> GateResult:
-    gate = Replayed(bench, lambda name: CALLS if name == "odd_one" else ())
+    gate = ReplayCheck(bench, lambda name: CALLS if name == "odd_one" else ())
     return await gate.check(Case(build_id="b1", draft=draft(code), parent=draft()))
 
 

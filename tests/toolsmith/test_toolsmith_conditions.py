@@ -9,11 +9,11 @@ import pytest
 from trial import LIMITS, NOW, NoIndex, Reviewer
 
 from alita_tui.events import GateName
+from alita_tui.toolsmith.checks.condition_settings import bundles, excused, moments, singles
 from alita_tui.toolsmith.checks.conditions import Plain
 from alita_tui.toolsmith.checks.growth import Climbed, _jumps
-from alita_tui.toolsmith.checks.ladders import Ladder
+from alita_tui.toolsmith.checks.growth_inputs import Ladder
 from alita_tui.toolsmith.checks.registry import all_checks
-from alita_tui.toolsmith.checks.settings import bundles, excused, moments, singles
 
 NEVER: Any = None
 

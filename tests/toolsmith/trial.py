@@ -17,7 +17,7 @@ from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Limits, Sandbox
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.toolsmith.checks.registry import all_checks
-from alita_tui.toolsmith.proving import Build, Prover
+from alita_tui.toolsmith.prover import Build, Prover
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LIMITS = Limits(wall_seconds=3, cpu_seconds=3, memory_bytes=256 << 20)

@@ -14,20 +14,19 @@ from typing import Any, NamedTuple
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import (
-    Case,
-    CouldNotRun,
-    Workbench,
-    calls_of,
-    failed,
-    passed,
-    shown,
-    tests_of,
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.condition_settings import (
+    Setting,
+    bundles,
+    excused,
+    knows_clocks,
+    moments,
+    singles,
 )
 from alita_tui.toolsmith.checks.inputs import dated, inputs
-from alita_tui.toolsmith.checks.judged import Tested
+from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import Fit, equal
-from alita_tui.toolsmith.checks.settings import Setting, bundles, excused, knows_clocks, moments, singles
+from alita_tui.toolsmith.checks.workbench import Workbench, calls_of, tests_of
 
 _CALLS = 16
 _SECONDS = 3.0
@@ -73,7 +72,7 @@ class Plain(NamedTuple):
         ]
 
 
-class OtherConditions:
+class ConditionsCheck:
     """Same answers everywhere, at any time and in any order."""
 
     name: GateName = "conditions"
@@ -106,11 +105,11 @@ class OtherConditions:
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
     ) -> tuple[Plain, list[Seen]]:
         """Return the results of the calls, plain and under each setting. Raises CouldNotRun."""
-        alone = calls_of(case, calls[:_CALLS], fresh=True)  # each costs a process
+        alone = calls_of(case, calls[:_CALLS], fresh=True)  # each needs a process
         pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
         pieces += [calls_of(case, calls, conditions=one.conditions) for one in tried]
-        # Tests follow, as the files that they leave would be there for calls.
+        # Tests come last, because calls would find the files that tests leave.
         pieces += [tests_of(case, conditions=one.conditions) for one in tried if one.tests]
         judged = await self._bench.judge(case, pieces, total=_TOTAL)
         unasked = not _ASKS_LOCALE.search(case.draft.code)
@@ -140,9 +139,7 @@ class OtherConditions:
                 (one_line(tested.error.strip().splitlines()[-1], 120),) if tested.error else ()
             )
             found = self._bench.answers(called, len(calls))
-            if (
-                local
-            ):  # a file that is written in the locale's encoding: no other result of the tool's own making
+            if local:  # an encoding error of the locale is no difference in the tool
                 pairs = zip(found, plain.row, strict=False)
                 found = [b if _CODEC.search(str(a.get("error"))) else a for a, b in pairs]
             seen.append(Seen(wrong, found, len(found) == len(calls)))
@@ -154,11 +151,11 @@ class OtherConditions:
         """Return a row for each cause of a difference, found by changing one condition at a time."""
         causes = {cause for one in moved for cause in one.causes}
         single = [one for one in singles(now) if causes & {*one.causes}]
-        single += [one for one in moved if one.said]  # that was a single one
+        single += [one for one in moved if one.said]  # these were single conditions
         plain, seen = await self._tried(case, calls, single, again=True)
         purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
         rows = []
-        writes = case.draft.capabilities.workspace == "write"  # the next call finds it, as it is meant to
+        writes = case.draft.capabilities.workspace == "write"  # the next call is meant to find what it wrote
         chance = plain.chance()
         if chance:
             text = _other(calls[chance[0]], plain.alone[chance[0]], plain.again[chance[0]], "then")

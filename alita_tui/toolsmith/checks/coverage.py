@@ -6,17 +6,18 @@ import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed
-from alita_tui.toolsmith.checks.hidden import Hidden
-from alita_tui.toolsmith.checks.places import ranges, spans
-from alita_tui.toolsmith.reading import Notes
-from alita_tui.toolsmith.uses import note_uses
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.instrumentation import ranges, spans
+from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.draft_ast import Notes
+from alita_tui.toolsmith.reach_rules import note_uses
 
 _SHOWN = 12
 _WAYS_SHOWN = 4
 
 
-class Coverage:
+class CoverageCheck:
     """Lines and parts of lines that neither its own nor hidden tests ran.
 
     Coverage comes from the tool's own process: evidence of honest mistakes, and worthless if the code looks into its
@@ -25,7 +26,7 @@ class Coverage:
 
     name: GateName = "coverage"
 
-    def __init__(self, bench: Workbench, hidden: Hidden) -> None:
+    def __init__(self, bench: Workbench, hidden: HiddenTestsCheck) -> None:
         """`hidden` provides the hidden tests, whose runs count as well."""
         self._bench = bench
         self._hidden = hidden

@@ -7,13 +7,14 @@ from typing import Any
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
 from alita_tui.toolsmith.checks.conditions import answer_said, same_answer
-from alita_tui.toolsmith.checks.holes import holes
 from alita_tui.toolsmith.checks.inputs import inputs
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
 from alita_tui.toolsmith.checks.refusals import refused
+from alita_tui.toolsmith.checks.schema_gaps import holes
 from alita_tui.toolsmith.checks.shrink import smaller
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 _FEWEST = 50
 _MOST_REFUSED = 0.8
@@ -37,7 +38,7 @@ class Fault(Value, frozen=True):
     text: str
 
 
-class Fuzz:
+class FuzzCheck:
     """Inputs generated from the schema."""
 
     name: GateName = "fuzz"
@@ -86,7 +87,7 @@ class Fuzz:
         A difference that appears without other calls in between is chance, which the conditions check reports.
         """
         if case.draft.capabilities.workspace == "write":
-            return ""  # what it writes is there for the next call, as it is meant to be
+            return ""  # the next call is meant to find what this one writes
         for number, answer in enumerate(late):
             n = number % min(_AGAIN, len(made))
             if same_answer(answers[n], answer) or answer.get("error") in ("timeout", "ended"):

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, Value
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, calls_of, failed, passed
-from alita_tui.toolsmith.checks.ladders import Ladder, finer, ladders, power
-from alita_tui.toolsmith.cuts import says_so
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.growth_inputs import Ladder, finer, ladders, power
+from alita_tui.toolsmith.checks.workbench import Workbench, calls_of
+from alita_tui.toolsmith.truncation import says_so
 
 _ENOUGH_MS = 40.0
 """Processor time of a call above which its ladder ends: larger sizes can be extrapolated."""
@@ -67,7 +68,7 @@ class Climbed(Value, frozen=True):
         return len(telling) >= 2 and power(telling[-2], telling[-1]) >= _STEEP
 
 
-class Growth:
+class GrowthCheck:
     """Time over input size."""
 
     name: GateName = "growth"
@@ -172,7 +173,7 @@ def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:
     if answer.get("error") == "timeout":
         return msgspec.structs.replace(climbed, stuck=size)
     if "cpu_ms" not in answer:
-        return climbed  # it ended, or hit a limit: another check's matter
+        return climbed  # it ended or hit a limit, which other checks report
     gave = ((size, answer["length"], answer["sum"]),) if "length" in answer else ()
     took = (*climbed.took, (size, float(answer["cpu_ms"])))
     return msgspec.structs.replace(climbed, took=took, gave=(*climbed.gave, *gave))

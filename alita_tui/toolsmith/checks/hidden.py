@@ -18,12 +18,13 @@ from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Val
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
-from alita_tui.toolsmith.checks.judged import Called
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.condition_settings import excused
+from alita_tui.toolsmith.checks.judge_report import Called
 from alita_tui.toolsmith.checks.probes import agree, fits, same
 from alita_tui.toolsmith.checks.refusals import refused
-from alita_tui.toolsmith.checks.settings import excused
-from alita_tui.toolsmith.checks.shared import Shared
+from alita_tui.toolsmith.checks.shared_work import Shared
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 _MOST = 12
 _FEWEST = 3
@@ -92,7 +93,7 @@ class Ran(NamedTuple):
     called: Called
 
 
-class Hidden:
+class HiddenTestsCheck:
     """Cases from a separate model call that two of three samples agree on."""
 
     name: GateName = "hidden"
@@ -129,7 +130,7 @@ class Hidden:
         if unknowable(case.draft):
             raise CouldNotRun("none can be written")
         about = _contract(case.draft)
-        if self._known[0] != about:  # a repair that keeps the contract is held to the same cases
+        if self._known[0] != about:  # a repair with the same contract is tested with the same cases
             try:
                 cases, model = await self._agreed(about, case)
             except ModelError as error:

@@ -16,9 +16,9 @@ from typing import Any
 
 from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith import reading
-from alita_tui.toolsmith.checks.made import Maker
+from alita_tui.toolsmith import draft_ast
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
+from alita_tui.toolsmith.checks.schema_values import Maker
 
 MOST = 640
 _RANDOM = 80
@@ -51,7 +51,7 @@ def inputs(
         for tried, one in enumerate(made):
             if len(found) >= end or tried > 4 * room:
                 return
-            with suppress(TypeError, ValueError):  # what JSON does not have
+            with suppress(TypeError, ValueError):  # not representable in JSON
                 if fit(one):
                     found.setdefault(json.dumps(one, allow_nan=False), one)
 
@@ -71,7 +71,7 @@ def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[di
     """Return arguments of tests with other dates and hours over two years, if they contain ISO dates."""
     bases = [one for one in tests if _DAY.search(json.dumps(one))][:3]
     found: list[dict[str, Json]] = []
-    # In no rhythm: what goes by weeks or by the moon would be met at the same place again and again.
+    # Irregular steps: a weekly or monthly dependency would otherwise be met at the same phase each time.
     spread = random.Random(_SEED).sample(range(730), most)  # noqa: S311  # repeatable, nothing secret
     for n in range(most if bases else 0):
         day = date(2025, 1, 3) + timedelta(days=spread[n])
@@ -92,7 +92,7 @@ def scale(tests: Iterable[Json]) -> int:
 def constants(code: str) -> tuple[list[str], list[float]]:
     """Return texts and numbers of the code without docstrings, with sums and differences of its numbers."""
     tree = try_parse(code)
-    held = [node.value for node in reading.constants(tree)] if tree else []
+    held = [node.value for node in draft_ast.constants(tree)] if tree else []
     words = [one for one in held if isinstance(one, str) and 0 < len(one) <= _LONGEST_CONSTANT]
     plain = [one for one in held if isinstance(one, int | float) and not isinstance(one, bool)]
     near = [one for one in plain if abs(one) <= _LARGEST]

@@ -9,7 +9,7 @@ import re
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.checks.case import Case, failed, passed
-from alita_tui.toolsmith.reading import constants
+from alita_tui.toolsmith.draft_ast import constants
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
@@ -24,7 +24,7 @@ _TELLING = re.compile(
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d_,]*(?:\.\d+)?(?![\w.]*\d)")
 
 
-class Literals:
+class LiteralsCheck:
     """Constants of the task inside the code."""
 
     name: GateName = "literals"
@@ -59,7 +59,7 @@ def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
     numbers = set()
     for found in (*_NUMBER.findall(bare), *figures):
         value = float(found.replace(",", "").replace("_", ""))
-        # One digit more or less says little; such numbers stand in any code.
+        # Small whole numbers occur in any code and prove nothing.
         if abs(value) not in _COMMON and (abs(value) >= 21 or value != int(value)):
             numbers.add(value)
     return frozenset(one.lower() for one in texts if len(one) >= 4), frozenset(numbers)
@@ -107,7 +107,7 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
     tables = {id(number) for node in ast.walk(tree) for number in _table(node)}
     refusals = {
         id(one) for node in ast.walk(tree) if isinstance(node, ast.Raise) for one in ast.walk(node)
-    }  # an example in an error's sentence answers nothing
+    }  # an example in an error message answers nothing
     found: list[tuple[int, str]] = []
     for node in constants(tree):
         if id(node) in tables:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.contract import is_main_guard
-from alita_tui.toolsmith.reading import FUNCTIONS
+from alita_tui.toolsmith.draft_ast import FUNCTIONS
 
-# An inequality becomes its opposite: at its boundary alone it often means the same, as in clamping.
+# An inequality is negated: moving only its boundary often changes nothing, as in clamping.
 _FLIPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub,
@@ -137,7 +137,7 @@ def _number(node: ast.expr) -> bool:
 
 
 def _changed(code: str, number: int) -> Mutant:
-    # Parsed anew and not copied: all trees share nodes such as ast.Load(), on which a linter in this process hangs
+    # Parsed again, not copied: all trees share nodes such as ast.Load(), to which a linter in this process attaches
     # its own trees, and a deep copy would follow them.
     copied = _parsed(code)
     node = next(one for n, one in enumerate(ast.walk(copied)) if n == number)

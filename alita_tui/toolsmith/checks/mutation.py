@@ -10,10 +10,11 @@ import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, calls_of, failed, passed, tests_of
-from alita_tui.toolsmith.checks.judged import Tested
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutants import Mutant, disguised, mutants
 from alita_tui.toolsmith.checks.probes import probes
+from alita_tui.toolsmith.checks.workbench import Workbench, calls_of, tests_of
 
 _MOST = 24
 _ENOUGH = 0.6
@@ -29,7 +30,7 @@ _ELSEWHERE = "/tmp/elsewhere"  # noqa: S108  # the sandbox's own
 _HELD_TO_THE_TEXT = "the tests hold to how the code is written: under another name, path and lines they fail"
 
 
-class Mutation:
+class MutationCheck:
     """Share of the mutants that the tests catch."""
 
     name: GateName = "mutation"
@@ -71,7 +72,7 @@ class Mutation:
             raise CouldNotRun("one run of the tests takes too long to try mutants")
         alive = [mutant for mutant, tested in ran if tested.good]
         counted = len(ran)
-        if counted - len(alive) < _ENOUGH * counted:  # some may be wrong in the text alone
+        if counted - len(alive) < _ENOUGH * counted:  # some differ only in text
             alive, same = await self._telling(case, alive)
             counted -= same
         caught = counted - len(alive)

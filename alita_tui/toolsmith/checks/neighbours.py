@@ -9,8 +9,9 @@ import msgspec
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord, Twin
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.library import ToolShelf
-from alita_tui.toolsmith.checks.case import Case, Workbench, failed, passed
+from alita_tui.toolsmith.checks.case import Case, failed, passed
 from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 _PROBES = 14
 _FEWEST = 4
@@ -20,7 +21,7 @@ _TRIED = 4
 _LOOKED_AT = 300
 
 
-class Neighbours:
+class NeighboursCheck:
     """Nearest tools by description and by behaviour."""
 
     name: GateName = "neighbours"
@@ -60,7 +61,7 @@ class Neighbours:
             try:
                 record = self._shelf.get(card.name, card.version)
             except AlitaError:
-                continue  # its files are not there or not what was approved: it does not run either
+                continue  # its files are missing or changed, so it does not run either
             if _shape(record.draft.input_schema) == _shape(draft.input_schema):
                 near.append((record, scores.get(card.name, 0.0)))
         near.sort(key=lambda one: -one[1])

@@ -10,7 +10,7 @@ from typing import Any
 from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.reading import run_function
+from alita_tui.toolsmith.draft_ast import run_function
 
 _TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
 _NUMBERS = (3, 0, 1, -7, 12, 100, 2)
@@ -121,7 +121,7 @@ class Fit:
         from jsonschema import Draft202012Validator, FormatChecker
         from jsonschema.validators import extend
 
-        # Of the formats only those that cost no more than reading the value once.
+        # Only formats that are validated in linear time.
         formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
         rules = {name: self._counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
         bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
@@ -139,7 +139,7 @@ class Fit:
         from jsonschema.exceptions import SchemaError, UnknownType, best_match
         from referencing.exceptions import Unresolvable
 
-        if self._broken:  # a schema that cannot be applied is not tried again and again
+        if self._broken:  # a schema that cannot be applied is tried once
             return self._broken
         self._each = _STEPS_EACH
         try:
@@ -190,7 +190,7 @@ def _without_patterns(schema: Json) -> Json:
             kept[key] = value
         elif key not in ("pattern", "patternProperties"):
             kept[key] = _without_patterns(value)
-    if "patternProperties" in schema:  # what it would allow is not known any more
+    if "patternProperties" in schema:  # what it would allow is no longer known
         kept.pop("additionalProperties", None)
     return kept
 

@@ -11,19 +11,20 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.sandbox import Limits, Sandbox
 from alita_tui.spine.ports.web import FaultBook, PackageIndex
-from alita_tui.toolsmith.checks.case import Check, Workbench
-from alita_tui.toolsmith.checks.conditions import OtherConditions
-from alita_tui.toolsmith.checks.coverage import Coverage
-from alita_tui.toolsmith.checks.declared import Declared
-from alita_tui.toolsmith.checks.examples import Examples
-from alita_tui.toolsmith.checks.fuzz import Fuzz
-from alita_tui.toolsmith.checks.growth import Growth
-from alita_tui.toolsmith.checks.hidden import Hidden
-from alita_tui.toolsmith.checks.literals import Literals
-from alita_tui.toolsmith.checks.mutation import Mutation
-from alita_tui.toolsmith.checks.neighbours import Neighbours
-from alita_tui.toolsmith.checks.packages import Requirements
-from alita_tui.toolsmith.checks.replay import Replayed
+from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
+from alita_tui.toolsmith.checks.case import Check
+from alita_tui.toolsmith.checks.conditions import ConditionsCheck
+from alita_tui.toolsmith.checks.contract import ContractCheck
+from alita_tui.toolsmith.checks.coverage import CoverageCheck
+from alita_tui.toolsmith.checks.fuzz import FuzzCheck
+from alita_tui.toolsmith.checks.growth import GrowthCheck
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.literals import LiteralsCheck
+from alita_tui.toolsmith.checks.mutation import MutationCheck
+from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
+from alita_tui.toolsmith.checks.replay import ReplayCheck
+from alita_tui.toolsmith.checks.requirements import RequirementsCheck
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 
 class Checks(NamedTuple):
@@ -48,20 +49,20 @@ def all_checks(
 ) -> Checks:
     """Return all checks. `asker` writes hidden tests; `calls` returns recorded calls of a tool, newest first."""
     bench = Workbench(sandbox, limits)
-    hidden = Hidden(bench, asker)
+    hidden = HiddenTestsCheck(bench, asker)
     return Checks(
-        before=(Requirements(index, book, now),),
+        before=(RequirementsCheck(index, book, now),),
         after=(
-            Examples(bench),
-            Declared(bench),
-            Literals(),
-            Mutation(bench),
-            OtherConditions(bench, now),
-            Fuzz(bench),
-            Growth(bench),
-            Coverage(bench, hidden),
+            ContractCheck(bench),
+            CapabilitiesCheck(bench),
+            LiteralsCheck(),
+            MutationCheck(bench),
+            ConditionsCheck(bench, now),
+            FuzzCheck(bench),
+            GrowthCheck(bench),
+            CoverageCheck(bench, hidden),
             hidden,
-            Neighbours(bench, shelf),
-            Replayed(bench, calls),
+            NeighboursCheck(bench, shelf),
+            ReplayCheck(bench, calls),
         ),
     )

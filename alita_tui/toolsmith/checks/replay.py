@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from alita_tui.events import GateName, GateResult, GateRow
 from alita_tui.spine.ports.builds import PastCall
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
 from alita_tui.toolsmith.checks.probes import equal
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 
-class Replayed:
+class ReplayCheck:
     """Recorded calls of the parent version, run again."""
 
     name: GateName = "replay"

@@ -27,7 +27,7 @@ from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.approval_gate import ApprovalGate
 from alita_tui.toolsmith.checks.registry import all_checks
 from alita_tui.toolsmith.contract import SUBMIT_TOOL
-from alita_tui.toolsmith.proving import Prover
+from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 
 

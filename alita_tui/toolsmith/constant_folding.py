@@ -72,7 +72,7 @@ class Folding:
     def texts(self) -> Iterator[tuple[int, str]]:
         """Yield texts that are put together, each whole, with its first line."""
         inner: set[int] = set()
-        for node in ast.walk(self._tree):  # what holds others comes before them
+        for node in ast.walk(self._tree):  # parents come before their children
             if (
                 not isinstance(node, ast.BinOp | ast.JoinedStr | ast.Call | ast.Subscript)
                 or id(node) in inner

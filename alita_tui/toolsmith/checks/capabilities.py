@@ -12,10 +12,11 @@ from alita_tui.events import Capabilities, GateName, GateResult, GateRow, ToolDr
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, Workbench, failed, passed
-from alita_tui.toolsmith.files import note_files
-from alita_tui.toolsmith.reading import Notes
-from alita_tui.toolsmith.uses import note_uses
+from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.draft_ast import Notes
+from alita_tui.toolsmith.file_access import note_files
+from alita_tui.toolsmith.reach_rules import note_uses
 from alita_tui.view.changes import NEW_REACH
 
 Tone = Literal["good", "warn", "bad"]
@@ -36,7 +37,7 @@ _SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
 
 
-class Declared:
+class CapabilitiesCheck:
     """Declared capabilities against used ones."""
 
     name: GateName = "capabilities"
@@ -81,7 +82,7 @@ class Declared:
             rows.append(GateRow(label=NEW_REACH, text=more, tone="warn"))
         if undeclared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
-        # Said is what was looked at: a claim of more would be one that nobody has seen.
+        # The summary claims only what was observed.
         says = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
         reached = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
         return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {reached}", rows)
@@ -136,7 +137,7 @@ def _strange(
             return list(dict.fromkeys(one for one in written + seen if not _covered(wants, one)))
         case "writes":
             outside = [one for one in seen if not _scratch(one)]
-            # Where the tests made it write, the paths are known; else it may be anything.
+            # If the tests made it write, the paths are known; otherwise they may be anything.
             return outside if seen else unclaimed
         case "reads":
             outside = [one for one in seen if not _scratch(one)]
@@ -155,7 +156,7 @@ def _covered(wants: Capabilities, place: str) -> bool:
     host, _, port = place.partition(":")
     places = [one.where for one in host_grants(wants)]
     if place in places or (host in _LOOPBACK and (places or _brokered(wants))):
-        return True  # a server of the tests stands for the one that is granted
+        return True  # the tests' own server stands in for the granted host
     return port in ("", "None") and any(one.startswith(f"{host}:") for one in places)
 
 

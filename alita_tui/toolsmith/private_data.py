@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from alita_tui.events import ToolDraft
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.secret_rules import library_rules
-from alita_tui.toolsmith.folding import Folding
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes, constants
+from alita_tui.toolsmith.constant_folding import Folding
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants
 
 _NAMED = re.compile(
     r"(^|.*[_-])(pass(word|wd|phrase|wort|code)|pwd|secret|token|(api|access|private|secret|account|shared"
@@ -142,7 +142,7 @@ def _note_places(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -
             found = shape.search(text)
             if found and not any(host in found[0] for host in granted):
                 at = line + text.count("\n", 0, found.start())
-                place = found[0].rpartition("@")[2].removeprefix("://")[:80]  # without a name and a password
+                place = found[0].rpartition("@")[2].removeprefix("://")[:80]  # without user name and password
                 notes.add("high", "ast/private-path", f"{place}: {what} stands in the code", at)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from alita_tui.events import Json, ToolDraft, Value
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.reading import run_function
+from alita_tui.toolsmith.draft_ast import run_function
 
 _SAYING = (
     "type",

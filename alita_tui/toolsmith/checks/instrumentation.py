@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from alita_tui.spine.syntax import parse
-from alita_tui.toolsmith.checks.rare import few, rare_value, rare_values
+from alita_tui.toolsmith.checks.rare_values import few, rare_value, rare_values
 from alita_tui.toolsmith.contract import is_standard_main
 
 _TELL = "__alita_passed__"
@@ -160,7 +160,7 @@ class _Marker(ast.NodeTransformer):
         rare = (ast.Eq, ast.In) if isinstance(node.op, ast.And) else (ast.NotEq, ast.NotIn)
         for one, works in zip(node.values, calls[1:], strict=False):
             if works and isinstance(one, ast.Compare) and isinstance(one.ops[0], rare):
-                self._branches.add(one)  # what follows is looked at only where it comes out so, and is told
+                self._branches.add(one)  # what follows runs only with this outcome, and is a place itself
         plainly = [_is_truth(one) and not self._one_value(one) for one in node.values]
         self.generic_visit(node)
         said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
@@ -206,7 +206,7 @@ class _Marker(ast.NodeTransformer):
                 value := rare_values(held, self._few)
             ) and all(
                 isinstance(one, ast.Constant | ast.Name) for one in rest
-            ):  # a table of a few exceptions
+            ):  # a table of a few special cases
                 self.generic_visit(node)
                 return self._looked_up(node, held, key, value)
             case _:
@@ -326,7 +326,7 @@ def _silent(statement: ast.stmt) -> bool:
     match statement:
         case ast.Global() | ast.Nonlocal() | ast.Import() | ast.ImportFrom() | ast.Try() | ast.Pass():
             return True
-        case ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):  # a docstring, `...`, a mere name
+        case ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):  # a docstring, `...`, a bare name
             return True
         case _:
             return False

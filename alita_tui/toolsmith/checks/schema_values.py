@@ -9,8 +9,8 @@ from datetime import date, timedelta
 from typing import Any
 
 from alita_tui.events import Json
-from alita_tui.toolsmith.checks.patterns import matching
 from alita_tui.toolsmith.checks.probes import kind_of
+from alita_tui.toolsmith.checks.regex_texts import matching
 
 _DEEPEST = 5
 _LONGEST = 24

@@ -95,7 +95,7 @@ class _Automaton:
                 return self.position(self.every)
             case "MAX_REPEAT" | "MIN_REPEAT":
                 return self.repeat(*value)
-            case "POSSESSIVE_REPEAT":  # never gives back what it took
+            case "POSSESSIVE_REPEAT":  # never backtracks
                 part = self.position(self.every)
                 return part if value[0] else _Part(part.first, part.last, empty=True)
             case "GROUPREF_EXISTS":
@@ -109,7 +109,7 @@ class _Automaton:
         least, most = int(least), int(most)
         if most <= _COPIES:
             whole = _Part({}, {}, empty=True)
-            for number in reversed(range(most)):  # a later round is only there after the one before it
+            for number in reversed(range(most)):  # a later round only follows the one before it
                 whole = self.chain([self.several(inner), whole])
                 whole = whole if number < least else _Part(whole.first, whole.last, empty=True)
             return whole

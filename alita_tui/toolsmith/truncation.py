@@ -7,9 +7,9 @@ import re
 
 from alita_tui.events import ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.folding import Folding
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity
-from alita_tui.toolsmith.tainted import Tainted
+from alita_tui.toolsmith.constant_folding import Folding
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, Severity
+from alita_tui.toolsmith.taint import Tainted
 
 _WORDS = re.compile(
     r"\b(?:first|last|top|largest|smallest|best) (?:few|\d+|ten|twenty|fifty|hundred|thousand|some|n\b)"

@@ -11,8 +11,8 @@ import msgspec
 
 from alita_tui.events import Json, ToolDraft, Value
 from alita_tui.toolsmith.checks.inputs import constants, inputs
-from alita_tui.toolsmith.checks.made import fixed_form
 from alita_tui.toolsmith.checks.probes import Fit, kind_of
+from alita_tui.toolsmith.checks.schema_values import fixed_form
 
 SIZES = (24, 96, 384, 1536, 6144)
 """Lengths in characters."""
@@ -107,7 +107,7 @@ def _ladder(
         if len(msgspec.json.encode(arguments)) > _LARGEST:
             break
         calls.append(arguments)
-    while calls and not fit(calls[-1]):  # what fits when it is large does so when it is small
+    while calls and not fit(calls[-1]):  # arguments that fit when large also fit when small
         calls.pop()
     if calls and not fit(calls[0]):
         return []
@@ -169,7 +169,7 @@ def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, st
     if lines := next((one.split("\n") for one in told if one.count("\n") > 1), None):
         yield "a test's lines, made different", "lines", _lines(lines)
     seen: set[str] = set()
-    for text in told:  # each part of a text that the tests use, drawn out
+    for text in told:  # each part of a text that the tests use, repeated
         for part in list(_RUN.finditer(text))[:8]:
             sign, before, after = part[0][0], text[: part.start()], text[part.end() :]
             label = f"{before[-12:]}{sign * 3}…"

@@ -6,14 +6,15 @@ import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Workbench, failed, passed, shown
-from alita_tui.toolsmith.checks.judged import Call
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.judge_report import Call
 from alita_tui.toolsmith.checks.probes import misfit, parameters
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 _SHOWN = 8
 
 
-class Examples:
+class ContractCheck:
     """Arguments and results of the tests against the JSON schemas."""
 
     name: GateName = "contract"

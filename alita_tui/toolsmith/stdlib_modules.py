@@ -91,7 +91,7 @@ def attribute(path: str, name: str) -> str:
         known = exports(path).get(name)
         if known is None or known.startswith(
             "_"
-        ):  # an inner module's function is what the outer one says it is
+        ):  # a private module's function counts as the public module's
             break
         if is_module(known):
             return known

@@ -16,9 +16,9 @@ from functools import cache
 
 from alita_tui.events import Json, ToolDraft
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.toolsmith.folding import Folding
+from alita_tui.toolsmith.constant_folding import Folding
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes
 from alita_tui.toolsmith.persuasion import persuades
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes
 from alita_tui.toolsmith.rules import table
 
 _TALKS = re.compile(r"\b(?:chats?|transcripts?|conversations?|dialog(?:ue)?s?|interviews?)\b", re.IGNORECASE)
@@ -104,7 +104,7 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
             last = token.start[0]
             parts.append(token.string.lstrip("#! "))
     except (tokenize.TokenError, SyntaxError, ValueError):
-        pass  # what could not be read is no code, which is told elsewhere
+        pass  # not Python, which `parse_code` reports
     if parts:
         yield first, " ".join(parts)
 
@@ -112,7 +112,7 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
 def _constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield the texts of the code: concatenations and f-strings as one text, names as the words they consist of."""
     inner: set[int] = set()
-    for node in ast.walk(tree):  # parents come before what they hold
+    for node in ast.walk(tree):  # parents come before their children
         if isinstance(node, ast.BinOp | ast.JoinedStr) and id(node) not in inner:
             parts = [
                 one for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)

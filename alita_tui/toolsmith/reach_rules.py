@@ -13,10 +13,10 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from alita_tui.events import ToolDraft
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, Severity, constants, dotted
 from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes, Severity, constants, dotted
 from alita_tui.toolsmith.rules import rule
-from alita_tui.toolsmith.things import Use
+from alita_tui.toolsmith.values import Use
 
 ANYTHING = "so it can reach anything"
 _BROKERED = re.compile(r"urllib\.request([.(].*)?")
@@ -131,7 +131,7 @@ def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, gr
             and not (own and re.fullmatch(r"os\.(write|read|fdopen|close|pipe2?|fstat|lseek)", use.path))
             and not (use.path.endswith(".fileno") and granted)
         )
-        # Said once, where it first stands, not again for every part of it.
+        # Report a path once, where it first occurs, and not again for its attributes.
         first: dict[str, Use] = {}
         for use in sorted(hits, key=lambda use: (use.line, use.path)):
             parts = use.path.replace("()", "").split(".")

@@ -86,7 +86,7 @@ def imports_of(tree: ast.Module) -> list[Import]:
     """Return every import, wherever it is."""
     optional: set[int] = set()
     found: list[Import] = []
-    for node in ast.walk(tree):  # parents come before what they hold
+    for node in ast.walk(tree):  # parents come before their children
         if isinstance(node, ast.Try) and any(_catches_import(one) for one in node.handlers):
             optional.update(id(inner) for part in node.body for inner in ast.walk(part))
         elif isinstance(node, ast.Import | ast.ImportFrom):

@@ -48,7 +48,7 @@ def _part(kind: str, given: Any, chance: random.Random, depth: int) -> str:
             times = chance.randint(min(least, _LONGEST), min(int(most), least + 4, _LONGEST))
             return "".join(_sequence(inner, chance, depth) for _ in range(times))
         case _:
-            return ""  # an assertion, or what cannot be made without running it
+            return ""  # an assertion, or something that only running it could produce
 
 
 def _one_of(given: Any, chance: random.Random) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith import rules
 from alita_tui.toolsmith.contract import is_standard_main
-from alita_tui.toolsmith.patterns import runs_away
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants, dotted, own_nodes
 from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes, constants, dotted, own_nodes
-from alita_tui.toolsmith.things import Text
-from alita_tui.toolsmith.uses import shown
+from alita_tui.toolsmith.reach_rules import shown
+from alita_tui.toolsmith.regex_backtracking import runs_away
+from alita_tui.toolsmith.values import Text
 
 _TELLING = re.compile(
     r"PYTEST\w*|py\.?test|unittest|.*(/tmp/tool|/tmp/job|dockerenv|containerenv).*", re.IGNORECASE
@@ -155,7 +155,7 @@ def _note_state(notes: Notes, tree: ast.Module) -> None:
         own = {name for node in ast.walk(function) for name in _bound(node)} | _parameters(function)
         declared = {n for node in ast.walk(function) if isinstance(node, ast.Global) for n in node.names}
         found |= {(name, function.lineno) for name in declared & _assigned(function)}
-        if function.name in called:  # its names live on in what it gave back while the module was loaded
+        if function.name in called:  # called at import time: its names live on in what it returned
             enclosed = {
                 n for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for n in node.names
             }
@@ -235,7 +235,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _note_patterns(notes: Notes, tree: ast.Module, reach: Reach) -> None:
-    # What a compiled pattern is asked for may stand anywhere.
+    # A compiled pattern may be used anywhere.
     whole = any(isinstance(one, ast.Attribute) and one.attr == "fullmatch" for one in ast.walk(tree))
     whole = whole or any(path in ("builtins.getattr", "operator.methodcaller") for path, _ in reach.uses)
     for path, call in reach.calls:

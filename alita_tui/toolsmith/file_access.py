@@ -6,11 +6,11 @@ import ast
 import re
 
 from alita_tui.events import ToolDraft
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, aliases_of, dotted
 from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.reading import FUNCTIONS, Notes, aliases_of, dotted
 from alita_tui.toolsmith.rules import rule
-from alita_tui.toolsmith.tainted import Tainted
-from alita_tui.toolsmith.things import Text
+from alita_tui.toolsmith.taint import Tainted
+from alita_tui.toolsmith.values import Text
 
 _OPENS = frozenset(("builtins.open", "io.open", "codecs.open", "io.FileIO", "io.open_code", "tokenize.open"))
 _PACKED = frozenset("gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split())

@@ -12,7 +12,7 @@ from alita_tui.spine.trials import Conditions
 
 Cause = Literal["clock", "zone", "locale", "seed", "order"]
 
-# As POSIX writes zones, because these need no files; the first has summer time and half an hour.
+# POSIX notation, which needs no zone files; the first has summer time and a half-hour offset.
 _ZONES = {"Adelaide (UTC+9:30)": "ACST-9:30ACDT,M10.1.0,M4.1.0", "Pago Pago (UTC-11)": "SST11"}
 _CLOCKS = re.compile(r"\b(time|date|datetime|calendar|clock\w*|\w+time)\b")
 _NOW = re.compile(

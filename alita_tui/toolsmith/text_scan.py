@@ -8,7 +8,7 @@ import warnings
 from alita_tui.events import ToolDraft
 from alita_tui.spine.syntax import PARSER, try_parse
 from alita_tui.spine.text import hidden_characters
-from alita_tui.toolsmith.reading import (
+from alita_tui.toolsmith.draft_ast import (
     Notes,
     Severity,
 )
@@ -73,7 +73,7 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
             # A draft may not silence its own review with a `nosec` comment.
             manager = BanditManager(BanditConfig(), "file", ignore_nosec=True)
             manager.discover_files([str(path) for path in paths])
-            with PARSER, warnings.catch_warnings():  # what it warns of would be printed over the screen
+            with PARSER, warnings.catch_warnings():  # warnings would be printed over the screen
                 warnings.simplefilter("ignore")
                 manager.run_tests()
             issues, skipped = manager.get_issue_list(), manager.get_skipped()

@@ -21,7 +21,7 @@ _SWAPS = str.maketrans("0135", "oles")
 _AT_ONCE = 8
 
 
-class Requirements:
+class RequirementsCheck:
     """Requirements that nobody should install unseen."""
 
     name: GateName = "requirements"
@@ -45,7 +45,7 @@ class Requirements:
 
         known = await asyncio.gather(*(ask(one) for one in packages))
         judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, known)))
-        # Where something else speaks against them already, the database has no need to hear of them.
+        # The fault database is not asked about packages that are refused anyway.
         stopped = any(faults for faults, _ in judged)
         told = Faults(problem="not asked") if stopped else await self._book.faults(packages)
         rows: list[GateRow] = []
@@ -120,7 +120,7 @@ def look_alike(name: str) -> str:
         if plain == other:
             return one
         most = 1 if len(other) < 9 else 2
-        # Optimal string alignment: two neighbours that changed places are one edit.
+        # Optimal string alignment: a swap of two neighbours is one edit.
         if len(other) >= 4 and OSA.distance(plain, other, score_cutoff=most) <= most:
             return one
     return ""

@@ -310,10 +310,7 @@ def approved_and_used(tape: Tape) -> None:
             approval_id="p1",
             build_id="b1",
             digest=DIGEST,
-            verdict="approved",
-            by="ada",
-            seen_ms=41_000,
-            scrolled_to_end=True,
+            verdict=e.Verdict(decision="approved", by="ada", seen_ms=41_000, scrolled_to_end=True),
         ),
         span="b1",
     )

@@ -130,7 +130,7 @@ class BuildJobs:
         pending = [
             build
             for build in self._task.builds()
-            if build.state == "pending" and build.approval_id == approval_id
+            if build.status == "pending" and build.approval_id == approval_id
         ]
         if job is None or job.work.done() or not pending:
             return
@@ -141,15 +141,15 @@ class BuildJobs:
     async def withdraw(self) -> None:
         """Withdraw the requests of an interrupted task, so that a late verdict changes nothing."""
         for build in self._task.builds():
-            if build.state == "pending":
+            if build.status == "pending":
                 await self._bus.emit(
                     e.ApprovalResolved(
                         approval_id=build.approval_id,
                         build_id=build.build_id,
                         digest=build.digest,
-                        verdict="withdrawn",
-                        reason="the task was interrupted",
-                        via="engine",
+                        verdict=e.Verdict(
+                            decision="withdrawn", reason="the task was interrupted", via="engine"
+                        ),
                     ),
                     span=build.build_id,
                 )
@@ -174,7 +174,7 @@ class BuildJobs:
         return frozenset(
             build.digest
             for build in state.builds
-            if build.state == "lent" and latest_successor(build.task_id, continued_by) in parked
+            if build.status == "lent" and latest_successor(build.task_id, continued_by) in parked
         )
 
     def hand_over(self, task_id: str, successor: str) -> None:

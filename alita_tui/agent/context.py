@@ -97,8 +97,10 @@ class Conversation:
                 self._built(build_id, f"{said} Use run_tool {target.name} to run it.")
             case e.BuildFailed(build_id=build_id, reason=reason):
                 self._built(build_id, f"The build failed: {reason}", error=True)
-            case e.ApprovalResolved(build_id=build_id, verdict="rejected" | "banned" as verdict):
-                said = f"The person {verdict} this build: {event.why or 'no reason given'}"
+            case e.ApprovalResolved(
+                build_id=build_id, verdict=e.Verdict(decision="rejected" | "banned") as verdict
+            ):
+                said = f"The person {verdict.decision} this build: {verdict.why or 'no reason given'}"
                 self._built(build_id, said, error=True)
             case e.BuildPutOff(build_id=build_id):
                 self._built(build_id, "It has no verdict yet.")

@@ -147,7 +147,7 @@ def observed(events: Iterable[Envelope]) -> str:
                 seen.append(str(report.result))
             case e.ToolAliased(name=name):
                 seen.append(name)
-            case e.BuildFailed(reason=reason) | e.ApprovalResolved(why=reason):
+            case e.BuildFailed(reason=reason) | e.ApprovalResolved(verdict=e.Verdict(why=reason)):
                 seen.append(reason)
             case e.WaitEnded():
                 seen.append(str(envelope.seq))

@@ -20,6 +20,7 @@ from alita_tui.spine.errors import ConfigError, StoreError
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.spine.redaction import Redactor
+from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
     from alita_tui.config.models import ModelEntry
@@ -222,12 +223,12 @@ class AppContext:
         def enter(move: Move, record: ToolRecord) -> None:
             done = MOVED[move.kind]
             before, after = (move.after, move.before) if move.undone else (move.before, move.after)
-            self.audit.append(
+            self.audit.append(AuditEntry(
                 who=move.by, verdict=TAKEN_BACK + done if move.undone else done, digest=record.digest,
                 name=move.name, version=move.version, session_id="", approval_id=record.approval_id,
                 reason=move.reason, via=via, alias=(move.before or move.after) if "alias" in move.kind else "",
                 move=move.kind, before=before, after=after,
-            )  # fmt: skip
+            ))  # fmt: skip
 
         lineages = Lineages(self.library, self.tool_documents, enter, now)
         with suppress(StoreError):  # the log holds even where the library cannot be written

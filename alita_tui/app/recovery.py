@@ -57,11 +57,12 @@ def _recovery(app: AppContext) -> Recovery:
 
 def _put_back(app: AppContext, entry: AuditEntry) -> Recovered:
     for source, draft, lock, grants in _copies(app, entry):
-        same = build_digest(draft, lock) == entry.digest and draft.name == entry.name
+        digest = build_digest(draft, lock)
+        same = digest == entry.digest and draft.name == entry.name
         granted = None if grants is None else grants.items
         if same and granted == entry.grants and (grants is None or grants.within(draft.capabilities)):
             record = ToolRecord(
-                draft=draft, version=entry.version, digest=entry.digest, state="provisional", lock=lock,
+                draft=draft, version=entry.version, digest=digest, state="provisional", lock=lock,
                 approval_id=entry.approval_id, grants=grants, created_at=entry.at,
             )  # fmt: skip
             _recovery(app).put_back(record)
@@ -96,7 +97,7 @@ def _in_session(
     envelopes = recording(app, entry.session_id)
     grants = next(
         (
-            envelope.event.grants
+            envelope.event.verdict.grants
             for envelope in envelopes
             if isinstance(envelope.event, e.ApprovalResolved)
             and envelope.event.approval_id == entry.approval_id

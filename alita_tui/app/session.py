@@ -19,7 +19,7 @@ from alita_tui.app.recordings import past_calls
 from alita_tui.app.verdicts import ruling, unnamed
 from alita_tui.events import MemoryItem, SandboxStatus
 from alita_tui.spine.bus import Bus, Subscription
-from alita_tui.spine.commands import CloseSession, Command
+from alita_tui.spine.commands import CloseSession, Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, ConfigError, SandboxUnavailable, StoreError
 from alita_tui.spine.history import of
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from alita_tui.config.settings import BudgetSettings
     from alita_tui.llm.roster import Roster
     from alita_tui.store.sessions import SessionFile
-    from alita_tui.toolsmith.gate import Decision
-    from alita_tui.toolsmith.gates.every import Gates
+    from alita_tui.toolsmith.checks.registry import Checks
     from alita_tui.view.model import SessionView
 
 RETRY_SECONDS = 1.0
@@ -73,8 +72,8 @@ class LiveSession:
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
         from alita_tui.registry.task_library import TaskLibrary
-        from alita_tui.toolsmith.gate import Gate
-        from alita_tui.toolsmith.proving import Prover
+        from alita_tui.toolsmith.approval_gate import ApprovalGate
+        from alita_tui.toolsmith.prover import Prover
         from alita_tui.toolsmith.smith import Smith
 
         self._app = app
@@ -99,16 +98,16 @@ class LiveSession:
         self._sandbox = app.sandbox(file.session_id, pool=True, broker=broker)
         library = TaskLibrary(app.library)
         app.inbox.told = self._warn
-        gate = Gate(
+        gate = ApprovalGate(
             self.bus,
             app.inbox,
             me=me(),
             parks=parks,
             settled=self._settled,
             rule=self._ruled,
-            unnamed=lambda request, command: unnamed(self.bus.history, request, command),
+            unnamed=lambda request, verdict: unnamed(self.bus.history, request, verdict),
         )
-        before, after = gates(app, self._sandbox, asker, self._web, library)
+        before, after = checks(app, self._sandbox, asker, self._web, library)
         prover = Prover(
             self.bus,
             self._sandbox,
@@ -258,24 +257,24 @@ class LiveSession:
     async def _record_request(self, answered: e.BrokerAnswered) -> None:
         await self.bus.emit(answered, span=answered.call_id)
 
-    def _settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
+    def _settled(self, request: e.ApprovalRequested, _command: ResolveApproval) -> None:
         """Enter a recorded verdict in the audit log and clear it from the inbox."""
         from alita_tui.view.queries import build_of, events_of
         from alita_tui.view.seen import evidence
 
         events = events_of(self.bus.history, request.build_id)
-        verdict = next(
+        resolved = next(
             envelope.event
             for envelope in reversed(events)
             if isinstance(envelope.event, e.ApprovalResolved)
             and envelope.event.approval_id == request.approval_id
         )
         build = build_of(events, request.build_id)
-        self._app.audit.enter(self.session_id, request, verdict, evidence(build) if build else ())
+        self._app.audit.enter(self.session_id, request, resolved, evidence(build) if build else ())
         with suppress(StoreError):  # a note that is left is cleared when the session is resumed
             self._app.inbox.taken(request.approval_id)
 
-    def _ruled(self, request: e.ApprovalRequested) -> Decision | None:
+    def _ruled(self, request: e.ApprovalRequested) -> ResolveApproval | None:
         """Return the verdict of a rule, if one covers the build; a policy that cannot be read is a notice."""
         try:
             return ruling(self._app, self.bus.history, request)
@@ -364,12 +363,14 @@ def model_calls(app: AppContext, bus: Bus, models: Roster, questions: Questions)
     return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=app.cached_roles)
 
 
-def gates(app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf) -> Gates:
+def checks(
+    app: AppContext, sandbox: Sandbox, asker: Asker, index: PackageIndex, library: ToolShelf
+) -> Checks:
     """Return the checks of drafts: those before anything runs, and those after their own tests."""
     from alita_tui.sandbox.faults import FaultDatabase
-    from alita_tui.toolsmith.gates.every import every
+    from alita_tui.toolsmith.checks.registry import all_checks
 
-    return every(
+    return all_checks(
         sandbox,
         app.limits,
         asker=asker,

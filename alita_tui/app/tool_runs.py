@@ -20,9 +20,10 @@ from alita_tui.spine.errors import RegistryError
 from alita_tui.spine.grants import secret_names
 from alita_tui.spine.ports.sandbox import Job, OnOutput
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.store.entry import AuditEntry
 
 if TYPE_CHECKING:
-    from alita_tui.toolsmith.proving import Proof
+    from alita_tui.toolsmith.prover import Proof
 
 
 class _Unwritten:
@@ -71,13 +72,17 @@ async def run_tool(
         except BaseException as error:
             ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
             reason: Literal["interrupted", "sandbox"] = "interrupted" if ended else "sandbox"
-            failed = e.ToolFailed(call_id=job.run_id, reason=reason, text=str(error) or "It was interrupted.")
+            failed = e.ToolFailed(
+                call_id=e.CallId(job.run_id), reason=reason, text=str(error) or "It was interrupted."
+            )
             await bus.emit(failed, span=job.run_id)
             raise
         if report.status == "ok":
-            await bus.emit(e.ToolReturned(call_id=job.run_id, report=report), span=job.run_id)
+            await bus.emit(e.ToolReturned(call_id=e.CallId(job.run_id), report=report), span=job.run_id)
         else:
-            failed = e.ToolFailed(call_id=job.run_id, reason=report.status, text=report.error, report=report)
+            failed = e.ToolFailed(
+                call_id=e.CallId(job.run_id), reason=report.status, text=report.error, report=report
+            )
             await bus.emit(failed, span=job.run_id)
         return report, path
 
@@ -98,7 +103,7 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
     await bus.emit(e.LibraryLoaded(tools=(record.card,)))
     await bus.emit(
         e.ToolCalled(
-            call_id=job.run_id, action_id="", name=record.draft.name, version=record.version,
+            call_id=e.CallId(job.run_id), action_id="", name=record.draft.name, version=record.version,
             digest=record.digest, arguments=job.arguments,
         ),
         span=job.run_id,
@@ -109,13 +114,13 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
 
 async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
     """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable."""
-    from alita_tui.toolsmith.proving import Build, Prover
+    from alita_tui.toolsmith.prover import Build, Prover
 
     bus = Bus("proof", _Unwritten(), now)
     sandbox = app.sandbox(f"proof-{new_id()}")
     prover = Prover(bus, sandbox, before=(), after=(), limits=app.limits, progress=progress)
     build = Build(
-        build_id=new_id(), name=draft.name, version=app.library.next_version(draft.name),
+        build_id=e.BuildId(new_id()), name=draft.name, version=app.library.next_version(draft.name),
         task="", goal=draft.description, parent=None, sources=(),
     )  # fmt: skip
     try:
@@ -135,14 +140,16 @@ def approve_anew(
     if refused := app.library.banned(draft.name, draft, digest):
         raise RegistryError(refused, hint="`alita tools bans` lists what is banned.")
     app.audit.append(
-        who=me(),
-        verdict="approved",
-        digest=digest,
-        name=draft.name,
-        version=app.library.next_version(draft.name),
-        session_id="",
-        approval_id=approval_id,
-        via="cli",
+        AuditEntry(
+            who=me(),
+            verdict="approved",
+            digest=digest,
+            name=draft.name,
+            version=app.library.next_version(draft.name),
+            session_id="",
+            approval_id=approval_id,
+            via="cli",
+        )
     )
     return app.library.register(
         draft, lock, approval_id=approval_id, digest=digest, sources=(), origin=origin

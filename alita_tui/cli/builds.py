@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -16,6 +16,7 @@ from alita_tui.cli.accepting import Accept, all_accepted, list_risks
 from alita_tui.cli.files import read_text
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
+from alita_tui.events import BuildDigest, Lasting, Verdict
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
@@ -198,13 +199,9 @@ def approve(
         what="The build",
         show=f"alita builds show {view.approval_id}",
     )
-    verdict = {
-        "verdict": "approved",
-        "lasting": "task" if task_only else "library",
-        "grants": grants,
-        "accepted": accepted,
-    }
-    _leave(inbox, build, digest, verdict)
+    lasting: Lasting = "task" if task_only else "library"
+    verdict = Verdict(decision="approved", lasting=lasting, grants=grants, accepted=tuple(accepted))
+    _leave(inbox, build, verdict, digest)
 
 
 @commands.command()
@@ -218,7 +215,7 @@ def reject(
 ) -> None:
     """Reject a build with a reason; the session continues without it."""
     inbox = AppContext.open(context.obj).inbox
-    _leave(inbox, build, None, {"verdict": "rejected", "reason": reason, "tags": tag or []})
+    _leave(inbox, build, Verdict(decision="rejected", reason=reason, tags=tuple(tag or ())))
 
 
 @commands.command()
@@ -226,7 +223,7 @@ def reuse(context: typer.Context, build: Build, tool: Like = "") -> None:
     """Reject a build because a tool does the same already, and have the agent use that tool."""
     inbox, view = _find(context, build)
     reason, tags = reuse_of(_twin(view, tool))
-    _leave(inbox, build, None, {"verdict": "rejected", "reason": reason, "tags": tags})
+    _leave(inbox, build, Verdict(decision="rejected", reason=reason, tags=tags))
 
 
 @commands.command()
@@ -234,7 +231,7 @@ def alias(context: typer.Context, build: Build, digest: Digest, tool: Like = "")
     """Add nothing; make the build's name another name of the tool that gives the same answers."""
     inbox, view = _find(context, build)
     twin = _twin(view, tool)
-    _leave(inbox, build, digest, {"verdict": "aliased", "alias_of": twin})
+    _leave(inbox, build, Verdict(decision="aliased", alias_of=twin), digest)
     typer.echo(f"Undo it later with: alita tools undo {twin.name}")
 
 
@@ -256,20 +253,21 @@ def edit(
     new_tests = read_text(tests) if tests else ""
     if new_code == draft.code and new_tests in ("", draft.tests):
         raise UsageError("Nothing was changed; the build keeps waiting.")
-    _leave(inbox, build, None, {"verdict": "edited", "code": new_code, "tests": new_tests})
+    _leave(inbox, build, Verdict(decision="edited"), code=new_code, tests=new_tests)
 
 
 @commands.command()
 def test(context: typer.Context, build: Build, digest: Digest, without: Without = None) -> None:
     """Run the self-tests again with what the build asks for, then ask again. This approves nothing."""
     inbox, view = _find(context, build)
-    _leave(inbox, build, digest, {"verdict": "retested", "grants": _granted(view, without)})
+    _leave(inbox, build, Verdict(decision="retested", grants=_granted(view, without)), digest)
 
 
 @commands.command()
 def stop(context: typer.Context, build: Build, reason: Reason = "") -> None:
     """Reject a build and end the run that asked for it."""
-    _leave(AppContext.open(context.obj).inbox, build, None, {"verdict": "stopped", "reason": reason})
+    inbox = AppContext.open(context.obj).inbox
+    _leave(inbox, build, Verdict(decision="stopped", reason=reason))
 
 
 @commands.command()
@@ -290,7 +288,7 @@ def ban(
     inbox, view = _find(context, build)
     banned = what or ["name", "digest"]
     _check_known(banned, ("name", "digest", *view.attempts[-1].draft.capabilities.items))
-    _leave(inbox, build, None, {"verdict": "banned", "reason": reason, "banned": banned})
+    _leave(inbox, build, Verdict(decision="banned", reason=reason, banned=tuple(banned)))
 
 
 def _find(context: typer.Context, build: str) -> tuple[VerdictInbox, BuildState]:
@@ -360,18 +358,24 @@ def _in_editor(name: str, code: str) -> str:
         raise UsageError(str(error), hint="Give the code in a file: --code FILE.") from error
 
 
-def _leave(inbox: VerdictInbox, build: str, digest: str | None, verdict: dict[str, Any]) -> None:
+def _leave(
+    inbox: VerdictInbox,
+    build: str,
+    verdict: Verdict,
+    digest: str | None = None,
+    *,
+    code: str = "",
+    tests: str = "",
+) -> None:
     """Leave a verdict on the given digest, or on the waiting one, and print how to continue."""
     parked, _ = inbox.show(build)
-    command = msgspec.convert(
-        {
-            **verdict,
-            "approval_id": parked.approval_id,
-            "digest": parked.digest if digest is None else digest,
-            "via": "cli",
-        },
-        ResolveApproval,
+    command = ResolveApproval(
+        approval_id=parked.approval_id,
+        digest=parked.digest if digest is None else BuildDigest(digest),
+        verdict=msgspec.structs.replace(verdict, by=me(), via="cli"),
+        code=code,
+        tests=tests,
     )
-    left = inbox.leave(parked.approval_id, command, me())
-    typer.echo(f"{command.verdict}: {left.name} v{left.version}, sha256 {left.digest[:16]}…")
+    left = inbox.leave(parked.approval_id, command)
+    typer.echo(f"{verdict.decision}: {left.name} v{left.version}, sha256 {left.digest[:16]}…")
     typer.echo(f"Continue with: alita resume {left.session_id}")

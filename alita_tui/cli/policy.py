@@ -14,6 +14,7 @@ from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.config.policy import Policy, revoke_rule
 from alita_tui.spine.text import reveal
+from alita_tui.store.entry import AuditEntry
 from alita_tui.view.policy import Rule, unmet
 from alita_tui.view.queries import build_of
 
@@ -98,10 +99,10 @@ def revoke(context: typer.Context, rule: str) -> None:
     """Revoke a rule for good, and list the tools that it approved."""
     app = AppContext.open(context.obj)
     revoked = revoke_rule(app.paths.policy, rule, f"{now().date()} by {me()}")
-    app.audit.append(
+    app.audit.append(AuditEntry(
         who=me(), verdict="rule revoked", digest=revoked.digest, name=revoked.name, version=0, session_id="",
         approval_id="", via="cli",
-    )  # fmt: skip
+    ))  # fmt: skip
     typer.echo(f"Revoked: {revoked.name}")
     for tool in _uses(app).get(revoked.name, ()):
         typer.echo(f"  it approved {tool}; revoke that with: alita tools revoke {tool.split(' v')[0]}")

@@ -23,6 +23,7 @@ from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import neutralise, reveal
+from alita_tui.store.entry import AuditEntry
 
 commands = group()
 commands.add_typer(starters.commands, name="starters")
@@ -294,10 +295,10 @@ def unban(context: typer.Context, ban: Annotated[str, typer.Argument(help="Its i
     app.backups.create("clean-up")
     app.library.bans.lift(ban)
     for known in lifted:
-        app.audit.append(
+        app.audit.append(AuditEntry(
             who=me(), verdict="unbanned", digest=known.digest, name=known.name, version=0,
             session_id="", approval_id=known.ban_id, banned=known.capabilities, via="cli",
-        )  # fmt: skip
+        ))  # fmt: skip
     typer.echo(f"Lifted: {ban}")
 
 

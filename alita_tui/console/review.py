@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from alita_tui.console.arming import Heard, Why, against
 from alita_tui.console.hearing import Paint
-from alita_tui.events import Capabilities, Twin, Verdict
+from alita_tui.events import Capabilities, Decision, Twin, Verdict
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.text import one_line
 from alita_tui.state.build import Attempt, BuildState
@@ -24,8 +24,9 @@ Twice = Literal["retested", "stopped", "reused", "aliased"]
 
 def settled(view: SessionView, build: BuildState) -> tuple[str, str]:
     """What became of a build that waits no more, and its tone."""
-    now = next((one for one in view.builds if one.approval_id == build.approval_id), build)
-    return f"Nothing to decide here: {now.state}{f' by {one_line(now.by)}' if now.by else ''}.", "muted"
+    now = next((known for known in view.builds if known.approval_id == build.approval_id), build)
+    by = f" by {one_line(now.verdict.by)}" if now.verdict and now.verdict.by else ""
+    return f"Nothing to decide here: {now.status}{by}.", "muted"
 
 
 class Review:
@@ -107,22 +108,29 @@ class Review:
         self.named, self.unread_known, self.twice = False, False, None
         return began
 
-    def command(self, verdict: Verdict, at: float, *, read: bool, **said: Any) -> ResolveApproval:
-        """The verdict on exactly the bytes that were on screen; `read` when all of the code was.
+    def command(
+        self, decision: Decision, at: float, *, read: bool, code: str = "", tests: str = "", **fields: Any
+    ) -> ResolveApproval:
+        """Return the verdict on exactly the bytes that were on screen; `read` if all of the code was.
 
-        `said` are further fields of it, such as the reason.
+        `fields` are further fields of `Verdict`, such as the reason.
         """
-        if verdict in ("approved", "retested"):
-            said["grants"] = self.grants
-        if verdict == "approved":
-            said["accepted"] = self.names if self.named else ()
+        if decision in ("approved", "retested"):
+            fields["grants"] = self.grants
+        if decision == "approved":
+            fields["accepted"] = self.names if self.named else ()
+        verdict = Verdict(
+            decision=decision,
+            seen_ms=max(0.0, (at - self._shown_at) * 1000),
+            scrolled_to_end=read,
+            **fields,
+        )
         return ResolveApproval(
             approval_id=self.build.approval_id,
             digest=self.attempt.build_digest,
             verdict=verdict,
-            **said,
-            seen_ms=max(0.0, (at - self._shown_at) * 1000),
-            scrolled_to_end=read,
+            code=code,
+            tests=tests,
         )
 
     def line(self, unread: int, key: str, waits: Why) -> tuple[str, str]:

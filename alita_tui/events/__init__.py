@@ -5,8 +5,15 @@ and are never stored; a durable event with the whole follows.
 """
 
 from alita_tui.events.base import (
+    AgentId,
+    BuildDigest,
+    BuildId,
+    CallId,
+    DraftDigest,
     Fact,
     Json,
+    TaskId,
+    ToolName,
     Transient,
     Value,
     digest_of,
@@ -20,6 +27,7 @@ from alita_tui.events.build import (
     BuildReviewed,
     BuildStarted,
     BuildTested,
+    Decision,
     Finding,
     GateChecked,
     GateName,

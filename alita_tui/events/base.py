@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any
+from typing import Any, NewType
 
 import msgspec
 
 Json = Any
 """A JSON value. Checked where it enters, not by the type checker."""
+
+TaskId = NewType("TaskId", str)
+AgentId = NewType("AgentId", str)
+BuildId = NewType("BuildId", str)
+CallId = NewType("CallId", str)
+ToolName = NewType("ToolName", str)
+DraftDigest = NewType("DraftDigest", str)
+"""SHA-256 (hex) of a draft: every byte that is shown for approval and used at run time."""
+BuildDigest = NewType("BuildDigest", str)
+"""SHA-256 (hex) of a draft and the wheels it was tested with: what an approval names."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from alita_tui.events.base import Fact, Value
+from alita_tui.events.base import BuildDigest, BuildId, DraftDigest, Fact, Value
 from alita_tui.events.library import Lasting, NearMiss
 from alita_tui.events.tool import Capabilities, Lock, RunReport, ToolDraft, Twin
 from alita_tui.events.web import Source
@@ -67,7 +67,7 @@ class GateResult(Value, frozen=True):
 class BuildStarted(Fact, frozen=True):
     """The toolsmith took on a gap in the library."""
 
-    build_id: str
+    build_id: BuildId
     action_id: str
     name: str
     goal: str
@@ -85,21 +85,21 @@ class BuildStarted(Fact, frozen=True):
 class BuildDrafted(Fact, frozen=True):
     """A draft was written, whole."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
     """1 for the first draft; each repair adds one."""
     author: Literal["model", "person"]
     model: str
     draft: ToolDraft
-    digest: str
+    digest: DraftDigest
 
 
 class BuildReviewed(Fact, frozen=True):
     """The static review of a draft is done."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
-    digest: str
+    digest: DraftDigest
     findings: tuple[Finding, ...] = ()
     passed: bool = True
     imports: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class BuildReviewed(Fact, frozen=True):
 class RequirementsLocked(Fact, frozen=True):
     """Each requirement was resolved to hashed wheels, or was refused."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
     lock: Lock
     problem: str = ""
@@ -118,9 +118,9 @@ class RequirementsLocked(Fact, frozen=True):
 class BuildTested(Fact, frozen=True):
     """The draft's own tests ran in the sandbox."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
-    digest: str
+    digest: DraftDigest
     passed: bool
     reports: tuple[RunReport, ...]
     """One per repetition."""
@@ -133,16 +133,16 @@ class BuildTested(Fact, frozen=True):
 class GateChecked(Fact, frozen=True):
     """One more gate looked at a draft: it passed, it failed, or it could not run."""
 
-    build_id: str
+    build_id: BuildId
     attempt: int
-    digest: str
+    digest: DraftDigest
     result: GateResult
 
 
 class BuildFailed(Fact, frozen=True):
     """The toolsmith gave the build up."""
 
-    build_id: str
+    build_id: BuildId
     reason: str
 
 
@@ -150,39 +150,41 @@ class ApprovalRequested(Fact, frozen=True):
     """A build waits for a person. On disk before anyone is asked."""
 
     approval_id: str
-    build_id: str
-    digest: str
+    build_id: BuildId
+    digest: BuildDigest
     name: str
     version: int
 
 
-Verdict = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased"]
-"""`retested`: the self-tests run again with what is granted, then it is asked again. `stopped`: the run ends
-with it. `banned`: rejected, and never asked again. `aliased`: nothing is registered, and its name becomes another one
-of a tool that gives the same answers."""
+Decision = Literal["approved", "rejected", "edited", "retested", "stopped", "banned", "aliased", "withdrawn"]
+"""`edited`: a draft by the person follows. `retested`: the self-tests run again with what is granted, then the build is
+asked about again. `stopped`: the run ends with it. `banned`: rejected, and never asked about again. `aliased`: nothing
+is registered; the name becomes another name of a tool that gives the same answers. `withdrawn`: its task was cancelled.
+"""
 
 
-class ApprovalResolved(Fact, frozen=True):
-    """A person decided on exactly these bytes. On disk before anything follows from it."""
+class Verdict(Value, frozen=True):
+    """What was decided about a build, by whom, and on what grounds.
 
-    approval_id: str
-    build_id: str
-    digest: str
-    verdict: Verdict | Literal["withdrawn"]
-    """`edited`: a new draft by the person follows. `withdrawn`: its task was cancelled."""
+    The same struct is in the command, the event, the state, and the notes of the verdict inbox.
+    """
+
+    decision: Decision
     reason: str = ""
     tags: tuple[str, ...] = ()
+    """Common reasons of a rejection, such as `unsafe`."""
     lasting: Lasting = "library"
+    """For `approved`."""
     grants: Capabilities | None = None
-    """What was granted of what the draft asks for; None for all of it."""
+    """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
     accepted: tuple[str, ...] = ()
-    """As in `ResolveApproval`."""
+    """For `approved`: the names of the risks that were accepted, as in `view.risk`."""
     banned: tuple[str, ...] = ()
-    """As in `ResolveApproval`."""
+    """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
     alias_of: Twin | None = None
-    """As in `ResolveApproval`."""
+    """For `aliased`: one of the tools that the neighbours check named as twins."""
     by: str = ""
-    """The account that decided, or the rule of the policy."""
+    """The account that decided, or the rule of the policy; set by whoever takes the command."""
     via: Literal["console", "cli", "engine", "policy"] = "console"
     seen_ms: float = 0.0
     """How long the build was on screen."""
@@ -194,8 +196,17 @@ class ApprovalResolved(Fact, frozen=True):
         return ": ".join(part for part in (", ".join(self.tags), self.reason) if part)
 
 
+class ApprovalResolved(Fact, frozen=True):
+    """A person decided on exactly these bytes. On disk before anything follows from it."""
+
+    approval_id: str
+    build_id: BuildId
+    digest: BuildDigest
+    verdict: Verdict
+
+
 class BuildPutOff(Fact, frozen=True):
     """The person decides later: the build waits on beside the task, and the agent goes on without it."""
 
-    build_id: str
+    build_id: BuildId
     approval_id: str

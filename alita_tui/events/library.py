@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events.base import Fact, Json, Value
+from alita_tui.events.base import BuildDigest, BuildId, Fact, Json, ToolName, Value
 from alita_tui.events.tool import Capabilities, Lock, ToolDraft, Twin
 from alita_tui.events.web import Source
 
@@ -38,10 +38,10 @@ ToolState = Literal["draft", "provisional", "trusted", "stale", "archived", "rev
 class ToolCard(Value, frozen=True):
     """One line of the library."""
 
-    name: str
+    name: ToolName
     version: int
     description: str
-    digest: str
+    digest: BuildDigest
     state: ToolState
     requirements: tuple[str, ...] = ()
     runs: int = 0
@@ -53,7 +53,7 @@ class ToolRecord(Value, frozen=True):
 
     draft: ToolDraft
     version: int
-    digest: str
+    digest: BuildDigest
     state: ToolState
     lock: Lock
     approval_id: str
@@ -210,7 +210,7 @@ class ToolSearched(Fact, frozen=True):
 class ToolRegistered(Fact, frozen=True):
     """An approved build joined the library, or is lent to its task."""
 
-    build_id: str
+    build_id: BuildId
     approval_id: str
     card: ToolCard
     lasting: Lasting = "library"
@@ -219,7 +219,7 @@ class ToolRegistered(Fact, frozen=True):
 class ToolAliased(Fact, frozen=True):
     """A build's name became another name of a tool of the library; its code did not join."""
 
-    build_id: str
+    build_id: BuildId
     approval_id: str
     name: str
     target: Twin
@@ -228,7 +228,7 @@ class ToolAliased(Fact, frozen=True):
 class ToolDemoted(Fact, frozen=True):
     """A tool is relied on less than before, because of how its runs went. A repair is a build that asks again."""
 
-    name: str
+    name: ToolName
     version: int
     state: ToolState
     reason: str

@@ -7,7 +7,17 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events.base import Fact, Json, Transient, Value, digest_of
+from alita_tui.events.base import (
+    BuildDigest,
+    CallId,
+    DraftDigest,
+    Fact,
+    Json,
+    ToolName,
+    Transient,
+    Value,
+    digest_of,
+)
 
 
 class Capabilities(Value, frozen=True):
@@ -53,7 +63,7 @@ class Capabilities(Value, frozen=True):
 class ToolDraft(Value, frozen=True):
     """A tool as written: what is reviewed, tested, shown, approved and run."""
 
-    name: str
+    name: ToolName
     """Snake case; also the module's name."""
     description: str
     """One sentence for people and for search."""
@@ -70,9 +80,9 @@ class ToolDraft(Value, frozen=True):
     capabilities: Capabilities = Capabilities()
 
     @property
-    def digest(self) -> str:
+    def digest(self) -> DraftDigest:
         """SHA-256 (hex) over every byte of the draft that is shown for approval and used at run time."""
-        return digest_of(
+        digest = digest_of(
             self.name,
             self.description,
             self.code,
@@ -82,6 +92,7 @@ class ToolDraft(Value, frozen=True):
             msgspec.json.encode(self.output_schema, order="sorted").decode(),
             msgspec.json.encode(self.capabilities, order="sorted").decode(),
         )
+        return DraftDigest(digest)
 
 
 class Provided(Value, frozen=True):
@@ -132,12 +143,12 @@ class Lock(Value, frozen=True):
         return digest_of(self.listing, self.python, self.platform) if self.packages else ""
 
 
-def build_digest(draft: ToolDraft, lock: Lock) -> str:
+def build_digest(draft: ToolDraft, lock: Lock) -> BuildDigest:
     """SHA-256 (hex) over all that an approval is for: the draft, and the wheels it was tested with.
 
     A draft without requirements has its own digest.
     """
-    return digest_of(draft.digest, lock.digest) if lock.digest else draft.digest
+    return BuildDigest(digest_of(draft.digest, lock.digest) if lock.digest else draft.digest)
 
 
 class TestCase(Value, frozen=True):
@@ -204,9 +215,9 @@ class RunReport(Value, frozen=True):
 class Twin(Value, frozen=True):
     """A version of a tool of the library that answers as a draft does."""
 
-    name: str
+    name: ToolName
     version: int
-    digest: str
+    digest: BuildDigest
 
     @property
     def label(self) -> str:
@@ -217,11 +228,11 @@ class Twin(Value, frozen=True):
 class ToolCalled(Fact, frozen=True):
     """A registered tool is about to run. On disk before it does."""
 
-    call_id: str
+    call_id: CallId
     action_id: str
-    name: str
+    name: ToolName
     version: int
-    digest: str
+    digest: BuildDigest
     arguments: Json
     alias: str = ""
     """The other name that it was called by; empty for its own."""
@@ -230,7 +241,7 @@ class ToolCalled(Fact, frozen=True):
 class BrokerAnswered(Fact, frozen=True):
     """A running tool asked for something that it was granted, or was not: a host, a file, a model."""
 
-    call_id: str
+    call_id: CallId
     """The run's: a call of a registered tool, or a build whose tests a person granted something."""
     request: str
     """Method and address as the tool gave them, without the values of secrets."""
@@ -262,7 +273,7 @@ class OutputChunk(Transient, frozen=True):
 class ToolReturned(Fact, frozen=True):
     """A registered tool ran and gave a result."""
 
-    call_id: str
+    call_id: CallId
     report: RunReport
 
 
@@ -272,7 +283,7 @@ FailureReason = Literal["error", "exit", "timeout", "limit", "killed", "bad_resu
 class ToolFailed(Fact, frozen=True):
     """A registered tool ran, or could not run, and gave no result."""
 
-    call_id: str
+    call_id: CallId
     reason: FailureReason
     text: str
     hint: str = ""

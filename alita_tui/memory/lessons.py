@@ -1,7 +1,7 @@
-"""What a finished task leaves behind, from what was seen to happen and from nothing else.
+"""What a finished task leaves in memory, taken from verified events only.
 
-A task teaches when it was answered and a tool of the library gave a result on the way. What was
-recalled, searched or merely said is never learned from, so a mistake cannot confirm itself.
+A task teaches if it was answered and a tool of the library returned a result on the way. Recalled, searched or stated
+text is never learned from, so a mistake cannot confirm itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TASK, _ANSWER = 300, 400
 """Characters kept of a task and of an answer."""
 
 FOOTNOTE = " (tools: "
-"""Begins what an episode adds to task and answer; not searched."""
+"""Separates what an episode adds to task and answer; what follows is not searched."""
 
 
 class _Course(Value, frozen=True):
@@ -40,13 +40,13 @@ class _Course(Value, frozen=True):
     task: str
     answer: str
     tools: tuple[str, ...]
-    """Tools that gave a result, in order, neighbours of the same name as one."""
+    """Tools that returned a result, in order; repeated calls of one tool count once."""
     cost_usd: float
     unpriced: bool
 
 
 def episode(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
-    """The task, its answer in short, its tools and its cost; nothing for a task that teaches nothing."""
+    """Return the task, its answer in short, its tools and its cost; nothing for a task that teaches nothing."""
     course = _course(envelopes, task_id)
     if course is None:
         return ()
@@ -56,7 +56,7 @@ def episode(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ..
 
 
 def recipe(envelopes: Sequence[Envelope], task_id: str) -> tuple[MemoryItem, ...]:
-    """The chain of tools that answered the task; the same chain always has the same id."""
+    """Return the chain of tools that answered the task; the same chain always gets the same id."""
     course = _course(envelopes, task_id)
     if course is None:
         return ()
@@ -77,7 +77,9 @@ def _item(course: _Course, memory: str, item_id: str, text: str) -> MemoryItem:
 
 
 def _course(envelopes: Sequence[Envelope], task_id: str) -> _Course | None:
-    """The task's own events: one task runs at a time, so what lies between two ends belongs to the later."""
+    """Return the events of one task. Tasks run one at a time, so whatever lies between two ends belongs to the
+    later one.
+    """
     ours: list[Envelope] = []
     before = 0
     for end in of(envelopes, TaskFinished):

@@ -1,4 +1,4 @@
-"""Remembers a few things that bear on a task, or nothing: what is unrelated only misleads."""
+"""Recalls the few items that bear on a task, or none: unrelated memories only mislead."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from alita_tui.spine.ports.memory import REJECTION
 from alita_tui.spine.ranking import Ranked, Ranking
 
 _RELEVANT = 0.3
-"""Share of a task that an item has to cover to be recalled at all."""
+"""Share of a task's words that an item has to cover to be recalled at all."""
 _AT_MOST = 3
-"""Items of each kind: recipes, and everything else."""
+"""Maximum number of items of each kind: recipes, and everything else."""
 _LESSONS = 5
 _TASKS = 12
-"""Tasks that a recipe remembers having answered, the newest."""
+"""How many of the newest tasks a recipe keeps."""
 
 
 class _Kept(Value, frozen=True):
@@ -28,20 +28,20 @@ class _Kept(Value, frozen=True):
     worked: int = 0
     failed: int = 0
     sources: tuple[str, ...] = ()
-    """`session:seq` of what it was learned from, the newest last."""
+    """`session:seq` of the events it was learned from, newest last."""
     tasks: tuple[str, ...] = ()
     """For recipes: the tasks it answered."""
 
     @property
     def reliability(self) -> float:
-        """Share of successes, drawn towards one half where there are few (Laplace); 1 for no recipe."""
+        """Share of successes, drawn towards one half while there are few (Laplace); 1 if it is not a recipe."""
         if self.item.memory != "procedural":
             return 1.0
         return (self.worked + 1) / (self.worked + self.failed + 2)
 
     @property
     def shown(self) -> MemoryItem:
-        """The item with what is known of it in its text."""
+        """Return the item with what is known about it in its text."""
         if self.item.memory != "procedural":
             return self.item
         chain = " → ".join(self.item.tools)
@@ -50,7 +50,7 @@ class _Kept(Value, frozen=True):
 
 
 class Recollection:
-    """Meets `Memory`. Sees at once what another process wrote to the same documents."""
+    """Implements `Memory`. Sees at once what another process wrote to the same documents."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -61,13 +61,13 @@ class Recollection:
         self._guard = threading.Lock()  # the engine asks from its loop and from threads
 
     def recall(self, task: str) -> tuple[MemoryItem, ...]:
-        """At most three recipes, then at most three other items, each with its score and why."""
+        """Return at most three recipes, then at most three other items, each with its score and why it matched."""
         with self._guard:
             self._refresh()
             return tuple(self._best(self._recipes, task) + self._best(self._others, task))
 
     def write(self, item: MemoryItem) -> None:
-        """Keep one item; a recipe that is known counts one success more, once per source.
+        """Store one item; a known recipe counts one more success, once per source.
 
         Any other item with the same id is replaced. Raises StoreError.
         """
@@ -87,7 +87,7 @@ class Recollection:
                 )
 
     def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
-        """See `Memory.lessons`: those of the same name first, the newest of them, then those that bear on it."""
+        """Return lessons for a build: those of the same name first, newest first, then those that bear on it."""
         with self._guard:
             self._refresh()
             rejections = {key: one.item for key, one in self._kept.items() if key.startswith(REJECTION)}
@@ -100,20 +100,20 @@ class Recollection:
             return tuple(listed[:_LESSONS])
 
     def recipe_failed(self, item_id: str) -> None:
-        """A task that followed this recipe was not answered. Raises StoreError."""
+        """Record that a task which followed this recipe was not answered. Raises StoreError."""
         with self._guard:
             self._refresh()
             if (known := self._kept.get(item_id)) is not None:
                 self._keep(msgspec.structs.replace(known, failed=known.failed + 1))
 
     def items(self) -> tuple[MemoryItem, ...]:
-        """Everything that is remembered, oldest first."""
+        """Return everything remembered, oldest first."""
         with self._guard:
             self._refresh()
             return tuple(kept.shown for kept in self._kept.values())
 
     def forget(self, item_id: str) -> None:
-        """Remove one item; a missing one is no error. Raises StoreError."""
+        """Remove one item; a missing one is not an error. Raises StoreError."""
         self._documents.remove(item_id)
 
     def _best(self, ranking: Ranking, task: str) -> list[MemoryItem]:
@@ -129,7 +129,7 @@ class Recollection:
         self._documents.put(kept.item.item_id, msgspec.to_builtins(kept))
 
     def _refresh(self) -> None:
-        """Take in what changed; the documents give the same tuple as long as nothing did."""
+        """Read what changed; the documents return the same tuple as long as nothing did."""
         documents = self._documents.all()
         if documents is self._seen:
             return
@@ -147,7 +147,7 @@ class Recollection:
 
 
 def _read(document: Json) -> _Kept | None:
-    """A document as a value; one that cannot be read is passed over and stays where it is."""
+    """Return a document as a value, or None; one that cannot be read is skipped and stays on disk."""
     try:
         return msgspec.convert(document, _Kept)
     except msgspec.ValidationError:

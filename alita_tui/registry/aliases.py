@@ -27,7 +27,7 @@ class Aliases:
         return tuple(alias for alias in self.all() if alias.target.name == target)
 
     def find(self, name: str, *, removed: bool = False) -> Alias | None:
-        """Return the alias of this name; a removed one only with `removed`."""
+        """Return the alias of this name; a removed one only if `removed` is set."""
         named = (alias for alias in self._stored() if alias.name == name)
         return next((alias for alias in named if removed or not alias.removed), None)
 

@@ -12,10 +12,10 @@ from alita_tui.spine.text import one_line
 
 
 class Bans:
-    """All bans, of the registry's documents and of the audit log."""
+    """All bans, from the registry's documents and from the audit log."""
 
     def __init__(self, documents: Documents, standing: Callable[[], Standing] = Standing) -> None:
-        """A ban in the log holds, whatever the documents say."""
+        """Combine both sources: a ban in the log holds, whatever the documents say."""
         self._documents = documents
         self._standing = standing
 

@@ -17,6 +17,7 @@ import msgspec
 from alita_tui.events import (
     Alias,
     Ban,
+    BuildDigest,
     Capabilities,
     Json,
     Lock,
@@ -154,7 +155,7 @@ class ToolLibrary:
         lock: Lock,
         *,
         approval_id: str,
-        digest: str,
+        digest: BuildDigest,
         sources: tuple[Source, ...],
         grants: Capabilities | None = None,
         origin: Literal["built", "imported", "starter"] = "built",
@@ -278,7 +279,7 @@ class ToolLibrary:
         self,
         approval_id: str,
         name: str,
-        digest: str,
+        digest: BuildDigest,
         grants: Capabilities | None,
         version: int | None = None,
     ) -> None:

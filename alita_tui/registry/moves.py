@@ -9,7 +9,7 @@ from alita_tui.spine.ports.library import Documents
 
 
 class Moves:
-    """The moves of every tool, oldest first."""
+    """The moves of each tool, oldest first."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -20,7 +20,7 @@ class Moves:
         return msgspec.convert(moves, tuple[Move, ...])
 
     def remember(self, name: str, moves: tuple[Move, ...]) -> None:
-        """Keep these as all moves of a tool. Raises StoreError."""
+        """Replace the stored moves of a tool. Raises StoreError."""
         self._documents.put(f"moves:{name}", {"of": name, "moves": msgspec.to_builtins(moves)})
 
 

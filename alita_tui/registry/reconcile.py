@@ -14,7 +14,7 @@ from alita_tui.spine.text import one_line
 RUNNABLE: frozenset[ToolState] = frozenset({"provisional", "trusted", "stale"})
 
 Records = dict[str, dict[int, ToolRecord]]
-"""Records by tool and version."""
+"""Records by tool name and version."""
 
 
 class Overridden(Value, frozen=True):
@@ -31,7 +31,7 @@ class Reconciled:
     """What the log changed about records and pins."""
 
     doubts: dict[tuple[str, int], str] = field(default_factory=dict)
-    """Why a version that its state would let run does not."""
+    """Reasons why versions do not run although their state would allow it."""
     overridden: tuple[Overridden, ...] = ()
 
 

@@ -13,7 +13,7 @@ from alita_tui.spine.ports.library import Documents
 
 
 class Recovery:
-    """Writes files and documents directly; the library checks both when it reads them."""
+    """Writes files and documents directly; the library verifies both when it reads them."""
 
     def __init__(self, documents: Documents, box: Path) -> None:
         self._documents = documents

@@ -1,4 +1,4 @@
-"""Finds the tool that fits a need, by its own words and by the words of queries it has served.
+"""Finds the tool that fits a need, by its own words and by those of queries it has served.
 
 Adding the queries that a tool answered to its text helps the next query more than a better encoder does.
 """
@@ -13,7 +13,7 @@ from alita_tui.spine.ports.library import SearchResult
 from alita_tui.spine.ranking import Ranking
 
 HIT = 0.36
-"""Score from which a tool is offered for use; below it is a near miss."""
+"""Score from which a tool is offered for use; below it, it is a near miss."""
 _BESIDE = 0.6
 """Share of the best score that further hits have to reach."""
 _NEAR = 0.08

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, ToolDraft, Value
+from alita_tui.events import Capabilities, Json, ToolDraft, ToolName, Value
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.text import one_line
@@ -56,7 +56,7 @@ class Starters:
         granted = canonical(chosen) if facts.hosts_at_approval else facts.capabilities
         place = self._folder / name
         return ToolDraft(
-            name=name,
+            name=ToolName(name),
             description=facts.description,
             code=(place / f"{name}.py").read_text("utf-8"),
             tests=(place / f"test_{name}.py").read_text("utf-8"),

@@ -7,6 +7,7 @@ from collections.abc import Container
 from alita_tui.events import (
     Alias,
     Ban,
+    BuildDigest,
     Capabilities,
     Lock,
     Source,
@@ -36,7 +37,7 @@ class TaskLibrary:
         *,
         version: int,
         approval_id: str,
-        digest: str,
+        digest: BuildDigest,
         grants: Capabilities | None = None,
     ) -> ToolRecord:
         """Make an approved build available to the running task. Raises DigestMismatch, RegistryError."""
@@ -96,7 +97,7 @@ class TaskLibrary:
         lock: Lock,
         *,
         approval_id: str,
-        digest: str,
+        digest: BuildDigest,
         sources: tuple[Source, ...],
         grants: Capabilities | None = None,
     ) -> ToolRecord:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from alita_tui.events import Capabilities, Lasting, Twin, Value, Verdict
+from alita_tui.events import BuildDigest, Value, Verdict
 
 
 class SubmitTask(Value, frozen=True):
@@ -40,28 +38,12 @@ class ResolveApproval(Value, frozen=True):
     """Decide on a build, by the digest that was on screen."""
 
     approval_id: str
-    digest: str
+    digest: BuildDigest
     verdict: Verdict
-    reason: str = ""
-    tags: tuple[str, ...] = ()
-    """Common reasons of a rejection, such as `unsafe`."""
-    lasting: Lasting = "library"
-    """For `approved`."""
-    grants: Capabilities | None = None
-    """For `approved` and `retested`: what is granted of what the draft asks for; None for all of it."""
-    accepted: tuple[str, ...] = ()
-    """For `approved`: the names of the risks that were accepted, as `view.risk` calls them."""
-    banned: tuple[str, ...] = ()
-    """For `banned`: `name`, `digest`, and words of `Capabilities.items`."""
-    alias_of: Twin | None = None
-    """For `aliased`: one of the tools that the build's neighbours name as its twins."""
     code: str = ""
     """For `edited`: the whole new code."""
     tests: str = ""
     """For `edited`: the whole new tests; empty keeps them."""
-    via: Literal["console", "cli", "policy"] = "console"
-    seen_ms: float = 0.0
-    scrolled_to_end: bool = False
 
 
 class PutOff(Value, frozen=True):

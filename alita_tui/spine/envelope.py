@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from alita_tui.events import SessionEvent, Transient, UnknownEvent
+from alita_tui.events.upgrades import upgrade_approval
 
 SCHEMA_VERSION = 2
 """1: one task at a time, so no envelope named its task. 2: with task, agent and parent span."""
@@ -75,7 +76,7 @@ def from_builtins(raw: object, *, session_id: str = "", seq: int = 0) -> Envelop
     try:
         return _timed(msgspec.convert(raw, Envelope))
     except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
-        return _unknown(raw, str(error), session_id=session_id, seq=seq)
+        return _upgraded(raw) or _unknown(raw, str(error), session_id=session_id, seq=seq)
 
 
 def decode(line: bytes | str, *, session_id: str = "", seq: int = 0) -> Envelope:
@@ -87,7 +88,18 @@ def decode(line: bytes | str, *, session_id: str = "", seq: int = 0) -> Envelope
             raw = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raw = line if isinstance(line, str) else line.decode("utf-8", "replace")
-        return _unknown(raw, str(error), session_id=session_id, seq=seq)
+        return _upgraded(raw) or _unknown(raw, str(error), session_id=session_id, seq=seq)
+
+
+def _upgraded(raw: object) -> Envelope | None:
+    """Return an envelope with an event of an older schema in today's form, or None."""
+    event = raw.get("event") if isinstance(raw, dict) else None
+    if not isinstance(event, dict) or event.get("kind") != "approval_resolved":
+        return None
+    try:
+        return _timed(msgspec.convert({**raw, "event": upgrade_approval(event)}, Envelope))  # type: ignore[dict-item]
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def _unknown(raw: object, reason: str, *, session_id: str, seq: int) -> Envelope:

@@ -179,13 +179,13 @@ class _Court:
                     self.breach("decide on what was asked", seq, f"{approval_id} was never asked like this")
                 elif approval_id in self._resolved:
                     self.breach("decide once", seq, f"{approval_id} was decided before")
-                elif event.verdict == "approved":
-                    self._approved[approval_id] = (build_id, digest, event.lasting)
+                elif (verdict := event.verdict).decision == "approved":
+                    self._approved[approval_id] = (build_id, digest, verdict.lasting)
                     drafted = self._drafted.get(build_id)
-                    if event.grants and drafted and not event.grants.within(drafted[0].capabilities):
+                    if verdict.grants and drafted and not verdict.grants.within(drafted[0].capabilities):
                         self.breach("grant what was asked", seq, f"{approval_id} grants more than was asked")
-                elif event.verdict == "aliased":
-                    self._aliased[approval_id] = event.alias_of
+                elif verdict.decision == "aliased":
+                    self._aliased[approval_id] = verdict.alias_of
                 self._resolved.add(approval_id)
             case ToolAliased():
                 self._alias(seq, event)

@@ -8,7 +8,7 @@ import warnings
 from contextlib import suppress
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What text that is no Python makes the parser raise."""
+"""Raised by the parser for text that is not Python."""
 PARSER = threading.Lock()
 """Held by whoever parses: CPython before 3.11.8 counts the depth of all threads' trees together and fails at
 random (python/cpython#106905), and the filter of warnings belongs to the whole process."""
@@ -17,10 +17,18 @@ _AGAIN = 5
 
 
 def parse(text: str) -> ast.Module:
-    """The tree of a module; what the parser warns of is not printed. Raises one of UNPARSABLE."""
+    """Return the tree of a module, without printing warnings. Raises one of UNPARSABLE."""
     with PARSER, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(_AGAIN):
             with suppress(SystemError):  # another library parsed in another thread at the same time
                 return ast.parse(text)
         return ast.parse(text)
+
+
+def try_parse(text: str) -> ast.Module | None:
+    """Return the tree of a module, or None if the text is not Python."""
+    try:
+        return parse(text)
+    except UNPARSABLE:
+        return None

@@ -8,17 +8,20 @@ from typing import Literal
 import msgspec
 
 from alita_tui.events import (
+    BuildDigest,
+    BuildId,
     Capabilities,
+    DraftDigest,
     Finding,
     GateName,
     GateResult,
-    Lasting,
     Lock,
     NearMiss,
     RunReport,
     Source,
     ToolDraft,
     Twin,
+    Verdict,
     build_digest,
 )
 
@@ -67,7 +70,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     author: Literal["model", "person"]
     model: str
     draft: ToolDraft
-    digest: str
+    digest: DraftDigest
     findings: tuple[Finding, ...] = ()
     imports: tuple[str, ...] = ()
     reviewed: bool | None = None
@@ -95,7 +98,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
         return next((result.twins for result in self.gates if result.gate == "neighbours"), ())
 
     @property
-    def build_digest(self) -> str:
+    def build_digest(self) -> BuildDigest:
         """The digest that an approval of this attempt would name: of the bytes held here."""
         return build_digest(self.draft, self.lock or Lock())
 
@@ -103,7 +106,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
 class BuildState(msgspec.Struct, frozen=True, gc=False):
     """A build from the gap to the verdict."""
 
-    build_id: str
+    build_id: BuildId
     action_id: str
     name: str
     version: int
@@ -117,24 +120,16 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     lessons: tuple[str, ...] = ()
     """Why earlier builds were rejected, as the toolsmith was told."""
     attempts: tuple[Attempt, ...] = ()
-    state: BuildStatus = "drafting"
+    status: BuildStatus = "drafting"
     put_off: bool = False
     """True when the task goes on without it."""
     approval_id: str = ""
-    digest: str = ""
+    digest: BuildDigest = BuildDigest("")
     """The digest that approval is asked for; empty before."""
     requested_at: datetime | None = None
     resolved_at: datetime | None = None
-    reason: str = ""
-    by: str = ""
-    lasting: Lasting = "library"
-    grants: Capabilities | None = None
-    """What was granted of what the draft asks for; None for all of it."""
-    accepted: tuple[str, ...] = ()
-    """The names of the risks that were accepted with it."""
-    banned: tuple[str, ...] = ()
-    alias_of: Twin | None = None
-    """The tool that its name became another name of."""
+    verdict: Verdict | None = None
+    """The newest verdict on it; what came of it is in `status`."""
     spent_usd: float = 0.0
     """Known spend on it so far: drafts, repairs, hidden tests."""
     limit_usd: float | None = None
@@ -143,7 +138,7 @@ class BuildState(msgspec.Struct, frozen=True, gc=False):
     @property
     def settled(self) -> bool:
         """True when nothing is left to do: it is decided, and the decision was carried out."""
-        return self.state in ("rejected", "withdrawn", "registered", "linked", "failed")
+        return self.status in ("rejected", "withdrawn", "registered", "linked", "failed")
 
     @property
     def cost(self) -> str:

@@ -110,10 +110,10 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
         case e.ToolSearched(hits=hits):
             return replace(state, phase="thinking", touched=hits[0].card.name if hits else state.touched)
         case e.ToolRegistered(build_id=build_id, card=card, lasting=lasting):
-            state = _with_build(state, build_id, state="registered" if lasting == "library" else "lent")
+            state = _with_build(state, build_id, status="registered" if lasting == "library" else "lent")
             return replace(state, library=_with_card(state.library, card), touched=card.name)
         case e.ToolAliased(build_id=build_id, target=target):
-            return replace(_with_build(state, build_id, state="linked"), touched=target.name)
+            return replace(_with_build(state, build_id, status="linked"), touched=target.name)
         case e.ToolCalled(call_id=call_id, name=name):
             return replace(state, phase="running", calls=(*state.calls, (call_id, name)), touched=name)
         case e.ToolReturned(call_id=call_id, report=report):
@@ -212,7 +212,7 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
             return _change_build(
                 state,
                 build_id,
-                lambda build: replace(build, state="reviewing", attempts=(*build.attempts, attempt)),
+                lambda build: replace(build, status="reviewing", attempts=(*build.attempts, attempt)),
             )
         case e.BuildReviewed(passed=passed):
             status: BuildStatus = "locking" if passed else "repairing"
@@ -224,15 +224,13 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
             return _with_attempt(state, build_id, status, lock=lock, lock_problem=problem)
         case e.BuildTested():
             return _tested(state, envelope, event)
-        case e.BuildFailed(reason=reason):
-            return _change_build(
-                state, build_id, lambda build: replace(build, state="failed", reason=reason or build.reason)
-            )
+        case e.BuildFailed():
+            return _with_build(state, build_id, status="failed")
         case e.ApprovalRequested():
             state = _with_build(
                 state,
                 build_id,
-                state="pending",
+                status="pending",
                 approval_id=event.approval_id,
                 digest=event.digest,
                 requested_at=envelope.at,
@@ -244,15 +242,9 @@ def _apply_to_build(state: SessionState, envelope: Envelope, event: BuildEvent) 
             state = _with_build(
                 state,
                 build_id,
-                state=event.verdict,
+                status=event.verdict.decision,
                 resolved_at=envelope.at,
-                reason=event.why,
-                by=event.by,
-                lasting=event.lasting,
-                grants=event.grants,
-                accepted=event.accepted,
-                banned=event.banned,
-                alias_of=event.alias_of,
+                verdict=event.verdict,
             )
             return _turn_to(state, build_id, "building")
         case _:
@@ -308,7 +300,7 @@ def _with_attempt(state: SessionState, build_id: str, status: BuildStatus, **cha
         if not build.attempts:
             return build
         attempts = (*build.attempts[:-1], replace(build.attempts[-1], **changes))
-        return replace(build, state=status, attempts=attempts)
+        return replace(build, status=status, attempts=attempts)
 
     return _change_build(state, build_id, change)
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events import MemoryItem, RunReport, SandboxStatus, TaskOutcome, ToolCard
+from alita_tui.events import CallId, MemoryItem, RunReport, SandboxStatus, TaskOutcome, ToolCard
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
 from alita_tui.state.rows import Rows
@@ -75,7 +75,7 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     providers: tuple[Provider, ...] = ()
     question: Question | None = None
     recalled: tuple[MemoryItem, ...] = ()
-    calls: tuple[tuple[str, str], ...] = ()
+    calls: tuple[tuple[CallId, str], ...] = ()
     """Open tool calls as (call id, tool name)."""
 
     @property

@@ -15,14 +15,13 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from alita_tui.events import (
     ApprovalRequested,
     ApprovalResolved,
-    Capabilities,
     SessionClosed,
     SessionOpened,
     SessionResumed,
@@ -90,91 +89,26 @@ class AuditLog:
 
     # --- writing
 
-    def append(
-        self,
-        *,
-        who: str,
-        verdict: str,
-        digest: str,
-        name: str,
-        version: int,
-        session_id: str,
-        approval_id: str,
-        reason: str = "",
-        seen_ms: float = 0.0,
-        scrolled_to_end: bool = False,
-        via: str = "console",
-        tags: tuple[str, ...] = (),
-        lasting: str = "library",
-        grants: Capabilities | None = None,
-        banned: tuple[str, ...] = (),
-        alias: str = "",
-        evidence: tuple[str, ...] = (),
-        move: str = "",
-        before: str = "",
-        after: str = "",
-    ) -> AuditEntry:
-        """Add one entry; it is on disk when this returns. Raises StoreError, also if the log is broken."""
-        bare = AuditEntry(
-            sequence=0,
-            at=self._clock().isoformat(),
-            previous="",
-            who=_storable(who),
-            verdict=verdict,
-            digest=digest,
-            name=_storable(name),
-            version=version,
-            session_id=session_id,
-            approval_id=approval_id,
-            reason=_storable(reason),
-            tags=tuple(map(_storable, tags)),
-            lasting=lasting,
-            grants=None if grants is None else grants.items,
-            banned=tuple(map(_storable, banned)),
-            alias=_storable(alias),
-            evidence=tuple(map(_storable, evidence)),
-            seen_ms=float(seen_ms),  # a whole number would be read back as another text
-            scrolled_to_end=scrolled_to_end,
-            via=via,
-            move=move,
-            before=_storable(before),
-            after=_storable(after),
-        )
+    def append(self, entry: AuditEntry) -> AuditEntry:
+        """Sign and add one entry; return it as it is on disk. Raises StoreError, also if the log is broken."""
+        bare = _storable(msgspec.structs.replace(entry, at=self._clock().isoformat()))
         with self._writing() as fd:
             private, reading = self._taken_up(fd)
             # A build is decided once: entering a verdict again returns the entry that is there.
-            earlier = (entry for entry in reversed(reading.chain.entries) if entry.approval_id == approval_id)
-            if session_id and (same := next((entry for entry in earlier if _same(entry, bare)), None)):
-                return same
+            same = (known for known in reversed(reading.chain.entries) if known.same_verdict(bare))
+            if bare.session_id and (known := next(same, None)):
+                return known
             return self._write(fd, reading, private, bare)
 
     def enter(
         self,
         session_id: str,
         request: ApprovalRequested,
-        verdict: ApprovalResolved,
+        resolved: ApprovalResolved,
         evidence: tuple[str, ...] = (),
     ) -> AuditEntry:
         """Add the verdict that a session has recorded. Raises StoreError."""
-        return self.append(
-            who=verdict.by,
-            verdict=verdict.verdict,
-            digest=verdict.digest,
-            name=request.name,
-            version=request.version,
-            session_id=session_id,
-            approval_id=verdict.approval_id,
-            reason=verdict.reason,
-            seen_ms=verdict.seen_ms,
-            scrolled_to_end=verdict.scrolled_to_end,
-            via=verdict.via,
-            tags=verdict.tags,
-            lasting=verdict.lasting,
-            grants=verdict.grants,
-            banned=verdict.banned,
-            alias=verdict.alias_of.label if verdict.alias_of else "",
-            evidence=evidence,
-        )
+        return self.append(AuditEntry.of_verdict(session_id, request, resolved, evidence))
 
     def catch_up(self, session_id: str, history: Iterable[Envelope]) -> tuple[str, ...]:
         """Enter verdicts that a crash kept from being entered; return their approval ids. Raises StoreError.
@@ -183,27 +117,25 @@ class AuditLog:
         left alone: they may belong to the session that this one was forked from.
         """
         asked: dict[str, ApprovalRequested] = {}
-        given: list[ApprovalResolved] = []
+        decided: list[ApprovalResolved] = []
         kinds = (ApprovalRequested, ApprovalResolved, SessionOpened, SessionResumed, SessionClosed)
         for envelope in of(history, *kinds):
             match envelope.event:
                 case ApprovalRequested() as request:
                     asked[request.approval_id] = request
-                case ApprovalResolved(by=by) as verdict if by:
-                    given.append(verdict)
+                case ApprovalResolved() as resolved if resolved.verdict.by:
+                    decided.append(resolved)
                 case SessionOpened() | SessionResumed() | SessionClosed():
-                    given = []
+                    decided = []
                 case _:
                     pass
-        if not given:
+        if not decided:
             return ()
         known = {entry.approval_id for entry in self.entries()}
-        missing = [
-            verdict for verdict in given if verdict.approval_id in asked and verdict.approval_id not in known
-        ]
-        for verdict in missing:
-            self.enter(session_id, asked[verdict.approval_id], verdict)
-        return tuple(verdict.approval_id for verdict in given)
+        for resolved in decided:
+            if resolved.approval_id in asked and resolved.approval_id not in known:
+                self.enter(session_id, asked[resolved.approval_id], resolved)
+        return tuple(resolved.approval_id for resolved in decided)
 
     def settle(self) -> None:
         """Create the key, adopt entries of an older alita, and include in the heads what a crash left out."""
@@ -362,12 +294,6 @@ class AuditLog:
             os.close(fd)
 
 
-def _same(entry: AuditEntry, bare: AuditEntry) -> bool:
-    """Return True if an entry is the same session's verdict on the same build."""
-    wanted = (bare.session_id, bare.verdict, bare.digest)
-    return (entry.session_id, entry.verdict, entry.digest) == wanted
-
-
 def _replace(fd: int, raw: bytes) -> None:
     os.ftruncate(fd, 0)
     disk.write_all(fd, raw, 0)
@@ -375,11 +301,20 @@ def _replace(fd: int, raw: bytes) -> None:
 
 
 def _upkeep(verdict: str, at: datetime, digest: str, reason: str) -> AuditEntry:
-    return AuditEntry(
-        sequence=0, at=at.isoformat(), previous="", who="alita", verdict=verdict, digest=digest, name="",
-        version=0, session_id="", approval_id="", reason=_storable(reason), via="",
+    entry = AuditEntry(
+        at=at.isoformat(), who="alita", verdict=verdict, digest=digest, name="", version=0, session_id="",
+        approval_id="", reason=reason, via="",
     )  # fmt: skip
+    return _storable(entry)
 
 
-def _storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def _storable(entry: AuditEntry) -> AuditEntry:
+    """Return an entry that UTF-8 can hold: lone surrogates become question marks."""
+    fields = msgspec.structs.asdict(entry)
+    return AuditEntry(**{name: _encodable(value) for name, value in fields.items()})
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_encodable, value))
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

@@ -23,17 +23,17 @@ def contradictions(
     recorded: set[str] = set()
     for envelope in envelopes:
         match envelope.event:
-            case ApprovalResolved(by=by) as verdict if by:
-                recorded.add(verdict.approval_id)
-                entry = by_approval.get(verdict.approval_id)
+            case ApprovalResolved(approval_id=approval_id, digest=digest, verdict=verdict) if verdict.by:
+                recorded.add(approval_id)
+                entry = by_approval.get(approval_id)
                 where = f"event {envelope.seq}"
                 if entry is None:
-                    what = f"the verdict {verdict.verdict} by {by} on {verdict.approval_id}"
+                    what = f"the verdict {verdict.decision} by {verdict.by} on {approval_id}"
                     problems.append(f"{where}: {what} is not in the log")
-                elif (entry.verdict, entry.digest, entry.who) != (verdict.verdict, verdict.digest, by):
+                elif (entry.verdict, entry.digest, entry.who) != (verdict.decision, digest, verdict.by):
                     what = f"{entry.verdict} {entry.digest[:12]} by {entry.who}"
                     problems.append(
-                        f"{where}: entry {entry.sequence} tells another verdict than the session: {what}"
+                        f"{where}: entry {entry.sequence} has another verdict than the session: {what}"
                     )
             case _:
                 pass

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import msgspec
 
-from alita_tui.events import Value
+from alita_tui.events import ApprovalRequested, ApprovalResolved, Value
 
 GENESIS = "0" * 64
 """What the first entry names as its predecessor."""
@@ -25,15 +25,15 @@ UPKEEP = frozenset({ADOPTED, REPAIRED, BEGUN_ANEW})
 """Verdicts about the log itself."""
 
 
-class AuditEntry(Value, frozen=True):
+class AuditEntry(Value, frozen=True, kw_only=True):
     """One entry."""
 
-    sequence: int
-    """Counts by one from 1."""
-    at: str
-    """ISO 8601, UTC."""
-    previous: str
-    """Hash of the entry before."""
+    sequence: int = 0
+    """Counts by one from 1; set by the log."""
+    at: str = ""
+    """ISO 8601, UTC; set by the log."""
+    previous: str = ""
+    """Hash of the entry before; set by the log."""
     who: str
     verdict: str
     digest: str
@@ -67,6 +67,41 @@ class AuditEntry(Value, frozen=True):
     """SHA-256 over this entry's JSON with sorted keys and without this field and the signature."""
     signature: str = ""
     """Ed25519 (hex) over the hash; empty in the format 1."""
+
+    @classmethod
+    def of_verdict(
+        cls,
+        session_id: str,
+        request: ApprovalRequested,
+        resolved: ApprovalResolved,
+        evidence: tuple[str, ...] = (),
+    ) -> AuditEntry:
+        """Return the entry for a verdict that a session recorded."""
+        verdict = resolved.verdict
+        return cls(
+            who=verdict.by,
+            verdict=verdict.decision,
+            digest=resolved.digest,
+            name=request.name,
+            version=request.version,
+            session_id=session_id,
+            approval_id=resolved.approval_id,
+            reason=verdict.reason,
+            seen_ms=float(verdict.seen_ms),  # a whole number would be read back as another text
+            scrolled_to_end=verdict.scrolled_to_end,
+            via=verdict.via,
+            tags=verdict.tags,
+            lasting=verdict.lasting,
+            grants=None if verdict.grants is None else verdict.grants.items,
+            banned=verdict.banned,
+            alias=verdict.alias_of.label if verdict.alias_of else "",
+            evidence=evidence,
+        )
+
+    def same_verdict(self, entry: AuditEntry) -> bool:
+        """Return True if both are the same session's verdict on the same build."""
+        names = ("approval_id", "session_id", "verdict", "digest")
+        return all(getattr(self, name) == getattr(entry, name) for name in names)
 
     @property
     def on_build(self) -> bool:

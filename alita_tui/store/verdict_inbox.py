@@ -11,11 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from alita_tui.events import ApprovalResolved
+from alita_tui.events import ApprovalResolved, Json, Value, Verdict
+from alita_tui.events.upgrades import upgrade_approval
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
-from alita_tui.spine.ports.builds import ParkedBuild, Sealing, Verdict
+from alita_tui.spine.ports.builds import ParkedBuild, Sealing
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.redaction import Redactor
 from alita_tui.spine.text import one_line
@@ -30,6 +31,31 @@ _KIND = "desk note"
 _SKEW = timedelta(seconds=5)
 """Tolerated difference between two processes' clocks."""
 _LONGEST_LOOK_MS = 30 * 24 * 3600 * 1000.0
+
+
+class VerdictNote(Value, frozen=True):
+    """The file in which one process leaves a verdict for another."""
+
+    command: Json
+    """A ResolveApproval as JSON, possibly of schema 1; kept as it was signed."""
+    by: str
+    at: str
+    """ISO 8601, UTC."""
+    signature: str = ""
+    """Of the home over all of this, made by the process that leaves it; see `Sealing`."""
+
+    @property
+    def text(self) -> str:
+        """What is signed."""
+        return msgspec.json.encode(msgspec.structs.replace(self, signature=""), order="sorted").decode()
+
+    @property
+    def decided(self) -> ResolveApproval:
+        """The command. Raises msgspec.MsgspecError."""
+        raw = upgrade_approval(self.command) if isinstance(self.command, dict) else self.command
+        command = msgspec.convert(raw, ResolveApproval)
+        verdict = msgspec.structs.replace(command.verdict, by=self.by)
+        return msgspec.structs.replace(command, verdict=verdict)
 
 
 class VerdictInbox:
@@ -57,7 +83,7 @@ class VerdictInbox:
         """Return builds that wait in any session, oldest first; `verdict` is set on those decided already."""
         parked = [build for summary in self._sessions.list() for build in summary.pending]
         parked.sort(key=lambda build: (build.requested_at, build.approval_id))
-        return tuple(msgspec.structs.replace(build, verdict=self._decided(build)) for build in parked)
+        return tuple(map(self._with_decision, parked))
 
     def show(self, wanted: str) -> tuple[ParkedBuild, tuple[Envelope, ...]]:
         """Return a parked build and all events that its session recorded of it. Raises UsageError, StoreError.
@@ -76,7 +102,7 @@ class VerdictInbox:
             session.close()
         return build, tuple(events)
 
-    def leave(self, wanted: str, command: ResolveApproval, by: str) -> ParkedBuild:
+    def leave(self, wanted: str, command: ResolveApproval) -> ParkedBuild:
         """Leave a verdict for the session; it is on disk when this returns.
 
         The command's digest must be the pending one or at least 12 hex characters of its beginning; the stored command
@@ -95,41 +121,44 @@ class VerdictInbox:
                 f"{build.name} v{build.version} waits with other bytes than {one_line(given, 16)}.",
                 hint=f"Look at it again: alita builds show {build.approval_id}",
             )
-        clean = self._redactor.value(command)
-        whole = msgspec.structs.replace(clean, approval_id=build.approval_id, digest=build.digest)
-        if whole.via == "cli" and (whole.seen_ms or whole.scrolled_to_end):  # nothing was on screen
-            whole = msgspec.structs.replace(whole, seen_ms=0.0, scrolled_to_end=False)
-        verdict = self._note(whole, by)
-        if not self._put(build.approval_id, verdict):
-            raise UsageError(_decided_before(build, self.verdict(build.approval_id)))
+        command = self._redactor.value(command)
+        verdict = command.verdict
+        if verdict.via == "cli" and (verdict.seen_ms or verdict.scrolled_to_end):  # nothing was on screen
+            verdict = msgspec.structs.replace(verdict, seen_ms=0.0, scrolled_to_end=False)
+        command = msgspec.structs.replace(
+            command, approval_id=build.approval_id, digest=build.digest, verdict=verdict
+        )
+        if not self._put(command):
+            raise UsageError(_decided_before(build, self._read(build.approval_id)))
         # It may have been decided, and its note cleared, since it was found to wait.
         first = self._resolved(self._sessions.find(build.session_id), build.approval_id)
-        if first is not None and (first.by, first.verdict) != (by, command.verdict):
+        if first and (first.verdict.by, first.verdict.decision) != (verdict.by, verdict.decision):
             self.taken(build.approval_id)
             raise UsageError(_was(first))
-        return msgspec.structs.replace(build, verdict=command.verdict)
+        return msgspec.structs.replace(build, verdict=verdict.decision)
 
-    def claim(self, command: ResolveApproval, by: str) -> Verdict:
+    def claim(self, command: ResolveApproval) -> ResolveApproval:
         """Leave this session's own verdict unless there is one; return the one that stands. Raises StoreError."""
-        verdict = self._note(command, by)
-        if self._put(command.approval_id, verdict):
-            return verdict
-        return self.verdict(command.approval_id) or verdict
+        return command if self._put(command) else self.verdict(command.approval_id) or command
 
-    def verdict(self, approval_id: str) -> Verdict | None:
+    def verdict(self, approval_id: str) -> ResolveApproval | None:
         """Return the verdict left for this approval; one that cannot be trusted is set aside."""
+        note = self._read(approval_id)
+        return note.decided if note else None
+
+    def _read(self, approval_id: str) -> VerdictNote | None:
         path = self._path(approval_id)
         raw = disk.read_bytes(path)
         if raw is None:
             return None
         try:
-            note = msgspec.json.decode(raw, type=Verdict)
-            command = msgspec.convert(note.command, ResolveApproval)
+            note = msgspec.json.decode(raw, type=VerdictNote)
+            command = note.decided
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
         if command.approval_id != approval_id:
             return None
-        if why := self._unbelievable(note, command):
+        if why := self._unbelievable(note, command.verdict):
             try:
                 aside = disk.set_aside(path)
                 path.unlink(missing_ok=True)
@@ -153,18 +182,19 @@ class VerdictInbox:
         except OSError as error:
             raise disk.store_error("removed", self._path(approval_id), error) from error
 
-    def _note(self, command: ResolveApproval, by: str) -> Verdict:
-        """Return a signed verdict of this process."""
-        bare = Verdict(command=msgspec.to_builtins(command), by=by, at=self._clock().isoformat())
+    def _note(self, command: ResolveApproval) -> VerdictNote:
+        """Return a verdict of this process as a signed note."""
+        at = self._clock().isoformat()
+        bare = VerdictNote(command=msgspec.to_builtins(command), by=command.verdict.by, at=at)
         if self._sealing is None:
             return bare
-        return msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, _text(bare)))
+        return msgspec.structs.replace(bare, signature=self._sealing.signed(_KIND, bare.text))
 
-    def _unbelievable(self, note: Verdict, command: ResolveApproval) -> str:
+    def _unbelievable(self, note: VerdictNote, verdict: Verdict) -> str:
         """Return why a note is not a person's verdict; empty if it is one."""
         if self._sealing is None:
             return ""
-        if not self._sealing.vouched(_KIND, _text(note), note.signature):
+        if not self._sealing.vouched(_KIND, note.text, note.signature):
             return "no process of this home signed it"
         try:
             later = datetime.fromisoformat(note.at) > self._clock() + _SKEW
@@ -172,9 +202,9 @@ class VerdictInbox:
             return "it does not say when it was given"
         if later:
             return "it is dated in the future"
-        if command.via == "cli" and (command.seen_ms or command.scrolled_to_end):
+        if verdict.via == "cli" and (verdict.seen_ms or verdict.scrolled_to_end):
             return "it comes from a shell and says that it was looked at on screen"
-        if not 0 <= command.seen_ms <= _LONGEST_LOOK_MS:
+        if not 0 <= verdict.seen_ms <= _LONGEST_LOOK_MS:
             return "nobody can have looked at it for so long"
         return ""
 
@@ -183,9 +213,9 @@ class VerdictInbox:
         safe = approval_id if approval_id.replace("-", "").isalnum() and approval_id.isascii() else ""
         return self._folder / f"{safe or sha256(approval_id.encode('utf-8', 'replace')).hexdigest()}.json"
 
-    def _decided(self, build: ParkedBuild) -> str:
-        note = self.verdict(build.approval_id)
-        return str(note.command["verdict"]) if note else ""
+    def _with_decision(self, build: ParkedBuild) -> ParkedBuild:
+        command = self.verdict(build.approval_id)
+        return msgspec.structs.replace(build, verdict=command.verdict.decision if command else "")
 
     def _find(self, wanted: str) -> ParkedBuild:
         parked = self.pending()
@@ -210,8 +240,8 @@ class VerdictInbox:
     def _past(self, wanted: str) -> str:
         """Return who decided on a build that no longer waits; empty if there is no such build."""
         for summary in self._sessions.list() if wanted else ():
-            if (verdict := self._resolved(Path(summary.path), wanted)) is not None:
-                return _was(verdict)
+            if resolved := self._resolved(Path(summary.path), wanted):
+                return _was(resolved)
         return ""
 
     def _resolved(self, path: Path, wanted: str) -> ApprovalResolved | None:
@@ -226,13 +256,14 @@ class VerdictInbox:
             session.close()
         return None
 
-    def _put(self, approval_id: str, verdict: Verdict, *, tries: int = 3) -> bool:
+    def _put(self, command: ResolveApproval, *, tries: int = 3) -> bool:
         """Write a verdict; return False if there is one already."""
+        approval_id = command.approval_id
         path = self._path(approval_id)
         disk.make_folder(self._folder)
         draft = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
         try:
-            disk.write_new(draft, [msgspec.json.encode(verdict)])
+            disk.write_new(draft, [msgspec.json.encode(self._note(command))])
             try:
                 if path.exists() and self.verdict(approval_id) is None:
                     disk.set_aside(path)
@@ -246,21 +277,18 @@ class VerdictInbox:
             return False
         except OSError as error:
             if isinstance(error, FileNotFoundError) and tries > 1:  # removed together with a cleared note
-                return self._put(approval_id, verdict, tries=tries - 1)
+                return self._put(command, tries=tries - 1)
             raise disk.store_error("saved", path, error) from error
 
 
-def _text(note: Verdict) -> str:
-    """Return what is signed of a note."""
-    return msgspec.json.encode(msgspec.structs.replace(note, signature=""), order="sorted").decode()
+def _was(resolved: ApprovalResolved) -> str:
+    verdict = resolved.verdict
+    return f"{resolved.approval_id} was {verdict.decision} by {verdict.by or 'the engine'} before."
 
 
-def _was(verdict: ApprovalResolved) -> str:
-    return f"{verdict.approval_id} was {verdict.verdict} by {verdict.by or 'the engine'} before."
-
-
-def _decided_before(build: ParkedBuild, first: Verdict | None) -> str:
+def _decided_before(build: ParkedBuild, first: VerdictNote | None) -> str:
     name = f"{build.name} v{build.version}"
     if first is None:
         return f"{name} was decided by someone else at the same moment."
-    return f"{name} was {first.command['verdict']} by {first.by} at {first.at}; the first verdict stands."
+    decision = first.decided.verdict.decision
+    return f"{name} was {decision} by {first.by} at {first.at}; the first verdict stands."

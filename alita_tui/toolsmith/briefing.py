@@ -1,4 +1,4 @@
-"""What the toolsmith's model is told, and what it hands in: the order, the repair, the submitted form."""
+"""What the toolsmith's model reads and submits: the order, the repair request, the form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from alita_tui.toolsmith.contract import SUBMIT_TOOL, ContractError, header_requ
 
 
 def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
-    """The order as the model reads it."""
+    """Return the order as the model reads it."""
     parts = [f"Tool name: {order.name}", f"Goal: {order.goal}"]
     if order.details:
         parts.append(f"Details: {order.details}")
@@ -28,7 +28,7 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
 
 
 def edited_requirements(code: str, before: tuple[str, ...]) -> tuple[str, ...]:
-    """The requirements of an edited header; those of before where it has none that can be read."""
+    """Return the requirements in an edited header; the earlier ones if it has none that can be read."""
     try:
         listed = header_requirements(code)
     except ContractError:
@@ -37,7 +37,7 @@ def edited_requirements(code: str, before: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def submitted(requests: tuple[ToolRequest, ...]) -> object:
-    """The arguments of its `submit_tool` call. Raises ContractError."""
+    """Return the arguments of the model's `submit_tool` call. Raises ContractError."""
     for request in requests:
         if request.name == SUBMIT_TOOL.name:
             if request.problem:
@@ -49,7 +49,7 @@ def submitted(requests: tuple[ToolRequest, ...]) -> object:
 
 
 def repair(requests: tuple[ToolRequest, ...], problem: str) -> list[Message]:
-    """The turn that answers a draft with a problem."""
+    """Return the messages that send a draft back with its problem."""
     said = f"{problem}\n\nRepair the tool and hand in the whole of it again."
     if not requests:
         return [Message(role="user", text=said)]
@@ -57,5 +57,5 @@ def repair(requests: tuple[ToolRequest, ...], problem: str) -> list[Message]:
 
 
 def signature(problem: str) -> str:
-    """An error without what changes from run to run: numbers, addresses, quoted values."""
+    """Return an error without the parts that change between runs: numbers, addresses, quoted values."""
     return re.sub(r"0x[0-9a-f]+|\d+(\.\d+)?", "#", problem)[:400]

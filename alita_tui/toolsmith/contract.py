@@ -1,4 +1,4 @@
-"""What a tool has to be: the form that a model hands in, checked field by field, and completed."""
+"""What a tool has to be: the form that a model submits, validated field by field, and completed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import cache
 
 import msgspec
 
-from alita_tui.events import Capabilities, Json, ToolDraft
+from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.requirements import distribution
-from alita_tui.spine.syntax import UNPARSABLE, parse
+from alita_tui.spine.syntax import parse, try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.granting import CAPABILITIES, MOST_ENTRIES, strings
+from alita_tui.toolsmith.capability_schema import CAPABILITIES, MOST_ENTRIES, strings
 
 LARGEST_TEXT = 200_000
 """Bytes (UTF-8) of the code, and of the tests."""
@@ -79,7 +79,7 @@ SUBMIT_TOOL = ToolSpec(
 
 
 def draft_from(arguments: Json) -> ToolDraft:
-    """The draft behind the arguments of a `submit_tool` call. Raises ContractError with every problem."""
+    """Return the draft in the arguments of a `submit_tool` call. Raises ContractError with every problem."""
     if not isinstance(arguments, Mapping):
         raise ContractError((f"the arguments have to be one JSON object, not {_kind(arguments)}",))
     problems: list[str] = []
@@ -101,7 +101,7 @@ def draft_from(arguments: Json) -> ToolDraft:
     if problems:
         raise ContractError(tuple(problems))
     return ToolDraft(
-        name=texts["name"],
+        name=ToolName(texts["name"]),
         description=" ".join(texts["description"].split()),
         code=_newlines(texts["code"]),
         tests=_newlines(texts["tests"]),
@@ -113,7 +113,7 @@ def draft_from(arguments: Json) -> ToolDraft:
 
 
 def header_requirements(code: str) -> tuple[str, ...] | None:
-    """The dependencies of a PEP 723 header, sorted; None without a header. Raises ContractError."""
+    """Return the dependencies of a PEP 723 header, sorted; None without a header. Raises ContractError."""
     import tomllib
 
     found = _HEADER.search(code)
@@ -130,13 +130,13 @@ def header_requirements(code: str) -> tuple[str, ...] | None:
 
 
 def normalise(draft: ToolDraft) -> ToolDraft:
-    """The draft with a PEP 723 header true to its requirements and a `__main__`; idempotent."""
+    """Return the draft with a PEP 723 header that matches its requirements and a `__main__`; idempotent."""
     body = _newlines(draft.code).strip("\n") + "\n"
-    tree = _tree(body)
+    tree = try_parse(body)
     body = _without_header(body, tree).strip("\n") + "\n"
     if tree is not None and not any(is_main_guard(node) for node in tree.body):
         body = (body + _MAIN).lstrip("\n")
-    # A JSON string is a TOML basic string as well; markers hold quotes of their own.
+    # A JSON string is also a TOML basic string; markers contain quotes of their own.
     listed = ", ".join(json.dumps(one) for one in draft.requirements)
     header = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{listed}]\n# ///\n'
     tests = _newlines(draft.tests).strip("\n") + "\n"
@@ -144,7 +144,7 @@ def normalise(draft: ToolDraft) -> ToolDraft:
 
 
 def is_main_guard(node: ast.stmt) -> bool:
-    """True for `if __name__ == "__main__":`, either way round."""
+    """Return True for `if __name__ == "__main__":`, either way round."""
     if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
         return False
     sides = (node.test.left, *node.test.comparators)
@@ -159,12 +159,12 @@ def _standard_main() -> str:
 
 
 def is_standard_main(node: ast.stmt) -> bool:
-    """True for the `__main__` that `normalise` writes: JSON in, one call of run, JSON out."""
+    """Return True for the `__main__` that `normalise` writes: JSON in, one call of run, JSON out."""
     return is_main_guard(node) and ast.dump(node) == _standard_main()
 
 
 def _without_header(body: str, tree: ast.Module | None) -> str:
-    """Without the headers that are comments; the same lines in a string belong to the tool."""
+    """Return the code without headers that are comments; the same lines in a string belong to the tool."""
     if tree is None:
         found = _HEADER.match(body)
         return body[found.end() :] if found else body
@@ -177,15 +177,8 @@ def _without_header(body: str, tree: ast.Module | None) -> str:
     )
 
 
-def _tree(code: str) -> ast.Module | None:
-    try:
-        return parse(code)
-    except UNPARSABLE:
-        return None  # the review says why
-
-
 def _newlines(text: str) -> str:
-    """Line ends as Python reads them: a lone carriage return ends a line too."""
+    """Return the text with line ends as Python reads them: a lone carriage return ends a line too."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -1,4 +1,4 @@
-"""Names of a draft and what they are given: binding, looking up, and a note of everything that is spoken of."""
+"""Binds the names of a draft, looks them up, and records everything that the code refers to."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import builtins
 from collections import defaultdict
 from collections.abc import Iterable
 
-from alita_tui.toolsmith.modules import attribute, canonical, is_module
-from alita_tui.toolsmith.things import (
+from alita_tui.toolsmith.stdlib_modules import attribute, canonical, is_module
+from alita_tui.toolsmith.values import (
     LONGEST,
     MOST_VALUES,
     UNKNOWN,
@@ -25,36 +25,36 @@ from alita_tui.toolsmith.things import (
 _OPENING = frozenset(
     "os sys subprocess socket builtins importlib ctypes shutil posix pty pickle marshal io gc inspect".split()
 )
-"""Modules that are recognised by name wherever they hang: `thing._os` is `os`, whatever the thing is."""
+"""Modules that are recognised by name on any object: `thing._os` is `os`, whatever the thing is."""
 
 
 class Naming:
-    """The names of one module: what they are given, and which of them the code speaks of.
+    """The names of one module: their values, and which of them the code refers to.
 
-    `uses` are what it speaks of; `anything` is where it can reach whatever it likes.
+    `uses` are the references; `anything` is where the code can reach whatever it likes.
     """
 
     def __init__(self, tree: ast.Module) -> None:
         self.uses: set[Use] = set()
         self.anything: set[Use] = set()
-        """Access that is not written out, as what it is done with."""
+        """Dynamic access, as the operation that makes it."""
         self.stores: set[Use] = set()
-        """Attributes of things that are not the draft's own and are given another value."""
+        """Attributes of foreign objects that are assigned."""
         self.calls: list[tuple[str, ast.Call]] = []
-        """Calls of things, by path."""
+        """Calls of foreign objects, by path."""
         self.texts: set[tuple[str, int]] = set()
-        """Texts that are put together out of others, with their lines."""
+        """Texts that are put together from others, with their lines."""
         self.all_calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         self._arguments: dict[ast.expr, Values] = {}
         self._scopes: dict[ast.AST, Scope] = {}
         self._stars: list[str] = []
         self._fields: defaultdict[str, set[Value]] = defaultdict(set)
-        """What attributes of this name were given, whatever they belong to."""
+        """Values assigned to attributes of this name, whatever object they belong to."""
         self._returned: defaultdict[ast.AST, set[Value]] = defaultdict(set)
         self._changed = True
 
     def _value(self, node: ast.expr | None, scope: Scope) -> Values:
-        """What an expression can be."""
+        """Return what an expression can be."""
         raise NotImplementedError
 
     # --- binding ------------------------------------------------------------------------
@@ -84,7 +84,7 @@ class Naming:
                 pass
 
     def _store(self, owners: Values, names: Iterable[str], line: int) -> None:
-        """Attributes of something are given another value."""
+        """Record that attributes of these objects are assigned."""
         for one in owners:
             if isinstance(one, Thing):
                 self.stores.update(Use(f"{one.path}.{name}", line) for name in names)
@@ -111,7 +111,7 @@ class Naming:
                 for one in found:
                     if isinstance(one, Thing) and not is_module(
                         one.path
-                    ):  # those are told where they are imported
+                    ):  # those are recorded where they are imported
                         self._use(one.path, line)
                 return found
             within = within.parent

@@ -1,7 +1,7 @@
-"""What the names of a draft can stand for, followed through imports, assignments, attributes, containers and calls.
+"""Follows what the names of a draft can stand for through imports, assignments, attributes, containers and calls.
 
-A may-analysis over the syntax tree: flow does not count, what a name is ever given it may be. What cannot be followed
-is `UNKNOWN`; who needs to know more asks for `anything`, the places where the code can reach whatever it likes.
+A may-analysis over the syntax tree: flow is ignored, and a name may be anything it is ever assigned. What cannot be
+followed is `UNKNOWN`; `anything` lists the places where the code can reach whatever it likes.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from alita_tui.toolsmith.modules import attribute, canonical
+from alita_tui.toolsmith.draft_ast import FUNCTIONS
 from alita_tui.toolsmith.naming import Naming
-from alita_tui.toolsmith.reading import FUNCTIONS
-from alita_tui.toolsmith.things import (
+from alita_tui.toolsmith.stdlib_modules import attribute, canonical
+from alita_tui.toolsmith.values import (
     LONGEST,
     NOTHING,
     UNKNOWN,
@@ -27,22 +27,22 @@ from alita_tui.toolsmith.things import (
 )
 
 _ROUNDS = 10
-"""Times that a module is gone through before what still changes counts as anything."""
+"""Passes over a module before what still changes counts as anything."""
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _HOLDERS = frozenset("get pop popitem setdefault values items copy __getitem__ append_left".split())
 _PASSING = frozenset(
     "iter next list tuple set frozenset dict zip map filter reversed sorted enumerate min max staticmethod classmethod"
     " property super".split()
 )
-"""Builtins that give back what they were given."""
+"""Builtins that return what they are given."""
 _CHOOSERS = frozenset(("builtins.getattr", "builtins.setattr", "builtins.__getattribute__"))
 
 
 class Reach(Naming):
-    """Follows one module; see `Naming`."""
+    """The analysis of one module; see `Naming`."""
 
     def __init__(self, tree: ast.Module) -> None:
-        """Raises RecursionError where the code is nested too deeply to be followed."""
+        """Analyse a module. Raises RecursionError if it is nested too deeply."""
         super().__init__(tree)
         top = Scope(None, tree)
         for _ in range(_ROUNDS):
@@ -57,7 +57,7 @@ class Reach(Naming):
         self.top = top
 
     def values_at(self, argument: ast.expr) -> Values:
-        """What a positional argument of a call can be."""
+        """Return what a positional argument of a call can be."""
         return self._arguments.get(argument, UNKNOWN)
 
     # --- statements ---------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Reach(Naming):
 
     def _function(self, node: _DEFINES, scope: Scope) -> Values:
         outer = scope
-        while isinstance(outer.node, ast.ClassDef) and outer.parent:  # a class is no scope for its methods
+        while isinstance(outer.node, ast.ClassDef) and outer.parent:  # methods do not see the class scope
             outer = outer.parent
         inner = self._scopes.setdefault(node, Scope(outer, node))
         args = node.args
@@ -143,7 +143,7 @@ class Reach(Naming):
         for one in filter(None, (args.vararg, args.kwarg)):
             self._bind_name(one.arg, UNKNOWN, inner)
         named = [*plain, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
-        self._each((one.annotation for one in named), scope)  # they are evaluated as well
+        self._each((one.annotation for one in named), scope)  # annotations are evaluated too
         self._each([getattr(node, "returns", None)], scope)
         if isinstance(scope.node, ast.ClassDef) and plain:
             self._bind_name(plain[0].arg, frozenset((Own(scope.node),)), inner)
@@ -287,7 +287,7 @@ class Reach(Naming):
     def _method(
         self, node: ast.Call, func: ast.Attribute, held: Values, everything: Values, scope: Scope
     ) -> set[Value]:
-        """What a method of a container or a text gives, and what it does with its arguments."""
+        """Return what a method of a container or a text returns, and record what it does with its arguments."""
         match func.attr:
             case "join" if len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple):
                 return set(
@@ -318,7 +318,7 @@ class Reach(Naming):
         names = [one.arg for one in (*target.args.posonlyargs, *target.args.args)][1 if inits else 0 :]
         for name, values in zip(names, given, strict=False):
             self._bind_name(name, values, scope)
-            if len(names) == len(given) + 1:  # called as a method, which has its own first argument
+            if len(names) == len(given) + 1:  # a method call: the first parameter is self
                 self._bind_name(names[given.index(values) + 1], values, scope)
         for word, values in named.items():
             if word is not None:

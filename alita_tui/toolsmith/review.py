@@ -1,4 +1,4 @@
-"""The static review of a draft: advice for the person, and the faults that make testing senseless.
+"""The static review of a draft: advice for the person, and faults that make testing pointless.
 
 Nothing is imported or run. The wall is the sandbox and the person; this is a reading aid.
 """
@@ -13,17 +13,12 @@ from collections.abc import Iterator
 from alita_tui.events import Finding, Json, ToolDraft, Value
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.text import hidden_characters
-from alita_tui.toolsmith.addressed import note_addressed
 from alita_tui.toolsmith.contract import (
     ContractError,
     header_requirements,
     is_main_guard,
 )
-from alita_tui.toolsmith.cuts import note_cuts
-from alita_tui.toolsmith.depends import note_depends
-from alita_tui.toolsmith.files import note_files
-from alita_tui.toolsmith.private import note_private
-from alita_tui.toolsmith.reading import (
+from alita_tui.toolsmith.draft_ast import (
     FUNCTIONS,
     Notes,
     Severity,
@@ -33,33 +28,30 @@ from alita_tui.toolsmith.reading import (
     own_nodes,
     parse_code,
 )
-from alita_tui.toolsmith.scan import note_bandit, note_text, scannable
-from alita_tui.toolsmith.seen import note_seen_by_tests
-from alita_tui.toolsmith.uses import note_test_uses, note_uses
-
-_QUIET_CALLS = re.compile(
-    r"re\.compile|logging\.getLogger|(decimal\.)?Decimal|(fractions\.)?Fraction|(pathlib\.)?(Pure\w*)?Path"
-    r"|(collections\.)?(namedtuple|OrderedDict|defaultdict|Counter)|(typing\.)?(TypeVar|NewType|NamedTuple)"
-    r"|(types\.)?MappingProxyType|(enum\.)?(auto|Enum)|(dataclasses\.)?field|(datetime\.)*(timedelta|date)"
-    r"|frozenset|set|dict|list|tuple|range|zip|len|ord|chr|int|float|str|bytes|sorted|sum|min|max|enumerate"
-    r"|.*\.(split|join|items|keys|values|lower|upper|strip|format|maketrans)"
-)
-"""Calls that a constant at the top of a module may make."""
+from alita_tui.toolsmith.file_access import note_files
+from alita_tui.toolsmith.nondeterminism import note_depends
+from alita_tui.toolsmith.private_data import note_private
+from alita_tui.toolsmith.prompt_injection import note_addressed
+from alita_tui.toolsmith.reach_rules import note_test_uses, note_uses
+from alita_tui.toolsmith.rules import rule
+from alita_tui.toolsmith.text_scan import note_bandit, note_text, scannable
+from alita_tui.toolsmith.truncation import note_cuts
+from alita_tui.toolsmith.visible_to_tests import note_seen_by_tests
 
 
 class Review(Value, frozen=True):
-    """What the review found."""
+    """Result of the review."""
 
     findings: tuple[Finding, ...]
     """By line, then rule."""
     passed: bool
-    """False when the draft goes back before it is tested."""
+    """False if the draft goes back before it is tested."""
     imports: tuple[str, ...] = ()
     """Top-level modules that the code imports, sorted."""
 
 
 def review(draft: ToolDraft) -> Review:
-    """Read a draft. Blocking findings are those that make testing senseless. Blocks: call in a thread."""
+    """Review a draft. Blocking findings make testing pointless. Blocks: call in a thread."""
     notes = Notes()
     code = parse_code(notes, draft.code, "code")
     tests = parse_code(notes, draft.tests, "tests")
@@ -181,7 +173,7 @@ def _schemas(notes: Notes, draft: ToolDraft) -> None:
 
 
 def _entries(schema: Json) -> Iterator[tuple[str, str]]:
-    """Every key of a JSON value with its text, or with an empty one where the value is no text."""
+    """Yield every key of a JSON value with its text; the text is empty if the value is something else."""
     rest: list[tuple[str, Json]] = [("", schema)]
     while rest:
         key, value = rest.pop()
@@ -193,7 +185,7 @@ def _entries(schema: Json) -> Iterator[tuple[str, str]]:
 
 
 def _top_level(notes: Notes, tree: ast.Module) -> None:
-    """Work at import time would run before anything is asked for."""
+    """Report work at import time: it would run before any call."""
     aliases = aliases_of(tree)
     for node in tree.body:
         if isinstance(node, FUNCTIONS) or is_main_guard(node):
@@ -206,7 +198,7 @@ def _top_level(notes: Notes, tree: ast.Module) -> None:
         for inner in own_nodes(node):
             if isinstance(inner, ast.Call) and id(inner) not in decorators:
                 name = dotted(inner.func, aliases)
-                if severity == "medium" or not _QUIET_CALLS.fullmatch(name):
+                if severity == "medium" or not rule("reach", "constant_calls").fullmatch(name):
                     notes.add(severity, "contract", f"work at import time: it calls {name}", inner.lineno)
 
 
@@ -230,7 +222,7 @@ def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: Tool
             elif one.top not in sys.stdlib_module_names and one.top != draft.name:
                 unknown.append((one.top, where, line))
     spare = sorted(names - used)
-    # A distribution's name need not suggest its modules': the metadata of its wheel tells once it is installed.
+    # A distribution's name need not suggest its modules; the metadata of the installed wheel has them.
     if len({module for module, _, _ in unknown}) > len(spare):
         for module, where, line in unknown:
             text = f"{where}imports {module}, which neither Python nor a requirement provides"

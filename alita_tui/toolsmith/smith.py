@@ -1,25 +1,27 @@
-"""The build, from a gap to an approved tool: draft → review → lock → test → repair → gate → shelf.
+"""A build, from a gap to an approved tool: draft → review → lock → test → repair → gate → library.
 
-Read `Smith._make` top to bottom: that is the whole way a tool takes. Nothing is registered
-without a verdict on its digest, and nothing runs outside the sandbox.
+Read `Smith._make` top to bottom. Nothing is registered without a verdict on its digest, and nothing runs outside the
+sandbox.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.resources import files
-from typing import NamedTuple
+from typing import assert_never
 
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Ban, Capabilities, Lasting, Lock, ToolDraft, ToolRecord, Twin, build_digest
+from alita_tui.events import Ban, Lock, ToolCard, ToolDraft, Twin, Verdict, build_digest
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import BuildSpent, RegistryError
 from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.state.build import BuildState
+from alita_tui.toolsmith.approval_gate import ApprovalGate
 from alita_tui.toolsmith.briefing import brief, edited_requirements, repair, signature, submitted
 from alita_tui.toolsmith.contract import (
     SUBMIT_TOOL,
@@ -27,19 +29,10 @@ from alita_tui.toolsmith.contract import (
     draft_from,
     normalise,
 )
-from alita_tui.toolsmith.gate import Decision, Gate
-from alita_tui.toolsmith.proving import Build, Proof, Prover
+from alita_tui.toolsmith.prover import Build, Proof, Prover
 
 _SAME_ERROR = 2
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
-
-
-class _Terms(NamedTuple):
-    """What an approval is good for."""
-
-    approval_id: str
-    lasting: Lasting
-    grants: Capabilities | None
 
 
 class Smith:
@@ -51,7 +44,7 @@ class Smith:
         asker: Asker,
         prover: Prover,
         shelf: ToolShelf,
-        gate: Gate,
+        gate: ApprovalGate,
         *,
         max_repairs: int,
         model_name: str,
@@ -68,9 +61,11 @@ class Smith:
         self._system = files("alita_tui.toolsmith.prompts").joinpath("toolsmith.md").read_text("utf-8")
 
     async def build(self, order: BuildOrder) -> BuildOutcome:
-        """From a gap to a verdict. Raises ApprovalPending, SandboxUnavailable, ModelError, BudgetExceeded."""
+        """Build a tool, from a gap to a verdict. Raises ApprovalPending, SandboxUnavailable, ModelError,
+        BudgetExceeded.
+        """
         build = Build(
-            build_id=self._new_id(),
+            build_id=e.BuildId(self._new_id()),
             name=order.name,
             version=self._shelf.next_version(order.name),
             task=order.task,
@@ -96,7 +91,7 @@ class Smith:
         return await self._make(build, order)
 
     async def resume(self, state: BuildState) -> BuildOutcome:
-        """Go on with a build where an earlier process left it; carry out a verdict that is on record."""
+        """Continue a build that an earlier process left; carry out a recorded verdict."""
         build = Build(
             build_id=state.build_id,
             name=state.name,
@@ -109,8 +104,7 @@ class Smith:
         attempt = state.current
         if attempt is None:
             return await self._fail(build.build_id, _UNREADY)
-        number, draft, lock = attempt.number, attempt.draft, attempt.lock or Lock()
-        terms = _Terms(state.approval_id, state.lasting, state.grants)
+        draft, lock = attempt.draft, attempt.lock or Lock()
         request = e.ApprovalRequested(
             approval_id=state.approval_id,
             build_id=state.build_id,
@@ -118,30 +112,20 @@ class Smith:
             name=state.name,
             version=state.version,
         )
-        match state.state:
-            case "pending":
-                decision = await self._gate.wait(request)
-                return await self._decide(build, number, draft, lock, request, decision)
-            case "approved":
-                return await self._register(build, draft, lock, terms)
-            case "lent":
-                record = await self._shelve(build, draft, lock, terms)
-                return BuildOutcome(result="registered", card=record.card)
-            case "retested":
-                return await self._retest(build, number, draft, lock, state.grants)
-            case "banned":
-                return await self._ban(request, draft, state.banned, state.reason, state.by)
-            case "aliased":
-                return await self._alias(request, draft, state.alias_of, state.by)
-            case "stopped":
-                return BuildOutcome(result="stopped", reason=state.reason)
-            case "edited":
-                # The edit was lost with the process; what it was made of waits again.
-                return await self._ask_person(build, number, draft, lock)
-            case _ if attempt.author == "person":
-                return await self._prove_edit(build, number + 1, draft)
-            case _:
-                return await self._fail(build.build_id, _UNREADY)
+        verdict = state.verdict
+        if state.status == "pending":
+            command = await self._gate.ask(request, recorded=True)
+        elif verdict and state.status in (verdict.decision, "lent"):
+            # What an edit wrote was lost with the process; the draft it was made of waits again.
+            command = ResolveApproval(approval_id=state.approval_id, digest=state.digest, verdict=verdict)
+        elif attempt.author == "person":
+            return await self._prove_edit(build, attempt.number + 1, draft)
+        else:
+            return await self._fail(build.build_id, _UNREADY)
+        registered = state.status == "lent"
+        return await self._carry_out(
+            build, attempt.number, draft, lock, request, command, registered=registered
+        )
 
     async def _make(self, build: Build, order: BuildOrder) -> BuildOutcome:
         if refused := self._shelf.banned(order.name):
@@ -150,7 +134,7 @@ class Smith:
             Message(role="user", text=brief(order, build.parent, self._neighbours(order)))
         ]
         signatures: list[str] = []
-        kept: ToolDraft | None = None  # it passed, but a gate speaks against it
+        kept: ToolDraft | None = None  # it passed its tests, but a check speaks against it
         for attempt in range(1, self._max_repairs + 2):
             try:
                 reply = await self._asker.ask(
@@ -166,7 +150,7 @@ class Smith:
                 )
             except BuildSpent as spent:
                 return await self._fall_back(build, attempt - 1, kept, spent.message)
-            self._model = reply.model or self._model  # another one may have taken over
+            self._model = reply.model or self._model  # the router may have failed over
             messages.append(Message(role="assistant", text=reply.text, requests=reply.requests))
             try:
                 draft = normalise(draft_from(submitted(reply.requests)))
@@ -195,7 +179,7 @@ class Smith:
     async def _fall_back(
         self, build: Build, attempt: int, kept: ToolDraft | None, reason: str
     ) -> BuildOutcome:
-        """Ask about the draft that only a gate spoke against, proved once more; without one the build failed."""
+        """Ask about the draft that only a check speaks against, tested once more; without one the build fails."""
         if kept is None:
             return await self._fail(build.build_id, reason)
         proof = await self._prover.prove(build, attempt + 1, kept, by=self._model)
@@ -204,7 +188,7 @@ class Smith:
         return await self._ask_person(build, attempt + 1, kept, proof.lock)
 
     async def _ask_person(self, build: Build, attempt: int, draft: ToolDraft, lock: Lock) -> BuildOutcome:
-        # Only now is the build's own digest known: over the wheels that it was tested with as well.
+        # The build's digest is known only now: it covers the wheels that it was tested with.
         if refused := self._shelf.banned(build.name, draft, build_digest(draft, lock)):
             return await self._fail(build.build_id, refused)
         request = e.ApprovalRequested(
@@ -214,33 +198,50 @@ class Smith:
             name=build.name,
             version=build.version,
         )
-        decision = await self._gate.ask(request)
-        return await self._decide(build, attempt, draft, lock, request, decision)
+        command = await self._gate.ask(request)
+        return await self._carry_out(build, attempt, draft, lock, request, command)
 
-    async def _decide(
+    async def _carry_out(
         self,
         build: Build,
         attempt: int,
         draft: ToolDraft,
         lock: Lock,
         request: e.ApprovalRequested,
-        decision: Decision,
+        command: ResolveApproval,
+        *,
+        registered: bool = False,
     ) -> BuildOutcome:
-        command = decision.command
-        match command.verdict:
+        """Carry out a verdict; `registered` if that is on record and the tool only has to be lent again."""
+        verdict = command.verdict
+        match verdict.decision:
             case "approved":
-                terms = _Terms(request.approval_id, command.lasting, command.grants)
-                return await self._register(build, draft, lock, terms)
-            case "rejected":
-                return BuildOutcome(result="rejected", reason=decision.why)
+                card = await self._register(build, draft, lock, request.approval_id, verdict)
+                if not registered:
+                    await self._bus.emit(
+                        e.ToolRegistered(
+                            build_id=build.build_id,
+                            approval_id=request.approval_id,
+                            card=card,
+                            lasting=verdict.lasting,
+                        ),
+                        span=build.build_id,
+                    )
+                return BuildOutcome(result="registered", card=card)
+            case "rejected" | "withdrawn":
+                return BuildOutcome(result="rejected", reason=verdict.why)
             case "banned":
-                return await self._ban(request, draft, command.banned, decision.why, decision.by)
+                return await self._ban(request, draft, verdict)
             case "aliased":
-                return await self._alias(request, draft, command.alias_of, decision.by)
+                return await self._alias(request, draft, verdict)
             case "stopped":
-                return BuildOutcome(result="stopped", reason=decision.why)
+                return BuildOutcome(result="stopped", reason=verdict.why)
             case "retested":
-                return await self._retest(build, attempt, draft, lock, command.grants)
+                granted = draft.capabilities if verdict.grants is None else verdict.grants
+                await self._prover.test(build, attempt, draft, lock, granted)
+                return await self._ask_person(build, attempt, draft, lock)
+            case "edited" if not command.code:
+                return await self._ask_person(build, attempt, draft, lock)
             case "edited":
                 edited = msgspec.structs.replace(
                     draft,
@@ -249,45 +250,44 @@ class Smith:
                     requirements=edited_requirements(command.code, draft.requirements),
                 )
                 return await self._prove_edit(build, attempt + 1, edited)
+            case _:
+                assert_never(verdict.decision)
 
     async def _prove_edit(self, build: Build, attempt: int, draft: ToolDraft) -> BuildOutcome:
-        """A person's edit is asked about again even where it fails: the evidence says so."""
+        """Ask about a person's edit even if it fails: the evidence says so."""
         draft = normalise(draft)
         proof = await self._prover.prove(build, attempt, draft, by="")
         return await self._ask_person(build, attempt, draft, proof.lock)
 
-    async def _retest(
-        self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, grants: Capabilities | None
-    ) -> BuildOutcome:
-        await self._prover.test(build, attempt, draft, lock, draft.capabilities if grants is None else grants)
-        return await self._ask_person(build, attempt, draft, lock)
-
-    async def _ban(
-        self, request: e.ApprovalRequested, draft: ToolDraft, what: tuple[str, ...], why: str, by: str
-    ) -> BuildOutcome:
+    async def _ban(self, request: e.ApprovalRequested, draft: ToolDraft, verdict: Verdict) -> BuildOutcome:
+        banned = verdict.banned
         ban = Ban(
             ban_id=request.approval_id,
-            name=request.name if "name" in what else "",
-            digest=request.digest if "digest" in what else "",
-            draft=draft.digest if "digest" in what else "",
-            capabilities=tuple(item for item in draft.capabilities.items if item in what),
-            reason=why,
-            by=by,
+            name=request.name if "name" in banned else "",
+            digest=request.digest if "digest" in banned else "",
+            draft=draft.digest if "digest" in banned else "",
+            capabilities=tuple(item for item in draft.capabilities.items if item in banned),
+            reason=verdict.why,
+            by=verdict.by,
         )
         await self._bus.kept(self._shelf.ban, ban)
-        said = ", ".join((*(word for word in ("name", "digest") if word in what), *ban.capabilities))
-        return BuildOutcome(result="rejected", reason=f"banned ({said}){f': {why}' if why else ''}")
+        what = ", ".join((*(word for word in ("name", "digest") if word in banned), *ban.capabilities))
+        why = f": {verdict.why}" if verdict.why else ""
+        return BuildOutcome(result="rejected", reason=f"banned ({what}){why}")
 
-    async def _alias(
-        self, request: e.ApprovalRequested, draft: ToolDraft, twin: Twin | None, by: str
-    ) -> BuildOutcome:
-        """Make its name another one of a tool that gives the same answers; its code joins nothing."""
-        build_id, approval_id = request.build_id, request.approval_id
+    async def _alias(self, request: e.ApprovalRequested, draft: ToolDraft, verdict: Verdict) -> BuildOutcome:
+        """Make the build's name another name of a tool that gives the same answers; its code is not added."""
+        build_id, approval_id, twin = request.build_id, request.approval_id, verdict.alias_of
         try:
             if twin is None or twin not in self._twins(build_id, draft):
-                raise RegistryError("no gate found that tool to give the same answers")
+                raise RegistryError("no check found that tool to give the same answers")
             await self._bus.kept(
-                self._shelf.alias, draft.name, draft.description, twin, approval_id=approval_id, by=by
+                self._shelf.alias,
+                draft.name,
+                draft.description,
+                twin,
+                approval_id=approval_id,
+                by=verdict.by,
             )
         except RegistryError as error:
             return await self._fail(build_id, f"{draft.name} was not made another name: {error.message}")
@@ -295,8 +295,8 @@ class Smith:
         await self._bus.emit(aliased, span=build_id)
         return BuildOutcome(result="aliased", reason=f"{draft.name} is an alias of {twin.label}")
 
-    def _twins(self, build_id: str, draft: ToolDraft) -> tuple[Twin, ...]:
-        """The tools that the newest look at a draft's neighbours found to be like it."""
+    def _twins(self, build_id: e.BuildId, draft: ToolDraft) -> tuple[Twin, ...]:
+        """Return the tools that the newest neighbours check found to be like the draft."""
         for envelope in self._bus.history.newest(e.GateChecked):
             event = envelope.event
             if isinstance(event, e.GateChecked) and event.build_id == build_id:
@@ -304,51 +304,41 @@ class Smith:
                     return event.result.twins if event.digest == draft.digest else ()
         return ()
 
-    async def _register(self, build: Build, draft: ToolDraft, lock: Lock, terms: _Terms) -> BuildOutcome:
-        record = await self._shelve(build, draft, lock, terms)
-        await self._bus.emit(
-            e.ToolRegistered(
-                build_id=build.build_id,
-                approval_id=terms.approval_id,
-                card=record.card,
-                lasting=terms.lasting,
-            ),
-            span=build.build_id,
-        )
-        return BuildOutcome(result="registered", card=record.card)
-
-    async def _shelve(self, build: Build, draft: ToolDraft, lock: Lock, terms: _Terms) -> ToolRecord:
+    async def _register(
+        self, build: Build, draft: ToolDraft, lock: Lock, approval_id: str, verdict: Verdict
+    ) -> ToolCard:
         digest = build_digest(draft, lock)
-        if terms.lasting == "task":
+        if verdict.lasting == "task":
             return self._shelf.lend(
                 draft,
                 lock,
                 version=build.version,
-                approval_id=terms.approval_id,
+                approval_id=approval_id,
                 digest=digest,
-                grants=terms.grants,
-            )
-        return await self._bus.kept(
+                grants=verdict.grants,
+            ).card
+        record = await self._bus.kept(
             self._shelf.register,
             draft,
             lock,
-            approval_id=terms.approval_id,
+            approval_id=approval_id,
             digest=digest,
             sources=build.sources,
-            grants=terms.grants,
+            grants=verdict.grants,
         )
+        return record.card
 
-    async def _fail(self, build_id: str, reason: str) -> BuildOutcome:
+    async def _fail(self, build_id: e.BuildId, reason: str) -> BuildOutcome:
         await self._bus.emit(e.BuildFailed(build_id=build_id, reason=reason), span=build_id)
         return BuildOutcome(result="failed", reason=reason)
 
     def _parent(self, name: str) -> ToolDraft | None:
-        """The version that a new one would replace; None where there is none that may run."""
+        """Return the version that a new one would replace, if there is one that may run."""
         try:
             draft = self._shelf.get(name).draft
         except RegistryError:
             return None
-        return draft if draft.name == name else None  # it may be another name of a tool
+        return draft if draft.name == name else None  # the name may be an alias
 
     def _neighbours(self, order: BuildOrder) -> str:
         found = self._shelf.search(f"{order.name} {order.goal}")

@@ -105,10 +105,11 @@ def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> It
                 cases = build.current.reports[-1].cases if build.current.reports else ()
                 good = sum(case.passed for case in cases)
                 yield f"{good} of {len(cases)} self-tests passed in {len(build.current.reports)} runs."
-        case e.ApprovalResolved(by=by, via=via, seen_ms=seen, scrolled_to_end=whole):
-            yield f"Decided by {by or 'the engine'} ({via})."
-            if seen:
-                yield f"It was on screen for {seen / 1000:.0f} s" + (", to its end." if whole else ".")
+        case e.ApprovalResolved(verdict=verdict):
+            yield f"Decided by {verdict.by or 'the engine'} ({verdict.via})."
+            if verdict.seen_ms:
+                end = ", to its end." if verdict.scrolled_to_end else "."
+                yield f"It was on screen for {verdict.seen_ms / 1000:.0f} s{end}"
         case e.ToolRegistered(approval_id=approval_id):
             yield f"It was approved ({approval_id})."
         case e.ToolAliased(approval_id=approval_id, target=target):
@@ -182,11 +183,11 @@ def _changed(before: SessionView, after: SessionView) -> Iterator[str]:
         elif was != card:
             failed = f", {card.failures} failed" if card.failures else ""
             yield f"Library: {card.name} has run {counted(card.runs, 'time')}{failed}."
-    states = {build.build_id: build.state for build in before.builds}
+    states = {build.build_id: build.status for build in before.builds}
     for build in list(reversed(list(after.builds)))[:3]:
-        if states.get(build.build_id) != build.state:
+        if states.get(build.build_id) != build.status:
             since = states.get(build.build_id)
-            yield f"Build {build.name}: {f'{since} → ' if since else ''}{build.state}."
+            yield f"Build {build.name}: {f'{since} → ' if since else ''}{build.status}."
     yield from _things(before, after)
 
 

@@ -21,7 +21,7 @@ Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
 
 def pending(view: SessionView) -> tuple[BuildState, ...]:
     """The builds that wait for a verdict, oldest first."""
-    return tuple(build for build in view.builds if build.state == "pending")
+    return tuple(build for build in view.builds if build.status == "pending")
 
 
 def build(view: SessionView, build_id: str) -> BuildState | None:

@@ -35,8 +35,8 @@ def _lines(build: BuildState, attempt: Attempt) -> list[str]:
         found.append(f"self-tests with {with_what}: {tested}")
     found += [f"{GATES[one.gate].lower()}: {one.state}, {one.summary}" for one in attempt.gates]
     found += [f"{GATES[name].lower()}: not run" for name in attempt.unchecked]
-    if build.accepted:
-        found.append(f"risks accepted by name: {', '.join(build.accepted)}")
+    if build.verdict and build.verdict.accepted:
+        found.append(f"risks accepted by name: {', '.join(build.verdict.accepted)}")
     return found
 
 

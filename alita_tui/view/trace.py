@@ -189,10 +189,12 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("error", f"Build given up: {reason}", tone="bad")
         case e.ApprovalRequested(name=name, version=version, digest=digest):
             return row("approval", f"{name} v{version} waits for your verdict", meta=digest[:12], tone="wait")
-        case e.ApprovalResolved(verdict=verdict, by=by, via=via, digest=digest):
-            who = f" by {by} ({via})" if by else ""
-            title = f"{_VERDICT[verdict]}{_scope(event)}{who}" + (f": {event.why}" if event.why else "")
-            return row("approval", title, event.why, meta=digest[:12], tone=_VERDICT_TONE.get(verdict, "bad"))
+        case e.ApprovalResolved(verdict=verdict, digest=digest):
+            who = f" by {verdict.by} ({verdict.via})" if verdict.by else ""
+            title = f"{_DECISION[verdict.decision]}{_scope(verdict)}{who}"
+            title += f": {verdict.why}" if verdict.why else ""
+            tone = _DECISION_TONE.get(verdict.decision, "bad")
+            return row("approval", title, verdict.why, meta=digest[:12], tone=tone)
         case e.BuildPutOff():
             return row("approval", "Put off; the agent goes on without it", tone="wait")
         case e.ToolRegistered(card=card, lasting=lasting):
@@ -268,7 +270,7 @@ def leaving_out(read: Callable[[int], Envelope]) -> Callable[[Envelope], tuple[T
     return rows
 
 
-_VERDICT = {
+_DECISION: dict[e.Decision, str] = {
     "approved": "Approved",
     "rejected": "Rejected",
     "edited": "Edited",
@@ -280,7 +282,7 @@ _VERDICT = {
 }
 
 
-_VERDICT_TONE: dict[str, Tone] = {
+_DECISION_TONE: dict[e.Decision, Tone] = {
     "approved": "good",
     "edited": "warn",
     "retested": "warn",
@@ -289,15 +291,15 @@ _VERDICT_TONE: dict[str, Tone] = {
 }
 
 
-def _scope(event: e.ApprovalResolved) -> str:
-    """What a verdict is limited to, or reaches beyond its build."""
-    parts = [" for this task only"] if event.verdict == "approved" and event.lasting == "task" else []
-    if event.grants is not None:
-        parts.append(f" with {', '.join(event.grants.items) or 'no capability'}")
-    if event.alias_of is not None:
-        parts.append(f" of {event.alias_of.label}")
-    if event.banned:
-        parts.append(f" ({', '.join(event.banned)})")
+def _scope(verdict: e.Verdict) -> str:
+    """Return what a verdict is limited to, and what it affects besides its build."""
+    parts = [" for this task only"] if (verdict.decision, verdict.lasting) == ("approved", "task") else []
+    if verdict.grants is not None:
+        parts.append(f" with {', '.join(verdict.grants.items) or 'no capability'}")
+    if verdict.alias_of is not None:
+        parts.append(f" of {verdict.alias_of.label}")
+    if verdict.banned:
+        parts.append(f" ({', '.join(verdict.banned)})")
     return "".join(parts)
 
 

@@ -28,7 +28,7 @@ from alita_tui.memory.recall import Recollection
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.bus import Bus
-from alita_tui.spine.commands import Command
+from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
@@ -39,10 +39,9 @@ from alita_tui.spine.redaction import Redactor
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox
-from alita_tui.toolsmith.gate import Decision
-from alita_tui.toolsmith.gate import Gate as ApprovalGate
-from alita_tui.toolsmith.gates.case import Gate
-from alita_tui.toolsmith.proving import Prover
+from alita_tui.toolsmith.approval_gate import ApprovalGate
+from alita_tui.toolsmith.checks.case import Check
+from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
@@ -154,9 +153,9 @@ class Lab:
         self.policy = policy
         self.retry = retry
         self.budget = Budget()
-        self.gates: tuple[Gate, ...] = ()
-        self.first_gates: tuple[Gate, ...] = ()
-        self.asking: Callable[[Asker], tuple[Gate, ...]] = lambda _: ()
+        self.gates: tuple[Check, ...] = ()
+        self.first_gates: tuple[Check, ...] = ()
+        self.asking: Callable[[Asker], tuple[Check, ...]] = lambda _: ()
         """Gates that ask a model."""
         self.in_text = False
         self.window = 0
@@ -221,7 +220,7 @@ class Lab:
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip
 
-    def on_settled(self, request: e.ApprovalRequested, _decision: Decision) -> None:
+    def on_settled(self, request: e.ApprovalRequested, _command: ResolveApproval) -> None:
         self.settled.append(request.digest)
 
     def reopen(self) -> None:

@@ -16,9 +16,9 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
+from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import draft_from, normalise
-from alita_tui.toolsmith.gates.case import Workbench
-from alita_tui.toolsmith.gates.neighbours import Neighbours
 
 TASK = SubmitTask(text="make four twice as much")
 BUILD = say("build_tool", "build it", name="twofold", goal="Make any whole number twofold.")
@@ -52,18 +52,18 @@ def lab(folder: Path) -> Lab:
     made.sandbox = Doubles()
     if not made.shelf.cards():
         made.shelf.register(OLD, Lock(), approval_id="p0", digest=OLD.digest, sources=())
-    made.gates = (Neighbours(Workbench(made.sandbox, Limits()), made.shelf),)
+    made.gates = (NeighboursCheck(Workbench(made.sandbox, Limits()), made.shelf),)
     made.reopen()
     return made
 
 
 def alias(**said: Any) -> Callable[[e.SessionEvent], Command | None]:
-    verdict: dict[str, Any] = {"verdict": "aliased", "alias_of": msgspec.to_builtins(TWIN), **said}
+    verdict: dict[str, Any] = {"decision": "aliased", "alias_of": msgspec.to_builtins(TWIN), **said}
 
     def when(event: e.SessionEvent) -> Command | None:
         if not isinstance(event, e.ApprovalRequested):
             return None
-        given = {"approval_id": event.approval_id, "digest": event.digest, **verdict}
+        given = {"approval_id": event.approval_id, "digest": event.digest, "verdict": verdict}
         return msgspec.convert(given, ResolveApproval)
 
     return when
@@ -99,7 +99,7 @@ async def test_the_agent_the_trace_and_the_view_say_which_tool_it_is(tmp_path: P
     assert "double_it v1, called as twofold" in titles
     assert any(title.startswith("Made another name of double_it v1 by tester") for title in titles)
     build = one.view.builds[-1]
-    assert (build.state, build.alias_of) == ("linked", TWIN)
+    assert build.status == "linked" and build.verdict and build.verdict.alias_of == TWIN
     assert [card.runs for card in one.view.library] == [1]
 
 
@@ -114,9 +114,9 @@ async def test_the_agent_the_trace_and_the_view_say_which_tool_it_is(tmp_path: P
 async def test_what_no_gate_named_is_no_target(tmp_path: Path, twin: object) -> None:
     one = lab(tmp_path)
     await one.do(TASK, when=alias(alias_of=twin))
-    assert "no gate found that tool" in one.events(e.BuildFailed)[0].reason
+    assert "no check found that tool" in one.events(e.BuildFailed)[0].reason
     assert not one.events(e.ToolAliased) and one.shelf.aliases.all() == ()
-    assert one.view.builds[-1].state == "failed"
+    assert one.view.builds[-1].status == "failed"
     assert "no tool twofold" in one.events(e.ActionFailed)[0].text
 
 
@@ -144,11 +144,11 @@ async def test_late_and_doubled_verdicts_and_those_on_other_bytes_change_nothing
         assert isinstance(command, ResolveApproval)
         one.engine.send(msgspec.structs.replace(command, digest="0" * 64))
         one.engine.send(command)
-        one.engine.send(msgspec.structs.replace(command, verdict="approved", alias_of=None))
+        one.engine.send(msgspec.structs.replace(command, verdict=e.Verdict(decision="approved")))
         return command
 
     await one.do(TASK, when=when)
-    assert [event.verdict for event in one.events(e.ApprovalResolved)] == ["aliased"]
+    assert [event.verdict.decision for event in one.events(e.ApprovalResolved)] == ["aliased"]
     notices = [event.text for event in one.events(e.NoticeRaised)]
     assert "names other bytes" in notices[0] and len(notices) == 3
     assert [card.name for card in one.shelf.cards()] == ["double_it"]
@@ -172,7 +172,7 @@ async def test_a_crash_after_any_event_comes_to_the_same_end(tmp_path: Path) -> 
             asked = whole.bus.history[cut - 1].event
             command = alias()(asked)
             assert isinstance(command, ResolveApproval)
-            again.desk.leave(command.approval_id, command, "tester")
+            again.desk.leave(command.approval_id, command)
         await again.do()
         assert len(again.events(e.ToolAliased)) == 1, cut
         assert [one.name for one in again.shelf.aliases.all()] == ["twofold"], cut
@@ -182,7 +182,7 @@ async def test_a_crash_after_any_event_comes_to_the_same_end(tmp_path: Path) -> 
 async def test_a_build_of_that_name_later_begins_from_nothing(tmp_path: Path) -> None:
     one = lab(tmp_path)
     one.shelf.alias("twofold", "Make it twofold.", TWIN, approval_id="p9", by="ada")
-    await one.do(TASK, when=alias(verdict="approved", alias_of=None))
+    await one.do(TASK, when=alias(decision="approved", alias_of=None))
     (begun,) = one.events(e.BuildStarted)
     assert (begun.parent, begun.version) == (None, 1), "it replaces no version of another tool"
     (called,) = one.events(e.ToolCalled)

@@ -9,7 +9,7 @@ import pytest
 from lab import Lab, conversation, draft, say
 
 from alita_tui import events as e
-from alita_tui.events import Lasting, Lock, Verdict
+from alita_tui.events import Decision, Lasting, Lock
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import (
     AnswerQuestion,
@@ -51,9 +51,11 @@ def lab(
     )
 
 
-def verdict(asked: e.ApprovalRequested, what: Verdict, lasting: Lasting = "library") -> ResolveApproval:
+def verdict(asked: e.ApprovalRequested, what: Decision, lasting: Lasting = "library") -> ResolveApproval:
     return ResolveApproval(
-        approval_id=asked.approval_id, digest=asked.digest, verdict=what, reason="no", lasting=lasting
+        approval_id=asked.approval_id,
+        digest=asked.digest,
+        verdict=e.Verdict(decision=what, reason="no", lasting=lasting),
     )
 
 
@@ -63,7 +65,7 @@ class Person:
     def __init__(
         self,
         decides: Callable[[e.SessionEvent], bool],
-        what: Verdict = "approved",
+        what: Decision = "approved",
         lasting: Lasting = "library",
     ) -> None:
         self.decides = decides
@@ -101,7 +103,7 @@ def story(one: Lab) -> list[str]:
             case e.BuildPutOff():
                 told.append("put off")
             case e.ApprovalResolved(verdict=given):
-                told.append(given)
+                told.append(given.decision)
             case e.TaskFinished(outcome=outcome):
                 told.append(f"→ {outcome}")
             case _:
@@ -135,7 +137,7 @@ async def test_a_verdict_before_the_agent_waits_is_news_at_once(tmp_path: Path) 
 
 @pytest.mark.parametrize("what", ["rejected", "banned"])
 async def test_a_rejection_of_it_reaches_the_agent_and_stays_as_a_lesson(
-    tmp_path: Path, what: Verdict
+    tmp_path: Path, what: Decision
 ) -> None:
     one = lab(tmp_path, BUILD, WAIT, DONE)
     last = await one.do(TASK, when=Person(waits, what))
@@ -218,7 +220,7 @@ async def test_an_interrupt_withdraws_it_and_leaves_that_of_another_task(tmp_pat
 
     last = await one.do(TASK, when=when)
     assert last is not None and last.outcome == "interrupted"
-    assert [event.verdict for event in one.events(e.ApprovalResolved)] == ["withdrawn"]
+    assert [event.verdict.decision for event in one.events(e.ApprovalResolved)] == ["withdrawn"]
     assert not one.shelf.cards(), "a verdict after that changes nothing"
 
 
@@ -264,7 +266,7 @@ async def test_without_a_person_a_build_that_was_put_off_parks_the_task_once_not
         assert last is not None and last.outcome == "parked"
     assert story(one).count("wait") == 1
     (asked,) = one.desk.pending()
-    one.desk.leave(asked.approval_id, verdict(one.events(e.ApprovalRequested)[-1], "approved"), "somebody")
+    one.desk.leave(asked.approval_id, verdict(one.events(e.ApprovalRequested)[-1], "approved"))
     one.reopen()
     last = await one.do()
     assert last is not None and last.answer == "eight"
@@ -290,8 +292,10 @@ async def test_a_crash_after_any_event_loses_no_build_and_no_parked_task(tmp_pat
                 )
         one.file.close()
         for parked in one.desk.pending():
-            given = ResolveApproval(approval_id=parked.approval_id, digest=parked.digest, verdict="approved")
-            one.desk.leave(parked.approval_id, given, "somebody")
+            given = ResolveApproval(
+                approval_id=parked.approval_id, digest=parked.digest, verdict=e.Verdict(decision="approved")
+            )
+            one.desk.leave(parked.approval_id, given)
         one.reopen()
         await one.do()
         assert [card.name for card in one.shelf.cards()] == ["double_it"], cut

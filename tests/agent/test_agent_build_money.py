@@ -16,8 +16,8 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.store.documents import DocumentTable
-from alita_tui.toolsmith.gates.case import Workbench
-from alita_tui.toolsmith.gates.hidden import Hidden
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.workbench import Workbench
 
 CALL = 0.01
 """What each call costs in the lab."""
@@ -60,7 +60,7 @@ async def test_a_gate_that_cannot_be_paid_could_not_run_and_the_person_decides(t
     cases = [{"arguments": {"x": n}, "expect": 2 * n} for n in range(4)]
     made = lab(tmp_path, "fine", usd=2.5 * CALL)
     made.rules.append(Rule(role="reviewer", match="CONTRACT", replies=(say("submit_cases", cases=cases),)))
-    made.asking = lambda asker: (Hidden(Workbench(made.sandbox, Limits()), asker),)
+    made.asking = lambda asker: (HiddenTestsCheck(Workbench(made.sandbox, Limits()), asker),)
     made.reopen()
     ended = await made.do(TASK, when=approve)
     assert ended is not None and ended.outcome == "answered"

@@ -11,9 +11,9 @@ from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 from alita_tui import events as e
 from alita_tui.events import GateName, GateResult, GateRow
 from alita_tui.spine.ports.sandbox import Limits
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
 from alita_tui.toolsmith.contract import draft_from
-from alita_tui.toolsmith.gates.case import Case, CouldNotRun, failed, passed
-from alita_tui.toolsmith.proving import Build, Prover
+from alita_tui.toolsmith.prover import Build, Prover
 
 BAD = (GateRow(label="run(4)", text="→ 9, where 8 was agreed on", tone="bad"),) * 3
 

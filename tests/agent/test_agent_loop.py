@@ -39,10 +39,12 @@ def rules(*replies: ScriptReply, smith: tuple[ScriptReply, ...] = (draft(),)) ->
     ]
 
 
-def verdict(event: e.SessionEvent, *verdicts: str, **more: str) -> Command | None:
+def verdict(event: e.SessionEvent, *verdicts: e.Decision, **more: str) -> Command | None:
     if isinstance(event, e.ApprovalRequested):
         which = verdicts[min(int(event.version) - 1, len(verdicts) - 1)]
-        return ResolveApproval(approval_id=event.approval_id, digest=event.digest, verdict=which, **more)  # type: ignore[arg-type]
+        return ResolveApproval(
+            approval_id=event.approval_id, digest=event.digest, verdict=e.Verdict(decision=which, **more)
+        )  # type: ignore[arg-type]
     return None
 
 
@@ -133,14 +135,13 @@ async def test_a_rejection_teaches_and_the_rebuild_is_approved(tmp_path: Path) -
             return ResolveApproval(
                 approval_id=event.approval_id,
                 digest=event.digest,
-                verdict=next(verdicts),
-                reason="use a shift",
+                verdict=e.Verdict(decision=next(verdicts), reason="use a shift"),
             )  # type: ignore[arg-type]
         return None
 
     ended = await lab.do(TASK, when=decide)
     assert ended.outcome == "answered"
-    assert [event.verdict for event in lab.events(e.ApprovalResolved)] == ["rejected", "approved"]
+    assert [event.verdict.decision for event in lab.events(e.ApprovalResolved)] == ["rejected", "approved"]
     assert any("use a shift" in item.text for item in lab.memory.items())
 
 
@@ -159,10 +160,15 @@ async def test_an_edit_is_tested_and_asked_again(tmp_path: Path) -> None:
             return None
         asked.append(event.digest)
         if len(asked) == 2:
-            return ResolveApproval(approval_id=event.approval_id, digest=event.digest, verdict="approved")
+            return ResolveApproval(
+                approval_id=event.approval_id, digest=event.digest, verdict=e.Verdict(decision="approved")
+            )
         code = lab.events(e.BuildDrafted)[-1].draft.code.replace("2 * x", "x + x")
         return ResolveApproval(
-            approval_id=event.approval_id, digest=event.digest, verdict="edited", code=code
+            approval_id=event.approval_id,
+            digest=event.digest,
+            code=code,
+            verdict=e.Verdict(decision="edited"),
         )
 
     ended = await lab.do(TASK, when=decide)
@@ -180,20 +186,22 @@ async def test_a_wrong_late_or_doubled_verdict_changes_nothing(tmp_path: Path, w
         if not isinstance(event, e.ApprovalRequested):
             return None
         good = ResolveApproval(
-            approval_id=event.approval_id, digest=event.digest, verdict="rejected", reason="no"
+            approval_id=event.approval_id,
+            digest=event.digest,
+            verdict=e.Verdict(decision="rejected", reason="no"),
         )
         other = {
             "digest": {"digest": "0" * 64},
             "id": {"approval_id": "nope"},
-            "twice": {"verdict": "approved"},
+            "twice": {},
         }[wrong]
-        bad = msgspec.structs.replace(good, **{"verdict": "approved", **other})
+        bad = msgspec.structs.replace(good, **{"verdict": e.Verdict(decision="approved"), **other})
         for command in (good, bad) if wrong == "twice" else (bad, good):
             lab.engine.send(command)
         return None
 
     await lab.do(TASK, when=decide)
-    assert [event.verdict for event in lab.events(e.ApprovalResolved)] == ["rejected"]
+    assert [event.verdict.decision for event in lab.events(e.ApprovalResolved)] == ["rejected"]
     assert not lab.shelf.cards()
 
 
@@ -472,7 +480,7 @@ async def test_an_interrupt_anywhere_keeps_the_record_lawful(tmp_path: Path, kin
     ended = await lab.do(TASK, when=stop)
     assert ended.outcome == "interrupted"
     assert lab.view.phase == "idle"
-    assert not [build for build in lab.view.builds if build.state == "pending"]
+    assert not [build for build in lab.view.builds if build.status == "pending"]
 
 
 async def test_a_parked_build_is_decided_elsewhere_and_taken_up(tmp_path: Path) -> None:
@@ -484,14 +492,15 @@ async def test_a_parked_build_is_decided_elsewhere_and_taken_up(tmp_path: Path) 
     lab.desk.leave(
         parked.approval_id,
         ResolveApproval(
-            approval_id=parked.approval_id, digest=parked.digest[:12], verdict="approved", via="cli"
+            approval_id=parked.approval_id,
+            digest=parked.digest[:12],
+            verdict=e.Verdict(decision="approved", by="somebody", via="cli"),
         ),
-        "somebody",
     )
     lab.reopen()
     ended = await lab.do()
     assert ended.outcome == "answered"
-    assert lab.events(e.ApprovalResolved)[0].by == "somebody"
+    assert lab.events(e.ApprovalResolved)[0].verdict.by == "somebody"
     assert len(lab.events(e.ApprovalRequested)) == 1
     shown = [entry.message.text for entry in conversation(lab.bus.history)]
     assert shown[2] == "Approved: double_it v1 is in the library. Use run_tool to run it."
@@ -519,9 +528,9 @@ async def test_a_crash_after_any_event_resumes_to_the_same_end(tmp_path: Path) -
         lab.file.close()
         for parked in lab.desk.pending():
             command = ResolveApproval(
-                approval_id=parked.approval_id, digest=parked.digest, verdict="approved"
+                approval_id=parked.approval_id, digest=parked.digest, verdict=e.Verdict(decision="approved")
             )
-            lab.desk.leave(parked.approval_id, command, "somebody")
+            lab.desk.leave(parked.approval_id, command)
         lab.reopen()
         ended = await lab.do(when=approve)
         assert ended.outcome in ("answered", "failed"), (cut, ended)

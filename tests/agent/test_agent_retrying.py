@@ -28,7 +28,7 @@ async def test_a_parked_build_goes_on_with_the_steps_of_its_own_task_alone(tmp_p
     asked = lab.events(e.ApprovalRequested)[-1]
     lab.reopen()
     verdict = ResolveApproval(
-        approval_id=asked.approval_id, digest=asked.digest, verdict="approved", via="cli"
+        approval_id=asked.approval_id, digest=asked.digest, verdict=e.Verdict(decision="approved", via="cli")
     )
     ended = await lab.do(verdict)
     assert ended.outcome == "answered", ended.reason
@@ -114,7 +114,9 @@ async def test_a_command_that_fails_unforeseen_costs_the_session_nothing(
 ) -> None:
     lab = Lab(tmp_path, rules=rules(say("answer", text="4")))
     monkeypatch.setattr(lab.engine._verdicts, "resolve", lambda _: 1 / 0)
-    ended = await lab.do(ResolveApproval(approval_id="x", digest="y", verdict="approved"), TASK)
+    ended = await lab.do(
+        ResolveApproval(approval_id="x", digest="y", verdict=e.Verdict(decision="approved")), TASK
+    )
     assert ended.outcome == "answered"
     assert "ZeroDivisionError" in lab.events(e.NoticeRaised)[0].text
 

@@ -41,10 +41,7 @@ async def test_no_way_in_leads_to_a_file(tmp_path: Path) -> None:
                 return Steer(text=f"mind {SECRET}")
             case e.ApprovalRequested(approval_id=approval_id, digest=digest, build_id=build_id):
                 code = next(one.draft.code for one in lab.events(e.BuildDrafted) if one.build_id == build_id)
-                return ResolveApproval(
-                    approval_id=approval_id, digest=digest, verdict=next(asked),
-                    reason=f"because of {SECRET}", code=f"{code}\nKEY = {SECRET!r}\n",
-                )  # fmt: skip
+                return ResolveApproval(approval_id=approval_id, digest=digest, code=f"{code}\nKEY = {SECRET!r}\n", verdict=e.Verdict(decision=next(asked), reason=f"because of {SECRET}"))  # fmt: skip
             case _:
                 return None
 
@@ -72,10 +69,14 @@ async def test_a_verdict_left_on_the_desk_holds_no_secret(tmp_path: Path) -> Non
     lab = Lab(tmp_path, rules=rules, parks=True, secrets=(("", SECRET),))
     await lab.do(SubmitTask(text="double four"))
     asked = lab.events(e.ApprovalRequested)[0]
-    given = ResolveApproval(approval_id="", digest=asked.digest, verdict="rejected", reason=SECRET, via="cli")
-    lab.desk.leave(asked.approval_id, given, by="me")
+    given = ResolveApproval(
+        approval_id="",
+        digest=asked.digest,
+        verdict=e.Verdict(decision="rejected", reason=SECRET, by="me", via="cli"),
+    )
+    lab.desk.leave(asked.approval_id, given)
     left = lab.desk.verdict(asked.approval_id)
-    assert left is not None and left.command["reason"] == "[redacted]"
+    assert left is not None and left.verdict.reason == "[redacted]"
     assert SECRET not in str(msgspec.to_builtins(left))
     lab.file.close()
 

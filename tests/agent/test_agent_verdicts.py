@@ -45,13 +45,16 @@ def lab(folder: Path, *replies: ScriptReply, smith: tuple[ScriptReply, ...] = (d
 
 def answers(*verdicts: dict[str, Any]) -> Callable[[e.SessionEvent], Command | None]:
     """One verdict after the other, each on what is asked then."""
-    given = iter(verdicts)
+    given = iter([dict(verdict) for verdict in verdicts])
 
     def when(event: e.SessionEvent) -> Command | None:
         if not isinstance(event, e.ApprovalRequested):
             return None
+        verdict = next(given)
+        edited = {name: verdict.pop(name) for name in ("code", "tests") if name in verdict}
         return msgspec.convert(
-            {"approval_id": event.approval_id, "digest": event.digest, **next(given)}, ResolveApproval
+            {"approval_id": event.approval_id, "digest": event.digest, "verdict": verdict, **edited},
+            ResolveApproval,
         )
 
     return when
@@ -59,7 +62,7 @@ def answers(*verdicts: dict[str, Any]) -> Callable[[e.SessionEvent], Command | N
 
 async def test_an_approval_for_the_task_lends_the_tool_and_takes_it_back(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE)
-    ended = await one.do(TASK, when=answers({"verdict": "approved", "lasting": "task"}))
+    ended = await one.do(TASK, when=answers({"decision": "approved", "lasting": "task"}))
     assert ended is not None and ended.outcome == "answered"
     assert [event.report.result for event in one.events(e.ToolReturned)] == [4]
     assert one.events(e.ToolRegistered)[0].lasting == "task"
@@ -73,7 +76,7 @@ async def test_an_approval_for_the_task_lends_the_tool_and_takes_it_back(tmp_pat
 
 async def test_what_was_lent_may_not_run_after_its_task(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE)
-    await one.do(TASK, when=answers({"verdict": "approved", "lasting": "task"}))
+    await one.do(TASK, when=answers({"decision": "approved", "lasting": "task"}))
     called = one.events(e.ToolCalled)[0]
     late = msgspec.structs.replace(called, call_id="late")
     last = one.bus.history[-1]
@@ -84,7 +87,7 @@ async def test_what_was_lent_may_not_run_after_its_task(tmp_path: Path) -> None:
 async def test_what_is_granted_may_be_less_than_what_is_asked(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE, smith=(asking(),))
     granted = {"network": ["api.example:443"]}
-    await one.do(TASK, when=answers({"verdict": "approved", "grants": granted}))
+    await one.do(TASK, when=answers({"decision": "approved", "grants": granted}))
     assert one.sandbox.jobs[-1].capabilities == Capabilities(network=("api.example:443",))
     record = one.shelf.get("double_it")
     assert (record.draft.capabilities, record.granted) == (WANTS, Capabilities(network=("api.example:443",)))
@@ -95,7 +98,9 @@ async def test_what_is_granted_may_be_less_than_what_is_asked(tmp_path: Path) ->
 async def test_nothing_beyond_what_is_asked_can_be_granted(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE)
     await one.begin()
-    asked = asyncio.create_task(_do_unchecked(one, {"verdict": "approved", "grants": {"secrets": ["TOKEN"]}}))
+    asked = asyncio.create_task(
+        _do_unchecked(one, {"decision": "approved", "grants": {"secrets": ["TOKEN"]}})
+    )
     await asked
     assert not one.shelf.cards()
     assert "more than it asks for" in one.events(e.ActionFailed)[0].text
@@ -126,7 +131,7 @@ async def test_testing_again_grants_what_was_asked_and_asks_again(tmp_path: Path
     await one.do(
         TASK,
         when=answers(
-            {"verdict": "retested"}, {"verdict": "retested", "grants": without}, {"verdict": "approved"}
+            {"decision": "retested"}, {"decision": "retested", "grants": without}, {"decision": "approved"}
         ),
     )
     tested = one.events(e.BuildTested)
@@ -146,7 +151,7 @@ async def test_testing_again_grants_what_was_asked_and_asks_again(tmp_path: Path
 
 async def test_stopping_the_run_decides_and_ends_the_task(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE)
-    ended = await one.do(TASK, when=answers({"verdict": "stopped", "reason": "enough"}))
+    ended = await one.do(TASK, when=answers({"decision": "stopped", "reason": "enough"}))
     assert ended is not None
     assert (ended.outcome, ended.reason) == ("interrupted", "enough")
     assert not one.events(e.ToolCalled)
@@ -155,7 +160,7 @@ async def test_stopping_the_run_decides_and_ends_the_task(tmp_path: Path) -> Non
 
 async def test_tags_and_reason_reach_the_model_and_stay_as_a_lesson(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE)
-    rejected = {"verdict": "rejected", "reason": "reads too much", "tags": ["unsafe", "weak tests"]}
+    rejected = {"decision": "rejected", "reason": "reads too much", "tags": ["unsafe", "weak tests"]}
     await one.do(TASK, when=answers(rejected))
     told = [entry.message.text for entry in conversation(one.bus.history) if entry.message.is_error]
     assert told == ["The person rejected this build: unsafe, weak tests: reads too much"]
@@ -174,7 +179,7 @@ async def test_a_ban_is_kept_and_names_what_it_is_against(
     tmp_path: Path, banned: list[str], left: Ban
 ) -> None:
     one = lab(tmp_path, BUILD, DONE, smith=(asking(),))
-    await one.do(TASK, when=answers({"verdict": "banned", "banned": banned, "reason": "never"}))
+    await one.do(TASK, when=answers({"decision": "banned", "banned": banned, "reason": "never"}))
     (ban,) = one.shelf.bans.all()
     assert (ban.by, ban.reason) == ("tester", "never")
     assert (ban.name, ban.capabilities) == (left.name, left.capabilities)
@@ -192,14 +197,14 @@ async def test_a_banned_name_is_not_built_and_costs_no_call(tmp_path: Path) -> N
 async def test_a_draft_that_asks_for_what_is_banned_goes_back_to_be_repaired(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE, smith=(asking(), draft()))
     one.shelf.ban(Ban(ban_id="b", capabilities=("secret:TOKEN",), by="ada"))
-    await one.do(TASK, when=answers({"verdict": "approved"}))
+    await one.do(TASK, when=answers({"decision": "approved"}))
     assert [drafted.draft.capabilities for drafted in one.events(e.BuildDrafted)] == [Capabilities()]
     assert one.shelf.cards()
 
 
 async def test_banned_bytes_neither_register_nor_run(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE)
-    await one.do(TASK, when=answers({"verdict": "approved"}))
+    await one.do(TASK, when=answers({"decision": "approved"}))
     digest = one.shelf.get("double_it").digest
     one.shelf.ban(Ban(ban_id="b", digest=digest, by="ada"))
     one.rules[:] = lab(tmp_path / "other", RUN, DONE).rules
@@ -212,8 +217,8 @@ async def test_banned_bytes_neither_register_nor_run(tmp_path: Path) -> None:
 
 async def test_an_edit_that_does_not_parse_is_shown_as_it_is(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, DONE)
-    broken = {"verdict": "edited", "code": "# /// script\n# dependencies = [\n# ///\ndef run(:\n"}
-    await one.do(TASK, when=answers(broken, {"verdict": "rejected", "reason": "my mistake"}))
+    broken = {"decision": "edited", "code": "# /// script\n# dependencies = [\n# ///\ndef run(:\n"}
+    await one.do(TASK, when=answers(broken, {"decision": "rejected", "reason": "my mistake"}))
     asked = one.view.builds[-1]
     assert asked.attempts[-1].draft.code.endswith("# ///\ndef run(:\n")
     assert asked.attempts[-1].reviewed is False
@@ -225,30 +230,32 @@ async def test_the_first_verdict_stands_whichever_shell_it_came_from(tmp_path: P
     def when(event: e.SessionEvent) -> Command | None:
         if isinstance(event, e.ApprovalRequested):
             other = ResolveApproval(
-                approval_id="", digest=event.digest, verdict="rejected", reason="no", via="cli"
+                approval_id="",
+                digest=event.digest,
+                verdict=e.Verdict(decision="rejected", reason="no", by="ada", via="cli"),
             )
-            one.desk.leave(event.approval_id, other, "ada")
+            one.desk.leave(event.approval_id, other)
             return msgspec.structs.replace(
-                other, approval_id=event.approval_id, verdict="approved", via="console"
+                other, approval_id=event.approval_id, verdict=e.Verdict(decision="approved")
             )
         return None
 
     await one.do(TASK, when=when)
-    (verdict,) = one.events(e.ApprovalResolved)
-    assert (verdict.verdict, verdict.by) == ("rejected", "ada")
+    (resolved,) = one.events(e.ApprovalResolved)
+    assert (resolved.verdict.decision, resolved.verdict.by) == ("rejected", "ada")
     assert not one.shelf.cards()
 
 
 @pytest.mark.parametrize(
     "verdicts",
     [
-        ({"verdict": "approved", "lasting": "task"},),
-        ({"verdict": "approved", "grants": {"secrets": ["TOKEN"]}},),
-        ({"verdict": "retested"}, {"verdict": "approved"}),
-        ({"verdict": "banned", "banned": ["digest"]},),
-        ({"verdict": "stopped"},),
+        ({"decision": "approved", "lasting": "task"},),
+        ({"decision": "approved", "grants": {"secrets": ["TOKEN"]}},),
+        ({"decision": "retested"}, {"decision": "approved"}),
+        ({"decision": "banned", "banned": ["digest"]},),
+        ({"decision": "stopped"},),
     ],
-    ids=lambda verdicts: verdicts[0]["verdict"] + ("+" if len(verdicts[0]) > 1 else ""),
+    ids=lambda verdicts: verdicts[0]["decision"] + ("+" if len(verdicts[0]) > 1 else ""),
 )
 async def test_a_crash_after_any_event_carries_the_verdict_out_all_the_same(
     tmp_path: Path, verdicts: tuple[dict[str, Any], ...]
@@ -276,7 +283,7 @@ async def test_a_crash_after_any_event_carries_the_verdict_out_all_the_same(
                 pending = waits[-1]
                 command = answers(verdicts[given])(pending)
                 assert isinstance(command, ResolveApproval)
-                again.desk.leave(pending.approval_id, command, "ada")
+                again.desk.leave(pending.approval_id, command)
                 given += 1
         resumed = await again.do(when=answers(*verdicts[given:]))
         assert resumed is not None
@@ -290,11 +297,11 @@ async def test_a_crash_after_any_event_carries_the_verdict_out_all_the_same(
 
 async def test_a_rejection_in_one_session_shapes_the_build_in_another(tmp_path: Path) -> None:
     first = lab(tmp_path, BUILD, DONE)
-    await first.do(TASK, when=answers({"verdict": "rejected", "reason": "round it", "tags": ["weak tests"]}))
+    await first.do(TASK, when=answers({"decision": "rejected", "reason": "round it", "tags": ["weak tests"]}))
     second = lab(tmp_path / "another", BUILD, DONE)
     second.memory = first.memory
     second.reopen()
-    await second.do(TASK, when=answers({"verdict": "approved"}))
+    await second.do(TASK, when=answers({"decision": "approved"}))
     (begun,) = second.events(e.BuildStarted)
     assert [lesson.endswith("was rejected: weak tests: round it") for lesson in begun.lessons] == [True]
     assert second.view.builds[-1].lessons == begun.lessons
@@ -311,7 +318,7 @@ async def test_a_tool_that_keeps_failing_is_demoted_and_offered_for_repair(tmp_p
     repair = say("build_tool", "repair it", name="double_it", goal="Double any number, also a big one.")
     one = lab(tmp_path, BUILD, *runs, repair, DONE, smith=(draft(), draft(marker="mended")))
     one.sandbox.runs = [*failed]
-    await one.do(TASK, when=answers({"verdict": "approved"}, {"verdict": "approved"}))
+    await one.do(TASK, when=answers({"decision": "approved"}, {"decision": "approved"}))
     (demoted,) = one.events(e.ToolDemoted)
     assert (demoted.name, demoted.version, demoted.state) == ("double_it", 1, "stale")
     told = [entry.message.text for entry in conversation(one.bus.history) if entry.message.role == "user"]
@@ -330,7 +337,7 @@ async def test_banned_bytes_with_requirements_are_not_asked_about_again(tmp_path
     newer = msgspec.structs.replace(streams.LOCK, python="3.13")
     one = lab(tmp_path, BUILD, BUILD, DONE, smith=(wants,) * 6)
     one.sandbox.locks[:] = [streams.LOCK, *([streams.LOCK if wheels == "the same" else newer] * 5)]
-    await one.do(TASK, when=answers({"verdict": "banned", "banned": ["digest"], "reason": "never"}))
+    await one.do(TASK, when=answers({"decision": "banned", "banned": ["digest"], "reason": "never"}))
     (asked,) = one.events(e.ApprovalRequested)
     assert asked.digest != one.events(e.BuildDrafted)[0].draft.digest
     assert "was banned by tester: never" in one.events(e.BuildFailed)[-1].reason

@@ -64,6 +64,7 @@ def furnish(home: Path) -> None:
     from alita_tui.registry.library import ToolLibrary
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.documents import DocumentTable
+    from alita_tui.store.entry import AuditEntry
     from alita_tui.store.sessions import SessionFile, SessionStore
 
     home.mkdir(parents=True, exist_ok=True)
@@ -75,10 +76,11 @@ def furnish(home: Path) -> None:
     for n in range(50):
         draft = msgspec.structs.replace(streams.DRAFT, name=f"tool_number_{n}", tests=streams.TESTS)
         digest = build_digest(draft, streams.LOCK)
-        audit.append(
+        entry = AuditEntry(
             who="ada", verdict="approved", digest=digest, name=draft.name, version=1, session_id="",
             approval_id=f"p{n}", via="cli",
         )  # fmt: skip
+        audit.append(entry)
         shelf.register(draft, streams.LOCK, approval_id=f"p{n}", digest=digest, sources=())
     table.close()
     sessions = SessionStore(data / "sessions")

@@ -16,6 +16,7 @@ from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.cli.main import cli
 from alita_tui.spine.errors import UsageError
+from alita_tui.store.entry import AuditEntry
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.queries import build_of
 from alita_tui.view.seen import evidence
@@ -105,9 +106,9 @@ def test_an_entry_edited_by_hand_is_named(shell: Shell, change: tuple[bytes, byt
 
 
 def test_a_log_that_was_cut_off_is_told_by_the_session(shell: Shell) -> None:
-    shell.app.audit.append(
+    shell.app.audit.append(AuditEntry(
         who="ada", verdict="approved", digest="d" * 64, name="x", version=1, session_id=SESSION, approval_id="p9"
-    )  # fmt: skip
+    ))  # fmt: skip
     path = shell.app.paths.audit
     path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
     shown = shell.run("verify").stdout
@@ -127,7 +128,7 @@ def test_a_rewritten_log_that_chains_is_told_by_the_session(shell: Shell) -> Non
     shell.app.paths.audit.write_bytes(msgspec.json.encode(forged) + b"\n")
     done = shell.run("verify")
     assert done.exit_code == 1
-    assert "entry 1 tells another verdict than the session" in done.stdout
+    assert "entry 1 has another verdict than the session" in done.stdout
 
 
 def test_files_that_were_changed_are_said(shell: Shell) -> None:

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from alita_tui import events as e
 from alita_tui.app.context import AppContext
+from alita_tui.app.identity import me
 from alita_tui.cli.main import cli
 from alita_tui.events import GateResult, Twin
 from alita_tui.spine.commands import ResolveApproval
@@ -63,9 +64,9 @@ class Shell:
     @property
     def left(self) -> ResolveApproval:
         """What lies on the desk."""
-        found = self.app.inbox.verdict("p2")
-        assert found is not None
-        return msgspec.convert(found.command, ResolveApproval)
+        command = self.app.inbox.verdict("p2")
+        assert command is not None
+        return command
 
 
 @pytest.fixture
@@ -144,12 +145,13 @@ def test_a_verdict_is_left_for_the_session(
 ) -> None:
     done = shell.run(words[0], "p2", *words[1:])
     assert done.exit_code == 0, done.output
-    wanted = {"approval_id": "p2", "digest": NEW_DIGEST, "verdict": verdict, "via": "cli", **fields}
+    given = {"decision": verdict, "by": me(), "via": "cli", **fields}
+    wanted = {"approval_id": "p2", "digest": NEW_DIGEST, "verdict": given}
     assert json.loads(msgspec.json.encode(shell.left)) == wanted
     assert shell.run("list").stdout.count(verdict) == 1
     again = shell.run("stop", "p2")
     assert isinstance(again.exception, UsageError), "the first verdict stands"
-    assert shell.left.verdict == verdict
+    assert shell.left.verdict.decision == verdict
 
 
 def test_an_edit_is_taken_from_a_file_or_the_editor(
@@ -212,14 +214,18 @@ def test_a_build_like_a_tool_is_made_another_name_of_it(
     done = shell.run("alias", "p2", "--digest", NEW_DIGEST[:16], *words)
     assert done.exit_code == 0, done.output
     assert f"alita tools undo {twin.name}" in done.stdout
-    assert (shell.left.verdict, shell.left.alias_of, shell.left.digest) == ("aliased", twin, NEW_DIGEST)
+    assert (shell.left.verdict.decision, shell.left.verdict.alias_of, shell.left.digest) == (
+        "aliased",
+        twin,
+        NEW_DIGEST,
+    )
 
 
 def test_a_build_like_a_tool_is_rejected_for_it(tmp_path: Path) -> None:
     shell = Shell(tmp_path, RATES, MONEY)
     assert shell.run("reuse", "p2", "--tool", "money").exit_code == 0
-    assert (shell.left.verdict, shell.left.tags) == ("rejected", ("duplicate",))
-    assert shell.left.reason == "use run_tool money: money v2 gives the same answers"
+    assert (shell.left.verdict.decision, shell.left.verdict.tags) == ("rejected", ("duplicate",))
+    assert shell.left.verdict.reason == "use run_tool money: money v2 gives the same answers"
 
 
 def test_nothing_is_another_name_of_what_is_not_like_it(shell: Shell, tmp_path: Path) -> None:

@@ -99,9 +99,13 @@ def test_a_rule_that_covers_the_build_decides_on_its_bytes(home: Home) -> None:
     home.write("enabled = true\n" + RULES)
     ruled = ruling(home.app, home.envelopes, home.asked)
     assert ruled is not None
-    assert (ruled.by, ruled.command.via, ruled.command.verdict) == ("rule pure", "policy", "approved")
-    assert ruled.command.digest == PURE.digest
-    assert "no network" in ruled.command.reason and "rule sha256" in ruled.command.reason
+    assert (ruled.verdict.by, ruled.verdict.via, ruled.verdict.decision) == (
+        "rule pure",
+        "policy",
+        "approved",
+    )
+    assert ruled.digest == PURE.digest
+    assert "no network" in ruled.verdict.reason and "rule sha256" in ruled.verdict.reason
     assert "pure: would approve it" in home.run("explain", "p1").stdout
 
 
@@ -116,7 +120,10 @@ def test_what_a_rule_does_not_cover_is_explained(home: Home) -> None:
 def test_every_use_is_in_the_log_and_a_rule_is_taken_back_by_name(home: Home) -> None:
     home.write("enabled = true\n" + RULES)
     resolved = e.ApprovalResolved(
-        approval_id="p1", build_id="b1", digest=PURE.digest, verdict="approved", by="rule pure", via="policy"
+        approval_id="p1",
+        build_id="b1",
+        digest=PURE.digest,
+        verdict=e.Verdict(decision="approved", by="rule pure", via="policy"),
     )
     home.app.audit.enter(SESSION, home.asked, resolved)
     found = json.loads(home.run("list", "--json").stdout)

@@ -22,10 +22,10 @@ from typer.testing import CliRunner, Result
 from alita_tui.app.context import AppContext
 from alita_tui.app.doctor import repair_records
 from alita_tui.cli.main import cli
-from alita_tui.events import Ban, build_digest
+from alita_tui.events import Ban, Verdict, build_digest
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
-from alita_tui.store.entry import GENESIS
+from alita_tui.store.entry import GENESIS, AuditEntry
 
 
 class Records(Shell):
@@ -138,9 +138,7 @@ def test_an_older_registry_does_not_bring_a_revoked_tool_back(home: Records) -> 
 
 
 def test_a_note_written_by_hand_is_no_verdict(home: Records) -> None:
-    command = ResolveApproval(
-        approval_id="p9", digest="d" * 64, verdict="approved", via="console", seen_ms=100_000.0, scrolled_to_end=True
-    )  # fmt: skip
+    command = ResolveApproval(approval_id="p9", digest="d" * 64, verdict=Verdict(decision="approved", via="console", seen_ms=100_000.0, scrolled_to_end=True))  # fmt: skip
     note = {"command": msgspec.to_builtins(command), "by": "somebody-else", "at": "2026-11-21T10:00:00+00:00"}
     home.app.paths.desk.mkdir(parents=True, exist_ok=True)
     (home.app.paths.desk / "p9.json").write_text(json.dumps(note))
@@ -260,10 +258,10 @@ def test_a_rule_that_was_taken_back_stays_so(home: Records) -> None:
 
 
 def test_a_ban_that_was_taken_out_of_the_library_holds(home: Records) -> None:
-    home.app.audit.append(
+    home.app.audit.append(AuditEntry(
         who="ada", verdict="banned", digest="d" * 64, name="mailer", version=1, session_id="s2", approval_id="p7",
         banned=("name", "digest"), reason="no mail", via="cli",
-    )  # fmt: skip
+    ))  # fmt: skip
     shelf = AppContext.open(home.home).library
     assert "The name mailer was banned by ada: no mail." in shelf.banned("mailer")
     assert shelf.banned("other", digest="d" * 64)

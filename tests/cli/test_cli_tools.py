@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from alita_tui.cli.main import cli
 from alita_tui.events import Ban, Twin
 from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.store.entry import AuditEntry
 
 
 class Tools(Shell):
@@ -82,10 +83,10 @@ def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: To
     assert "No tool has another name" in shell.run("aliases").stdout
     digest = shell.app.library.get(TOOL).digest
     twin = Twin(name=TOOL, version=1, digest=digest)
-    shell.app.audit.append(
+    shell.app.audit.append(AuditEntry(
         who="ada", verdict="aliased", digest="d" * 64, name="sift_mails", version=1, session_id="s",
         approval_id="p7", alias=twin.label,
-    )  # fmt: skip
+    ))  # fmt: skip
     shell.app.library.alias("sift_mails", "Sift mails.", twin, approval_id="p7", by="ada")
     listed = shell.run("aliases").stdout
     assert "sift_mails" in listed and f"{TOOL} v1" in listed

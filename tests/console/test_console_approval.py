@@ -48,8 +48,12 @@ async def test_a_read_build_without_risk_is_one_key() -> None:
         await settled(pilot)
         (command,) = app.decided
         assert (command.approval_id, command.digest) == ("p1", streams.DIGEST)
-        assert (command.verdict, command.via, command.scrolled_to_end) == ("approved", "console", True)
-        assert command.seen_ms >= 1_000_000
+        assert (command.verdict.decision, command.verdict.via, command.verdict.scrolled_to_end) == (
+            "approved",
+            "console",
+            True,
+        )
+        assert command.verdict.seen_ms >= 1_000_000
         assert not isinstance(app.screen, ApprovalScreen), "no build is left, so it closes"
 
 
@@ -119,7 +123,7 @@ async def test_a_paste_with_an_escape_in_it_presses_no_key() -> None:
         assert app.decided == []
         await pilot.press("a")
         await settled(pilot)
-        assert [command.verdict for command in app.decided] == ["approved"]
+        assert [command.verdict.decision for command in app.decided] == ["approved"]
 
 
 async def test_unread_code_takes_a_second_key_after_quiet() -> None:
@@ -145,7 +149,7 @@ async def test_unread_code_takes_a_second_key_after_quiet() -> None:
         assert app.decided == []
         await pilot.press("left", "a")
         await settled(pilot)
-        assert [(c.verdict, c.scrolled_to_end) for c in app.decided] == [("approved", False)]
+        assert [(c.verdict.decision, c.verdict.scrolled_to_end) for c in app.decided] == [("approved", False)]
 
 
 async def test_reading_to_the_end_takes_the_second_key_away() -> None:
@@ -162,7 +166,7 @@ async def test_reading_to_the_end_takes_the_second_key_away() -> None:
         assert "read to the end" in app.said()
         await pilot.press("a")
         await settled(pilot)
-        assert [c.scrolled_to_end for c in app.decided] == [True]
+        assert [c.verdict.scrolled_to_end for c in app.decided] == [True]
 
 
 @pytest.mark.parametrize("animated", [False, True])
@@ -202,9 +206,9 @@ async def test_a_risky_build_takes_the_names_of_its_risks_letter_by_letter() -> 
         await pilot.press("a")
         await settled(pilot)
         (sent,) = app.decided
-        assert (sent.verdict, sent.digest) == ("approved", NEW_DIGEST)
+        assert (sent.verdict.decision, sent.digest) == ("approved", NEW_DIGEST)
         view = risky().builds[-1]
-        assert sent.accepted == names_of(risks(view, view.attempts[-1]))
+        assert sent.verdict.accepted == names_of(risks(view, view.attempts[-1]))
 
 
 async def test_a_finding_of_medium_weight_is_accepted_by_name_too() -> None:
@@ -222,7 +226,7 @@ async def test_a_finding_of_medium_weight_is_accepted_by_name_too() -> None:
         await settled(pilot)
         await pilot.press("a")
         await settled(pilot)
-        assert [one.accepted for one in app.decided] == [("keeps-state",)]
+        assert [one.verdict.accepted for one in app.decided] == [("keeps-state",)]
 
 
 async def test_typing_on_after_the_name_does_not_approve() -> None:
@@ -254,7 +258,11 @@ async def test_a_rejection_needs_words_and_escape_goes_back() -> None:
         await pilot.press("shift+tab", "enter")
         await settled(pilot)
         (command,) = app.decided
-        assert (command.verdict, command.reason, command.tags) == ("rejected", "use the shelf", ("unsafe",))
+        assert (command.verdict.decision, command.verdict.reason, command.verdict.tags) == (
+            "rejected",
+            "use the shelf",
+            ("unsafe",),
+        )
 
 
 async def test_an_enter_out_of_the_same_burst_does_not_reject() -> None:
@@ -273,7 +281,7 @@ async def test_an_enter_out_of_the_same_burst_does_not_reject() -> None:
         assert app.decided == [], "a held Enter is one Enter"
         await pilot.press("t", "enter")
         await settled(pilot)
-        assert [c.reason for c in app.decided] == ["not"]
+        assert [c.verdict.reason for c in app.decided] == ["not"]
 
 
 async def test_an_edit_is_a_verdict_only_when_bytes_changed() -> None:
@@ -291,7 +299,7 @@ async def test_an_edit_is_a_verdict_only_when_bytes_changed() -> None:
         app.review.edited(asked.approval_id, asked.draft.code + "# mine\n", asked.draft.tests)
         await settled(pilot)
         (command,) = app.decided
-        assert (command.verdict, command.tests) == ("edited", "")
+        assert (command.verdict.decision, command.tests) == ("edited", "")
         assert command.code.endswith("# mine\n")
         assert command.digest == streams.DIGEST
 
@@ -324,7 +332,10 @@ async def test_a_build_that_was_decided_elsewhere_takes_no_verdict() -> None:
         tape.envelopes, tape._seq = list(envelopes), max(one.seq or 0 for one in envelopes)
         tape.add(
             e.ApprovalResolved(
-                approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict="rejected", by="ada"
+                approval_id="p1",
+                build_id="b1",
+                digest=streams.DIGEST,
+                verdict=e.Verdict(decision="rejected", by="ada"),
             )
         )
         app.review.advance(fold_all(tape.envelopes))
@@ -369,7 +380,7 @@ async def test_the_mouse_may_decide_once_armed() -> None:
         assert all(not button.can_focus for button in app.review.query(Button))
         await pilot.click("#choice-approve")
         await settled(pilot)
-        assert [c.verdict for c in app.decided] == ["approved"]
+        assert [c.verdict.decision for c in app.decided] == ["approved"]
 
 
 async def test_the_click_that_brings_the_terminal_back_is_no_verdict() -> None:
@@ -516,7 +527,7 @@ async def test_keys_follow_the_keymap_and_stay_guarded() -> None:
         assert app.decided == []
         await pilot.press("f10")
         await settled(pilot)
-        assert [c.verdict for c in app.decided] == ["approved"]
+        assert [c.verdict.decision for c in app.decided] == ["approved"]
 
 
 async def test_an_empty_queue_says_so() -> None:

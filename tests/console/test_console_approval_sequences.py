@@ -201,7 +201,7 @@ class Table:
 
 
 def numbered(build: BuildState, number: int) -> BuildState:
-    return msgspec.structs.replace(build, approval_id=f"p{number}", build_id=f"b{number}", state="pending")
+    return msgspec.structs.replace(build, approval_id=f"p{number}", build_id=f"b{number}", status="pending")
 
 
 class Session:
@@ -243,7 +243,7 @@ class Session:
             self.screen.advance(self.view)
         elif kind == "gone":
             place = rng.randrange(len(self.builds))
-            self.builds[place] = msgspec.structs.replace(self.builds[place], state="rejected")
+            self.builds[place] = msgspec.structs.replace(self.builds[place], status="rejected")
             self.screen.advance(self.view)
         elif kind == "focus":
             table.focus()
@@ -327,18 +327,18 @@ class Session:
         fresh = table.sent[before[0] :]
         assert len(fresh) + len(table.edits) - before[1] <= 1, table.log[-12:]
         for command in fresh:
-            why = (command.verdict, table.log[-12:])
+            why = (command.verdict.decision, table.log[-12:])
             assert allowed, why
-            assert command.verdict in DECISIVE.get(key, ()), why
+            assert command.verdict.decision in DECISIVE.get(key, ()), why
             assert command.approval_id == shown, why
             wanted = next(one for one in self.builds if one.approval_id == shown)
-            assert wanted.state == "pending", why
+            assert wanted.status == "pending", why
             assert command.digest == wanted.digest, why
             if key in TWICE:
                 assert at >= table.announced.get((shown, key), at) + QUIET, why
-            assert command.alias_of == (wanted.attempts[-1].twins[0] if key == "l" else None), why
+            assert command.verdict.alias_of == (wanted.attempts[-1].twins[0] if key == "l" else None), why
             assert (key == "enter") == (mode in ("reject", "ban")), why
-            self.builds[self.builds.index(wanted)] = msgspec.structs.replace(wanted, state="approved")
+            self.builds[self.builds.index(wanted)] = msgspec.structs.replace(wanted, status="approved")
         for approval_id in table.edits[before[1] :]:
             assert allowed and key == "e" and approval_id == shown, table.log[-12:]
 
@@ -365,7 +365,7 @@ def test_no_stream_of_input_decides_before_its_time_or_on_another_build(
             session.table.now += rng.choice([0.0, 0.01, 0.1, 0.3, 0.43, 0.5, 0.6, 0.6, 1.6])
             session.act()
         for command in session.table.sent:
-            what = "reused" if command.tags else command.verdict
+            what = "reused" if command.verdict.tags else command.verdict.decision
             decided[what] = decided.get(what, 0) + 1
         assert len({command.approval_id for command in session.table.sent}) == len(session.table.sent)
     # The streams could decide, in every way: otherwise nothing of the above would mean anything.

@@ -162,4 +162,4 @@ async def test_a_key_made_in_time_decides_however_late_it_is_handled() -> None:
         stream.key("a")
         await pilot.pause()
         await pilot.pause()
-        assert [c.verdict for c in app.decided] == ["approved"]
+        assert [c.verdict.decision for c in app.decided] == ["approved"]

@@ -88,8 +88,8 @@ async def test_ten_green_builds_take_at_most_three_keys_each() -> None:
             last = app.decided[-1]
             lock = streams.LOCK if draft.requirements else streams.Lock()
             assert (last.approval_id, last.digest) == (f"p{number}", build_digest(draft, lock))
-            assert last.lasting == ("task" if number == 3 else "library")
-    assert [command.verdict for command in app.decided] == ["approved"] * 10
+            assert last.verdict.lasting == ("task" if number == 3 else "library")
+    assert [command.verdict.decision for command in app.decided] == ["approved"] * 10
 
 
 async def test_a_red_one_among_them_takes_more_than_three() -> None:

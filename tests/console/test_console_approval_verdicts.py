@@ -39,7 +39,9 @@ async def test_a_calm_build_is_approved_for_its_task_with_one_key() -> None:
         await settled(pilot)
         await pilot.press("o")
         await settled(pilot)
-        assert [(c.verdict, c.lasting, c.grants) for c in app.decided] == [("approved", "task", None)]
+        assert [(c.verdict.decision, c.verdict.lasting, c.verdict.grants) for c in app.decided] == [
+            ("approved", "task", None)
+        ]
 
 
 async def test_the_name_holds_for_either_way_of_approving() -> None:
@@ -52,7 +54,9 @@ async def test_the_name_holds_for_either_way_of_approving() -> None:
         await settled(pilot)
         await pilot.press("o")
         await settled(pilot)
-        assert [(c.verdict, c.lasting, c.digest) for c in app.decided] == [("approved", "task", NEW_DIGEST)]
+        assert [(c.verdict.decision, c.verdict.lasting, c.digest) for c in app.decided] == [
+            ("approved", "task", NEW_DIGEST)
+        ]
 
 
 async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
@@ -81,7 +85,7 @@ async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
         assert "no capability: it computes" in app.sheet_text("#evidence")
         await pilot.press("a")
         await settled(pilot)
-        assert [(c.verdict, c.grants) for c in app.decided] == [("approved", Capabilities())]
+        assert [(c.verdict.decision, c.verdict.grants) for c in app.decided] == [("approved", Capabilities())]
 
 
 async def test_a_grant_changed_after_the_names_takes_the_names_again() -> None:
@@ -124,7 +128,7 @@ async def test_what_is_weighty_takes_its_key_twice_with_a_pause(key: str, verdic
         assert app.decided == []
         await pilot.press(key)
         await settled(pilot)
-        assert [(c.verdict, c.grants) for c in app.decided] == [(verdict, None)]
+        assert [(c.verdict.decision, c.verdict.grants) for c in app.decided] == [(verdict, None)]
 
 
 async def test_testing_again_takes_what_would_be_granted() -> None:
@@ -137,7 +141,7 @@ async def test_testing_again_takes_what_would_be_granted() -> None:
         assert "with secret:TOKEN" in app.said()
         await pilot.press("left", "t")
         await settled(pilot)
-        assert [c.grants for c in app.decided] == [Capabilities(secrets=("TOKEN",))]
+        assert [c.verdict.grants for c in app.decided] == [Capabilities(secrets=("TOKEN",))]
 
 
 async def test_a_ban_says_what_it_is_against_and_why() -> None:
@@ -151,8 +155,8 @@ async def test_a_ban_says_what_it_is_against_and_why() -> None:
         await pilot.press(*"never", "tab", "space", "right", "right", "right", "space", "shift+tab", "enter")
         await settled(pilot)
         (command,) = app.decided
-        assert (command.verdict, command.reason) == ("banned", "never")
-        assert command.banned == ("digest", "secret:TOKEN")
+        assert (command.verdict.decision, command.verdict.reason) == ("banned", "never")
+        assert command.verdict.banned == ("digest", "secret:TOKEN")
 
 
 async def test_a_ban_of_nothing_is_none() -> None:
@@ -297,8 +301,8 @@ async def test_reuse_and_alias_take_their_key_twice_with_a_pause(key: str, verdi
         await pilot.press("left", key)
         await settled(pilot)
         (sent,) = app.decided
-        assert (sent.verdict, sent.digest) == (verdict, streams.DIGEST)
+        assert (sent.verdict.decision, sent.digest) == (verdict, streams.DIGEST)
         if key == "l":
-            assert (sent.alias_of, sent.reason, sent.tags) == (TWIN, "", ())
+            assert (sent.verdict.alias_of, sent.verdict.reason, sent.verdict.tags) == (TWIN, "", ())
         else:
-            assert "use run_tool check_mails" in sent.reason and sent.tags == ("duplicate",)
+            assert "use run_tool check_mails" in sent.verdict.reason and sent.verdict.tags == ("duplicate",)

@@ -101,5 +101,5 @@ async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tupl
         await pilot.pause()
         await pilot.press("a")
         await pilot.pause()
-        assert [one.verdict for one in app.decided] == ["approved"]
-        assert app.decided[0].accepted == names_of(risks(changed, attempt))
+        assert [one.verdict.decision for one in app.decided] == ["approved"]
+        assert app.decided[0].verdict.accepted == names_of(risks(changed, attempt))

@@ -201,9 +201,7 @@ async def in_the_shell(folder: Path, session_id: str | None = None) -> None:
                 return
             for build in waiting:
                 if not build.verdict:
-                    home.inbox.leave(
-                        build.approval_id, person.verdict_on(build.approval_id, build.digest), "ada"
-                    )
+                    home.inbox.leave(build.approval_id, person.verdict_on(build.approval_id, build.digest))
                     home.diary.note("left", build.approval_id)
 
 
@@ -248,10 +246,7 @@ class Person:
         made = build_of(self._session.bus.history, asked.build_id)
         names = names_of(risks(made, made.presented)) if made and made.presented and not first else ()
         verdict: Literal["approved", "rejected"] = "rejected" if first else "approved"
-        return ResolveApproval(
-            approval_id=approval_id, digest=digest, verdict=verdict, reason="use a shift", seen_ms=1000.0, accepted=names,
-            via="console" if self._answers else "cli",
-        )  # fmt: skip
+        return ResolveApproval(approval_id=approval_id, digest=digest, verdict=e.Verdict(decision=verdict, reason="use a shift", seen_ms=1000.0, accepted=names, via="console" if self._answers else "cli"))  # fmt: skip
 
     def _react(self, event: e.SessionEvent) -> None:
         if not self._answers:

@@ -76,7 +76,7 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
 
     asked = [one.approval_id for one in events if isinstance(one, e.ApprovalRequested)]
     verdicts = [one for one in events if isinstance(one, e.ApprovalResolved)]
-    expect("verdicts", [one.verdict for one in verdicts], ["rejected", "approved"])
+    expect("verdicts", [one.verdict.decision for one in verdicts], ["rejected", "approved"])
     expect("decided", [one.approval_id for one in verdicts], asked)
 
     kept = [one.item.item_id for one in events if isinstance(one, e.MemoryWritten)]
@@ -94,7 +94,7 @@ def _ended(folder: Path, path: Path, after: list[Envelope]) -> list[str]:
     expect("versions", len(home.library.versions("double_it")), 1)
     audit = AuditLog(home.paths.audit, home.paths.audit_key_folder)
     expect("audit", [(one.approval_id, one.verdict) for one in audit.entries()],
-           [(one.approval_id, one.verdict) for one in verdicts])  # fmt: skip
+           [(one.approval_id, one.verdict.decision) for one in verdicts])  # fmt: skip
     expect("audit chain", audit.verify(), [])
     expect("notes in the inbox", list(home.paths.desk.glob("*")), [])
 

@@ -49,10 +49,7 @@ class Home:
         asked = e.ApprovalRequested(
             approval_id=approval_id, build_id="b", digest=digest, name=draft.name, version=1
         )
-        verdict = e.ApprovalResolved(
-            approval_id=approval_id, build_id="b", digest=digest, verdict="approved", by="ada",
-            lasting=lasting, grants=grants,
-        )  # fmt: skip
+        verdict = e.ApprovalResolved(approval_id=approval_id, build_id="b", digest=digest, verdict=e.Verdict(decision="approved", by="ada", lasting=lasting, grants=grants))  # fmt: skip
         self.audit.enter("s", asked, verdict)
         return digest
 

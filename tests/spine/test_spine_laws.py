@@ -68,7 +68,11 @@ def test_a_second_verdict_and_a_word_after_close_are_breaches() -> None:
     streams.opened(tape)
     streams.until_approval(tape)
     for verdict in ("approved", "rejected"):
-        tape.add(e.ApprovalResolved(approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict=verdict))
+        tape.add(
+            e.ApprovalResolved(
+                approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict=e.Verdict(decision=verdict)
+            )
+        )
     tape.add(e.SessionClosed())
     tape.add(e.Steered(text="still there?"))
     assert {"decide once", "nothing after close"} <= laws(tape.envelopes)
@@ -88,7 +92,10 @@ def aliased(
     tape.add(e.GateChecked(build_id="b1", attempt=1, digest=digest, result=looked))
     tape.add(
         e.ApprovalResolved(
-            approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict="aliased", alias_of=named
+            approval_id="p1",
+            build_id="b1",
+            digest=streams.DIGEST,
+            verdict=e.Verdict(decision="aliased", alias_of=named),
         )
     )
     tape.add(e.ToolAliased(build_id="b1", approval_id="p1", name=streams.DRAFT.name, target=target))

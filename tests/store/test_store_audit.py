@@ -12,6 +12,7 @@ from alita_tui import events as e
 from alita_tui.spine.errors import StoreError
 from alita_tui.store.audit import GENESIS, AuditLog
 from alita_tui.store.crosscheck import contradictions
+from alita_tui.store.entry import AuditEntry
 from alita_tui.store.seal import sign
 
 
@@ -25,10 +26,10 @@ def opened(path: Path) -> AuditLog:
 
 
 def add(path: Path, number: int = 1, **more):
-    return opened(path).append(
+    return opened(path).append(AuditEntry(
         who="ada", verdict="approved", digest="d" * 64, name=f"tool_{number}", version=1,
         approval_id=f"p{number}", **{"session_id": "s", "seen_ms": 1234.5, "scrolled_to_end": True, **more},
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def test_entries_chain_and_tell_who_when_and_how_long(path):
@@ -241,7 +242,7 @@ def test_a_verdict_that_a_crash_kept_out_is_entered_once(path):
     given = [one.event for one in history if isinstance(one.event, e.ApprovalResolved)]
     assert log.catch_up("s", history) == tuple(one.approval_id for one in given) != ()
     assert [(one.approval_id, one.verdict, one.digest, one.who) for one in log.entries()] == [
-        (one.approval_id, one.verdict, one.digest, one.by) for one in given
+        (one.approval_id, one.verdict.decision, one.digest, one.verdict.by) for one in given
     ]
     log.catch_up("another", history)
     assert len(log.entries()) == len(given) and log.verify() == []
@@ -258,13 +259,13 @@ def test_what_is_done_with_a_tool_later_does_not_speak_against_its_verdict(path)
     log.catch_up("s", history)
     assert contradictions(log.entries(), "s", history) == []
     given = next(one.event for one in history if isinstance(one.event, e.ApprovalResolved))
-    log.append(
+    log.append(AuditEntry(
         who="ada", verdict="archived", digest=given.digest, name="roll_dice", version=1, session_id="",
         approval_id=given.approval_id,
-    )  # fmt: skip
+    ))  # fmt: skip
     assert contradictions(log.entries(), "s", history) == []
     assert [line.partition(": ")[2] for line in contradictions((), "s", history)] == [
-        f"the verdict {given.verdict} by {given.by} on {given.approval_id} is not in the log"
+        f"the verdict {given.verdict.decision} by {given.verdict.by} on {given.approval_id} is not in the log"
     ]
     cut = [one for one in history if one.event is not given]
     assert contradictions(log.entries(), "s", cut) == [

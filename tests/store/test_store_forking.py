@@ -36,18 +36,21 @@ def test_a_fork_at_any_event_holds_the_laws(name: str) -> None:
             before.tasks, before.phase, before.library, before.plan, before.runs,
         )  # fmt: skip
         assert view.spend.total_usd == before.spend.total_usd
-        assert [build.state for build in view.builds] == [build.state for build in before.builds]
+        assert [build.status for build in view.builds] == [build.status for build in before.builds]
 
 
 def test_a_build_that_waits_gets_an_approval_of_its_own() -> None:
     parent = waiting()
     made = forked(parent, None, "fork", ids())
-    (ours,) = [build for build in fold_all(made).builds if build.state == "pending"]
-    (theirs,) = [build for build in fold_all(parent).builds if build.state == "pending"]
+    (ours,) = [build for build in fold_all(made).builds if build.status == "pending"]
+    (theirs,) = [build for build in fold_all(parent).builds if build.status == "pending"]
     assert ours.approval_id == "new-0" != theirs.approval_id
     assert ours.digest == theirs.digest
     verdict = e.ApprovalResolved(
-        approval_id="new-0", build_id=ours.build_id, digest=ours.digest, verdict="rejected"
+        approval_id="new-0",
+        build_id=ours.build_id,
+        digest=ours.digest,
+        verdict=e.Verdict(decision="rejected"),
     )
     last = made[-1]
     stream = [*made, type(last)(seq=last.seq + 1, session_id="fork", at=last.at, event=verdict)]

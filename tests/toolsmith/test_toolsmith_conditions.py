@@ -9,17 +9,17 @@ import pytest
 from trial import LIMITS, NOW, NoIndex, Reviewer
 
 from alita_tui.events import GateName
-from alita_tui.toolsmith.gates.conditions import Plain
-from alita_tui.toolsmith.gates.every import every
-from alita_tui.toolsmith.gates.growth import Climbed, _jumps
-from alita_tui.toolsmith.gates.ladders import Ladder
-from alita_tui.toolsmith.gates.settings import bundles, excused, moments, singles
+from alita_tui.toolsmith.checks.condition_settings import bundles, excused, moments, singles
+from alita_tui.toolsmith.checks.conditions import Plain
+from alita_tui.toolsmith.checks.growth import Climbed, _jumps
+from alita_tui.toolsmith.checks.growth_inputs import Ladder
+from alita_tui.toolsmith.checks.registry import all_checks
 
 NEVER: Any = None
 
 
 def test_the_one_list_has_every_gate_once() -> None:
-    found = every(NEVER, LIMITS, asker=Reviewer({}), index=NoIndex(), book=NoIndex(), shelf=NEVER, calls=lambda _: (), now=lambda: NOW)  # fmt: skip
+    found = all_checks(NEVER, LIMITS, asker=Reviewer({}), index=NoIndex(), book=NoIndex(), shelf=NEVER, calls=lambda _: (), now=lambda: NOW)  # fmt: skip
     names = [one.name for one in (*found.before, *found.after)]
     assert sorted(names) == sorted(get_args(GateName))
 

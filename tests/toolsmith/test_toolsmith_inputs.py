@@ -13,14 +13,14 @@ from corpus import corpus
 from jsonschema import Draft202012Validator
 
 from alita_tui.events import ToolDraft
-from alita_tui.toolsmith.gates.holes import holes
-from alita_tui.toolsmith.gates.inputs import constants, dated, inputs, scale
-from alita_tui.toolsmith.gates.ladders import ladders, power
-from alita_tui.toolsmith.gates.made import Maker
-from alita_tui.toolsmith.gates.patterns import matching
-from alita_tui.toolsmith.gates.probes import Fit, calls_in
-from alita_tui.toolsmith.gates.refusals import refused
-from alita_tui.toolsmith.gates.shrink import smaller
+from alita_tui.toolsmith.checks.growth_inputs import ladders, power
+from alita_tui.toolsmith.checks.inputs import constants, dated, inputs, scale
+from alita_tui.toolsmith.checks.probes import Fit, calls_in
+from alita_tui.toolsmith.checks.refusals import refused
+from alita_tui.toolsmith.checks.regex_texts import matching
+from alita_tui.toolsmith.checks.schema_gaps import holes
+from alita_tui.toolsmith.checks.schema_values import Maker
+from alita_tui.toolsmith.checks.shrink import smaller
 
 TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
 

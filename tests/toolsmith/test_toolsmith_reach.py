@@ -10,8 +10,8 @@ from test_toolsmith_review import GOOD, RUN, TESTS
 from alita_tui.config.paths import shipped
 from alita_tui.events import Finding, ToolDraft
 from alita_tui.registry.starters import Starters
-from alita_tui.toolsmith.modules import attribute
 from alita_tui.toolsmith.review import review
+from alita_tui.toolsmith.stdlib_modules import attribute
 
 RUN_WITH = 'def run(x: int, times: int = 2) -> int:\n    """Multiply."""\n    {}\n    return x * times\n'
 

@@ -263,7 +263,7 @@ def test_a_tool_with_the_workspace_still_may_not_look_elsewhere() -> None:
 
 
 def test_what_reads_files_that_nobody_granted_does_not_pass_as_declared() -> None:
-    from alita_tui.toolsmith.gates.declared import uses
+    from alita_tui.toolsmith.checks.capabilities import uses
 
     assert uses(with_code(body="open('/etc/passwd')"), Capabilities())["reads"]
     assert not uses(msgspec.structs.replace(GOOD, code=RUN), Capabilities())["reads"]

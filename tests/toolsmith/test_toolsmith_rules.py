@@ -58,7 +58,7 @@ def app(tmp_path: Path) -> AppContext:
 
 def test_a_pure_draft_is_approved_by_the_rule(app: AppContext) -> None:
     decided = ruling(app, *asked(normalise(GOOD)))
-    assert decided is not None and decided.by == "rule pure functions"
+    assert decided is not None and decided.verdict.by == "rule pure functions"
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from test_toolsmith_reader import found, with_code
 from test_toolsmith_review import GOOD
 
 from alita_tui.events import Json
-from alita_tui.toolsmith.folding import Folding
-from alita_tui.toolsmith.gates.hidden import unknowable
+from alita_tui.toolsmith.checks.hidden import unknowable
+from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.review import review
 
 SECRET = "ghp_" + "Zk3Q9xY7wLm2Vt8RpB4nC6sD0fG1hJ5kA2qE"

@@ -16,8 +16,8 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Limits, Sandbox
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
-from alita_tui.toolsmith.gates.every import every
-from alita_tui.toolsmith.proving import Build, Prover
+from alita_tui.toolsmith.checks.registry import all_checks
+from alita_tui.toolsmith.prover import Build, Prover
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LIMITS = Limits(wall_seconds=3, cpu_seconds=3, memory_bytes=256 << 20)
@@ -109,7 +109,7 @@ class Trial:
         book: FaultBook | None = None,
     ) -> None:
         self._sandbox = sandbox
-        self._gates = every(
+        self._gates = all_checks(
             sandbox,
             LIMITS,
             asker=reviewer,

@@ -21,8 +21,7 @@ def rejected_fork() -> list[Envelope]:
             approval_id="own-approval",
             build_id=asked.build_id,
             digest=asked.digest,
-            verdict="rejected",
-            reason="no",
+            verdict=e.Verdict(decision="rejected", reason="no"),
         ),
         e.TaskFinished(task_id="t", outcome="rejected", reason="You rejected it."),
     )

@@ -53,8 +53,10 @@ class ConversationHandlers:
             match envelope.event:
                 case e.TaskSubmitted() | e.ToolRegistered() | e.ToolReturned():
                     break
-                case e.ApprovalResolved(verdict="rejected" | "banned") as event if event.build_id in builds:
-                    reason = event.why or f"the build was {event.verdict}"
+                case e.ApprovalResolved(
+                    build_id=build_id, verdict=e.Verdict(decision="rejected" | "banned") as verdict
+                ) if build_id in builds:
+                    reason = verdict.why or f"the build was {verdict.decision}"
                     return TaskEnd("rejected", reason, answer=action.text)
                 case _:
                     pass

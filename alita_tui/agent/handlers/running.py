@@ -63,7 +63,7 @@ class RunHandlers:
         await self._record_in_library(record.digest)
         await self._sandbox.prepare(self._progress)
         name = record.draft.name
-        call_id = self._new_id()
+        call_id = e.CallId(self._new_id())
         await self._bus.emit(
             e.ToolCalled(
                 call_id=call_id,
@@ -86,7 +86,7 @@ class RunHandlers:
             )
         await self._count(call_id, record, ok=report.status == "ok")
 
-    async def _run(self, call_id: str, action: RunTool, record: ToolRecord) -> RunReport:
+    async def _run(self, call_id: e.CallId, action: RunTool, record: ToolRecord) -> RunReport:
         """Run the tool; whatever keeps it from running ends the call on record."""
         name = record.draft.name
 
@@ -117,7 +117,7 @@ class RunHandlers:
 
     async def _fail(
         self,
-        call_id: str,
+        call_id: e.CallId,
         reason: e.FailureReason,
         text: str,
         *,

@@ -14,7 +14,7 @@ from alita_tui.console.review import Review, Twice
 from alita_tui.console.screens.guarded import GuardedScreen
 from alita_tui.console.widgets.build_panes import BuildPanes
 from alita_tui.console.widgets.verdict import DIGEST, NAME, VERDICTS, Button, VerdictBar
-from alita_tui.events import Lasting, ToolDraft, Verdict
+from alita_tui.events import Decision, Lasting, ToolDraft
 from alita_tui.spine.commands import PutOff, ResolveApproval
 from alita_tui.state.build import BuildState
 from alita_tui.view.habits import too_fast
@@ -244,17 +244,18 @@ class DecidingScreen(GuardedScreen):
         self.panes.focus_sheet()
         self.tick()
 
-    def _decide(self, verdict: Verdict, **said: Any) -> None:
+    def _decide(self, decision: Decision, **fields: Any) -> None:
         """Send the verdict once, then go on."""
         review = self._review
         if review is None or review.build.approval_id in self._decided:
             return
         self._decided.add(review.build.approval_id)
-        command = review.command(verdict, self._clock(), read=self.panes.code.read, **said)
+        command = review.command(decision, self._clock(), read=self.panes.code.read, **fields)
         self.app.post_message(self.Decided(command))
         lines = self.panes.code.lines
-        if verdict == "approved" and too_fast(lines, command.seen_ms):
-            seconds = command.seen_ms / 1000
+        seen_ms = command.verdict.seen_ms
+        if decision == "approved" and too_fast(lines, seen_ms):
+            seconds = seen_ms / 1000
             self.notify(
                 f"{lines} lines in {seconds:.1f} s: that is faster than one can read. What you need not read, "
                 "a rule of the policy can decide.",

@@ -47,7 +47,7 @@ class BuildHead(Plain):
         digest = attempt.build_digest if attempt else build.digest
         parts = [
             f"asked by step {build.step}",
-            f"waiting {waited(build.requested_at, now)}" if place else build.state,
+            f"waiting {waited(build.requested_at, now)}" if place else build.status,
             f"sha256 {digest[:12]}…",
         ]
         title = f"{number} · {build.name} v{build.version}{replaces} · "

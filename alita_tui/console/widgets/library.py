@@ -69,7 +69,7 @@ class Library(ScrollView, can_focus=True):
         moved = view.touched != self._touched
         self._all, self._touched = view.library, view.touched
         self._sift()
-        names = [card.name for card in self._cards]
+        names: list[str] = [card.name for card in self._cards]
         if moved and self._touched in names and not self.has_focus:
             self._cursor = names.index(self._touched)
             self._show_cursor()
@@ -88,7 +88,7 @@ class Library(ScrollView, can_focus=True):
             for card in self._all
             if all(word in f"{card.name} {card.description}".casefold() for word in words)
         )
-        names = [card.name for card in self._cards]
+        names: list[str] = [card.name for card in self._cards]
         self._cursor = names.index(chosen) if chosen in names else 0
         self._lay()
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from os import urandom
 from typing import Literal
 
-from alita_tui.events import BrokerAnswered, Enforcement, Value
+from alita_tui.events import BrokerAnswered, CallId, Enforcement, Value
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.disguises import Disguises
 from alita_tui.spine.errors import WebError
@@ -204,7 +204,7 @@ class Entry:
         """Return the event of its end."""
         outcome: Outcome = "served" if why is None else "failed" if why.failed else "refused"
         return BrokerAnswered(
-            call_id=self._call_id,
+            call_id=CallId(self._call_id),
             request=str(one_line(self.request, 400)),
             outcome=outcome,
             reason=str(one_line(why.reason, 300)) if why else "",

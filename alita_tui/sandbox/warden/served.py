@@ -21,7 +21,7 @@ BUILTIN = frozenset(
     name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)
 )
 PASSED = "__alita_passed__"
-"""Name of the function that instrumented code calls with the number of a place (see `toolsmith.gates.places`)."""
+"""Name of the function that instrumented code calls with the number of a place (`checks.instrumentation`)."""
 
 
 def say(message: dict[str, Any]) -> None:

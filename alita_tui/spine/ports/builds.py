@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, Protocol
 
-from alita_tui.events.base import Json, Value
+from alita_tui.events.base import BuildDigest, BuildId, Json, Value
+from alita_tui.events.build import Decision
 from alita_tui.events.library import NearMiss, ToolCard
 from alita_tui.events.web import Source
 from alita_tui.spine.commands import ResolveApproval
@@ -43,28 +44,16 @@ class ParkedBuild(Value, frozen=True):
     """A build that waits for a verdict, as any shell sees it."""
 
     approval_id: str
-    build_id: str
+    build_id: BuildId
     session_id: str
-    digest: str
+    digest: BuildDigest
     name: str
     version: int
     requested_at: str
     """ISO 8601, UTC."""
     task: str = ""
-    verdict: str = ""
-    """Empty while it waits; `approved` or `rejected` once decided and not yet taken up."""
-
-
-class Verdict(Value, frozen=True):
-    """A verdict given outside the session's process, waiting to be taken up."""
-
-    command: Json
-    """A ResolveApproval as JSON."""
-    by: str
-    at: str
-    """ISO 8601, UTC."""
-    signature: str = ""
-    """Of the home over all of this, made by the process that leaves it; see `Sealing`."""
+    verdict: Decision | Literal[""] = ""
+    """The decision once it was made and not yet taken up; empty while the build waits."""
 
 
 class Sealing(Protocol):
@@ -80,11 +69,11 @@ class Sealing(Protocol):
 class ApprovalDesk(Protocol):
     """Where verdicts from other shells are left for a session. Met by `store`."""
 
-    def verdict(self, approval_id: str) -> Verdict | None:
-        """The verdict left for this approval, if there is one."""
+    def verdict(self, approval_id: str) -> ResolveApproval | None:
+        """Return the verdict left for this approval, with who gave it; None where there is none."""
 
-    def claim(self, command: ResolveApproval, by: str) -> Verdict:
-        """Leave this session's own verdict, unless there is one; the one that stands. Raises StoreError."""
+    def claim(self, command: ResolveApproval) -> ResolveApproval:
+        """Leave this session's own verdict unless there is one; return the one that stands. Raises StoreError."""
 
     def taken(self, approval_id: str) -> None:
-        """The verdict is not needed any more. Raises StoreError."""
+        """Clear the verdict once it is recorded. Raises StoreError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Protocol
 
-from alita_tui.events.base import Json, Value
+from alita_tui.events.base import BuildDigest, Json, Value
 from alita_tui.events.library import Alias, Ban, Move, NearMiss, SearchHit, ToolCard, ToolRecord, ToolState
 from alita_tui.events.tool import Capabilities, Lock, ToolDraft, Twin
 from alita_tui.events.web import Source
@@ -44,7 +44,7 @@ class Library(Protocol):
         lock: Lock,
         *,
         approval_id: str,
-        digest: str,
+        digest: BuildDigest,
         sources: tuple[Source, ...],
         grants: Capabilities | None = None,
     ) -> ToolRecord:
@@ -80,7 +80,7 @@ class ToolShelf(Library, Protocol):
         *,
         version: int,
         approval_id: str,
-        digest: str,
+        digest: BuildDigest,
         grants: Capabilities | None = None,
     ) -> ToolRecord:
         """Have an approved build at hand until `give_back`, on no disk. Raises DigestMismatch, RegistryError."""

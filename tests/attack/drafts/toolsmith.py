@@ -24,10 +24,10 @@ from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.web import FaultBook, PackageIndex
 from alita_tui.store.documents import DocumentTable
+from alita_tui.toolsmith.approval_gate import ApprovalGate
+from alita_tui.toolsmith.checks.registry import all_checks
 from alita_tui.toolsmith.contract import SUBMIT_TOOL
-from alita_tui.toolsmith.gate import Gate
-from alita_tui.toolsmith.gates.every import every
-from alita_tui.toolsmith.proving import Prover
+from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 
 
@@ -76,7 +76,7 @@ class _NoDesk:
     def verdict(self, approval_id: str) -> None:
         return None
 
-    def claim(self, command: Any, by: str) -> Any:
+    def claim(self, command: Any) -> Any:
         raise AssertionError("nothing is decided here")
 
 
@@ -111,7 +111,7 @@ class Workshop:
         async with self._library(number, sample.parent) as shelf:
             models = _Models(sample, slips=number % 2 == 0)
             bus = Bus("attack", Kept(), lambda: NOW)
-            gates = every(
+            gates = all_checks(
                 self._sandbox,
                 LIMITS,
                 asker=models,
@@ -129,7 +129,7 @@ class Workshop:
                 limits=LIMITS,
                 progress=lambda *_: None,
             )
-            gate = Gate(bus, _NoDesk(), me="nobody", parks=True, settled=lambda *_: None)
+            gate = ApprovalGate(bus, _NoDesk(), me="nobody", parks=True, settled=lambda *_: None)
             ids = (f"{number}-{n}" for n in itertools.count())
             smith = Smith(
                 bus, models, prover, shelf, gate, max_repairs=0, model_name="demo:toolsmith", new_id=lambda: next(ids)

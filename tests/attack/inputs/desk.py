@@ -112,15 +112,15 @@ class Engine:
         if not isinstance(command, ResolveApproval):
             self.note(other=type(command).__name__)
             return
-        self.note(verdict=command.verdict, approval_id=command.approval_id)
+        decision = command.verdict.decision
+        self.note(verdict=decision, approval_id=command.approval_id)
         number = command.approval_id[1:]
         self._tape.add(
             e.ApprovalResolved(
                 approval_id=command.approval_id,
                 build_id=f"b{number}",
                 digest=self._digests[command.approval_id],
-                verdict="rejected" if command.verdict == "edited" else command.verdict,
-                by="ada",
+                verdict=e.Verdict(decision="rejected" if decision == "edited" else decision, by="ada"),
             )
         )
         self.build()

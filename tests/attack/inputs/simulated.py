@@ -176,7 +176,7 @@ class World:
         build = self.rng.choice(BUILDS)
         approval_id = f"p{self._numbers}"
         return msgspec.structs.replace(
-            build, approval_id=approval_id, build_id=f"b{approval_id}", state="pending"
+            build, approval_id=approval_id, build_id=f"b{approval_id}", status="pending"
         )
 
     @property
@@ -301,7 +301,7 @@ class World:
     def posted(self, message: Any) -> None:
         if isinstance(message, DecidingScreen.Decided):
             command = message.command
-            self.decided.append(Decided(self.now, command.verdict, command.approval_id))
+            self.decided.append(Decided(self.now, command.verdict.decision, command.approval_id))
             self.builds = [one for one in self.builds if one.approval_id != command.approval_id] + [
                 self._build()
             ]

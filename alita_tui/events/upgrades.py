@@ -1,0 +1,21 @@
+"""Events of older schemas in today's form. Pure functions over JSON; each leaves what is up to date as it is."""
+
+from __future__ import annotations
+
+from alita_tui.events.base import Json
+
+_VERDICT_FIELDS = (
+    "reason", "tags", "lasting", "grants", "accepted", "banned", "alias_of", "by", "via", "seen_ms", "scrolled_to_end"
+)  # fmt: skip
+
+
+def upgrade_approval(raw: dict[str, Json]) -> dict[str, Json]:
+    """Return an `ApprovalResolved` or `ResolveApproval` of schema 1 with its verdict nested.
+
+    In schema 1 `verdict` was the decision alone, and the rest of the verdict lay beside it.
+    """
+    if not isinstance(raw.get("verdict"), str):
+        return raw
+    nested = {name: raw[name] for name in _VERDICT_FIELDS if name in raw}
+    rest = {name: value for name, value in raw.items() if name not in _VERDICT_FIELDS}
+    return {**rest, "verdict": {"decision": raw["verdict"], **nested}}

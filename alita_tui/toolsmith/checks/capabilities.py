@@ -1,0 +1,175 @@
+"""What a draft declares, what its code reaches for, and what the sandbox observed, side by side."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+from collections import defaultdict
+from typing import Literal
+
+from alita_tui.events import Capabilities, GateName, GateResult, GateRow, ToolDraft
+from alita_tui.spine.grants import host_grants, secret_names
+from alita_tui.spine.syntax import try_parse
+from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.draft_ast import Notes
+from alita_tui.toolsmith.file_access import note_files
+from alita_tui.toolsmith.reach_rules import note_uses
+from alita_tui.view.changes import NEW_REACH
+
+Tone = Literal["good", "warn", "bad"]
+_KINDS = ("network", "writes", "reads", "processes", "environment", "code")
+_RULES = {
+    "ast/network": "network",
+    "ast/files": "writes",
+    "ast/reads": "reads",
+    "ast/process": "processes",
+    "ast/environment": "environment",
+    "ast/dynamic": "code",
+    "ast/introspection": "code",
+}
+_URL = re.compile(r"(https?|wss?|ftp)://([A-Za-z0-9.-]+)(?::(\d+))?")
+_PLACE = re.compile(r"[^:]+:\d+")
+_LOOPBACK = ("127.0.0.1", "localhost")
+_SCRATCH = "/tmp"  # noqa: S108  # the sandbox's own, gone with it
+_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443, "ftp": 21}
+
+
+class CapabilitiesCheck:
+    """Declared capabilities against used ones."""
+
+    name: GateName = "capabilities"
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def check(self, case: Case) -> GateResult:
+        """Compare declared, written and observed capabilities."""
+        run = await self._bench.watched(case)
+        seen: defaultdict[str, list[str]] = defaultdict(list)
+        for kind, what in run.tested.seen:
+            if kind in _KINDS:
+                seen[kind].append(one_line(what, 80))
+        used = await asyncio.to_thread(uses, case.draft, Capabilities())
+        unclaimed = await asyncio.to_thread(uses, case.draft, case.draft.capabilities)
+        declared = _declared(case.draft.capabilities)
+        if "/files/" in case.draft.code:
+            for kind in {"reads", "writes"} & {*declared}:
+                used[kind].append("the broker's /files")
+        rows, undeclared = [], []
+        for kind in _KINDS:
+            says = declared.get(kind, "")
+            strange = _strange(case.draft.capabilities, kind, used[kind], unclaimed[kind], seen[kind])
+            if not (says or used[kind] or seen[kind]):
+                continue
+            text = " · ".join(
+                (
+                    f"declared: {says or 'no'}",
+                    f"in the code: {_listed(used[kind])}",
+                    f"seen in the sandbox: {_listed(seen[kind])}",
+                )
+            )
+            mark = f"▲ UNDECLARED ({_listed(strange)})  " if strange else ""
+            spare = bool(says) and not used[kind] and not seen[kind]
+            own = not says and not strange
+            tone: Tone = "bad" if strange else "warn" if spare else "good"
+            end = " · asked for, not used" if spare else " · scratch files of its own" if own else ""
+            rows.append(GateRow(label=kind, text=mark + text + end, tone=tone))
+            undeclared += [kind] if strange else []
+        if case.parent is not None and (more := await asyncio.to_thread(_newly, case.parent, used)):
+            rows.append(GateRow(label=NEW_REACH, text=more, tone="warn"))
+        if undeclared:
+            return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
+        # The summary claims only what was observed.
+        says = ", ".join(kind for kind in _KINDS if declared.get(kind)) or "none"
+        reached = ", ".join(kind for kind in _KINDS if seen[kind]) or "none"
+        return passed(self.name, f"declared {says}; in the code: no more; seen in tests: {reached}", rows)
+
+
+def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:
+    """Return what the code reaches for and its parent did not, in one line."""
+    old = uses(parent, Capabilities())
+    more = [one for kind in _KINDS for one in used[kind] if one not in old[kind]]
+    return _listed(more) if more else ""
+
+
+def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
+    """Return what the code reaches for beyond the granted capabilities, by kind, with hosts that are written out."""
+    import msgspec
+
+    found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    if (tree := try_parse(draft.code)) is None:
+        return found
+    notes = Notes()
+    given = msgspec.structs.replace(draft, capabilities=granted)
+    if (reach := note_uses(notes, tree, given)) is not None:
+        note_files(notes, tree, given, reach)
+    for one in notes.sorted():
+        if one.rule in _RULES:
+            found[_RULES[one.rule]].append(one.text.split(":")[0].split(", so it can")[0])
+    if found["network"]:
+        texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        for text in texts:
+            found["network"] += [
+                f"{host}:{port or _PORTS[scheme]}" for scheme, host, port in _URL.findall(text)
+            ]
+    return {kind: list(dict.fromkeys(listed)) for kind, listed in found.items()}
+
+
+def _declared(wants: Capabilities) -> dict[str, str]:
+    found = {"network": ", ".join(wants.network), "environment": ", ".join(wants.secrets)}
+    if wants.workspace != "none":
+        found["reads"] = "the workspace"
+    if wants.workspace == "write":
+        found["writes"] = "the workspace"
+    return found
+
+
+def _strange(
+    wants: Capabilities, kind: str, used: list[str], unclaimed: list[str], seen: list[str]
+) -> list[str]:
+    """Return what no declaration covers. Files under /tmp are the tool's own."""
+    match kind:
+        case "network":
+            written = [one for one in used if _PLACE.fullmatch(one)] if wants.network else unclaimed
+            return list(dict.fromkeys(one for one in written + seen if not _covered(wants, one)))
+        case "writes":
+            outside = [one for one in seen if not _scratch(one)]
+            # If the tests made it write, the paths are known; otherwise they may be anything.
+            return outside if seen else unclaimed
+        case "reads":
+            outside = [one for one in seen if not _scratch(one)]
+            return outside if seen else unclaimed
+        case "environment":
+            own = {*secret_names(wants), *(("ALITA_BROKER",) if _brokered(wants) else ())}
+            return unclaimed + [one for one in seen if one not in own]
+        case _:
+            return used + seen
+
+
+def _covered(wants: Capabilities, place: str) -> bool:
+    """Return True for a granted host and port, a look-up of a granted name, and the broker on the tool's own
+    loopback.
+    """
+    host, _, port = place.partition(":")
+    places = [one.where for one in host_grants(wants)]
+    if place in places or (host in _LOOPBACK and (places or _brokered(wants))):
+        return True  # the tests' own server stands in for the granted host
+    return port in ("", "None") and any(one.startswith(f"{host}:") for one in places)
+
+
+def _brokered(wants: Capabilities) -> bool:
+    """Return True if the tool talks to the broker on its own loopback."""
+    return wants.workspace != "none" or wants.model_calls > 0
+
+
+def _scratch(path: str) -> bool:
+    return path == _SCRATCH or path.startswith(f"{_SCRATCH}/")
+
+
+def _listed(items: list[str]) -> str:
+    if not items:
+        return "no"
+    return ", ".join(items[:4]) + (f" and {len(items) - 4} more" if len(items) > 4 else "")

@@ -1,0 +1,67 @@
+"""A draft under check, and how a check reports its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from alita_tui.events import (
+    BuildId,
+    GateName,
+    GateResult,
+    GateRow,
+    Json,
+    Lock,
+    ToolDraft,
+    Value,
+)
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.text import one_line
+
+
+class Case(Value, frozen=True):
+    """A draft that passed its own tests."""
+
+    build_id: BuildId
+    draft: ToolDraft
+    lock: Lock = Lock()
+    task: str = ""
+    """What the person asked for, in their words."""
+    goal: str = ""
+    parent: ToolDraft | None = None
+    """The version that this one would replace."""
+
+
+class Check(Protocol):
+    """Gathers one kind of evidence about a draft."""
+
+    name: GateName
+
+    async def check(self, case: Case) -> GateResult:
+        """Return what was observed. Raises CouldNotRun with the reason if the check cannot run."""
+
+
+class CouldNotRun(AlitaError):
+    """A check could not run, or not far enough; this is no pass."""
+
+    def __init__(self, message: str, rows: Sequence[GateRow] = ()) -> None:
+        super().__init__(message)
+        self.rows = tuple(rows)
+        """What it observed until then."""
+
+
+def passed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:
+    """Return the result of a check that found nothing against the draft."""
+    return GateResult(gate=gate, state="passed", summary=one_line(summary, 300), rows=tuple(rows))
+
+
+def failed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:
+    """Return the result of a check that found something against the draft."""
+    return GateResult(gate=gate, state="failed", summary=one_line(summary, 300), rows=tuple(rows))
+
+
+def shown(value: Json, most: int = 120) -> str:
+    """Return a JSON value on one line, shortened."""
+    return one_line(msgspec.json.encode(value).decode(), most)

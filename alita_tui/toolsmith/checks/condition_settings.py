@@ -1,0 +1,128 @@
+"""The conditions under which a draft is tried: clock, time zone, locale, hash seed, order of the tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from alita_tui.events import Value
+from alita_tui.spine.trials import Conditions
+
+Cause = Literal["clock", "zone", "locale", "seed", "order"]
+
+# POSIX notation, which needs no zone files; the first has summer time and a half-hour offset.
+_ZONES = {"Adelaide (UTC+9:30)": "ACST-9:30ACDT,M10.1.0,M4.1.0", "Pago Pago (UTC-11)": "SST11"}
+_CLOCKS = re.compile(r"\b(time|date|datetime|calendar|clock\w*|\w+time)\b")
+_NOW = re.compile(
+    r"\b(today|now|current(ly)?|age|ago|until|since|elapsed|remaining|upcoming|overdue|expir\w+|recent|latest|"
+    r"tomorrow|yesterday|this (week|month|year)|clock|deadline|uptime|countdown|timestamp(s|ed)?)\b",
+    re.IGNORECASE,
+)
+_LOCAL = re.compile(r"\b(local|locali[sz]ed|time ?zones?)\b", re.IGNORECASE)
+_CHANCE = re.compile(
+    r"\b(random\w*|chance|dice|roll\w*|shuffle\w*|sampl\w+|uuid\w*|unique id\w*|password\w*|passphrase\w*|token\w*|"
+    r"pick\w*|choose\w*|draw\w*|lottery|noise|secret\w*|nonce|salt\w*|key pair|generat\w+|simulat\w+|monte carlo)\b",
+    re.IGNORECASE,
+)
+
+
+class Setting(Value, frozen=True):
+    """One or several conditions, and their label."""
+
+    said: str
+    causes: tuple[Cause, ...]
+    conditions: Conditions
+    tests: bool = True
+    """False if only the calls are tried."""
+
+
+def singles(now: datetime) -> tuple[Setting, ...]:
+    """Return each condition by itself."""
+    found = [
+        Setting(
+            said=_on(when),
+            causes=("clock",),
+            conditions=Conditions(clock_shift_seconds=(when - now).total_seconds()),
+        )
+        for when in _moments(now)
+    ]
+    found += [
+        Setting(said=f"time zone {name}", causes=("zone",), conditions=Conditions(time_zone=zone))
+        for name, zone in _ZONES.items()
+    ]
+    found += [
+        Setting(said="locale C (ASCII)", causes=("locale",), conditions=Conditions(locale="C")),
+        *(
+            Setting(said="another hash seed", causes=("seed",), conditions=Conditions(hash_seed=n))
+            for n in (1, 2)
+        ),
+        *(
+            Setting(
+                said="another order of the tests", causes=("order",), conditions=Conditions(shuffle_seed=n)
+            )
+            for n in (1, 2)
+        ),
+    ]
+    return tuple(found)
+
+
+def bundles(now: datetime) -> tuple[Setting, ...]:
+    """Return all of `singles` combined into a few runs; the cause is searched for only if something differs.
+
+    A hash seed needs an interpreter of its own, so not each run has one.
+    """
+    soon, later, far = ((when - now).total_seconds() for when in _moments(now))
+    east, west = _ZONES.values()
+    first = Conditions(clock_shift_seconds=soon, time_zone=east, shuffle_seed=1)
+    second = Conditions(clock_shift_seconds=later, time_zone=west, hash_seed=2, shuffle_seed=2, locale="C")
+    third = Conditions(clock_shift_seconds=far, hash_seed=1)
+    return (
+        Setting(said="", causes=("clock", "zone", "order"), conditions=first),
+        Setting(said="", causes=("clock", "zone", "order", "seed", "locale"), conditions=second),
+        Setting(said="", causes=("clock", "seed"), conditions=third, tests=False),
+    )
+
+
+def knows_clocks(code: str) -> bool:
+    """Return True if code mentions dates, times or clocks."""
+    return _CLOCKS.search(code) is not None
+
+
+def moments(code: str, now: datetime) -> Iterator[Setting]:
+    """Yield more dates and hours to try on code that knows the clock; none for other code."""
+    if not knows_clocks(code):
+        return
+    year = now.year + (now.month == 12)
+    days = [now + timedelta(days=400 + n) for n in range(1, 8)]  # each day of a week
+    days += [datetime(year, *day, 12, tzinfo=UTC) for day in ((12, 24), (12, 25), (12, 31))]
+    days += [datetime(year + 1, 4, 1, 9, tzinfo=UTC), datetime(2028, 2, 29, 12, tzinfo=UTC)]
+    days += [now.replace(hour=hour, minute=30) + timedelta(days=9) for hour in (0, 4, 13, 23)]
+    for when in days:
+        shift = Conditions(clock_shift_seconds=(when - now).total_seconds())
+        yield Setting(said=_on(when), causes=("clock",), conditions=shift, tests=False)
+
+
+def excused(cause: Cause | Literal["chance"], purpose: str) -> bool:
+    """Return True if a tool of this purpose is expected to answer differently."""
+    match cause:
+        case "clock":
+            return _NOW.search(purpose) is not None
+        case "zone":
+            return _NOW.search(purpose) is not None or _LOCAL.search(purpose) is not None
+        case "chance":
+            return _CHANCE.search(purpose) is not None or _NOW.search(purpose) is not None
+        case _:
+            return False
+
+
+def _moments(now: datetime) -> tuple[datetime, datetime, datetime]:
+    """Return three moments: soon, after the next new year; in 400 days; and beyond 32-bit time."""
+    turn = datetime(now.year + 1, 1, 2, 3, 4, tzinfo=UTC)
+    soon = turn if turn - now > timedelta(days=3) else turn.replace(year=turn.year + 1)
+    return soon, now + timedelta(days=400), datetime(2038, 3, 1, 12, tzinfo=UTC)
+
+
+def _on(when: datetime) -> str:
+    return f"the clock at {when:%Y-%m-%d %H:%M}"

@@ -1,0 +1,52 @@
+"""Do the schemas accept what the tests do? Each call of the tests that returned is validated against both."""
+
+from __future__ import annotations
+
+import asyncio
+
+from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
+from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.judge_report import Call
+from alita_tui.toolsmith.checks.probes import misfit, parameters
+from alita_tui.toolsmith.checks.workbench import Workbench
+
+_SHOWN = 8
+
+
+class ContractCheck:
+    """Arguments and results of the tests against the JSON schemas."""
+
+    name: GateName = "contract"
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def check(self, case: Case) -> GateResult:
+        """Validate the calls that the tests make. Raises CouldNotRun if none returned."""
+        calls = (await self._bench.watched(case)).tested.calls
+        examples = [one for one in calls if not one.error or one.unfit]
+        if not examples:
+            raise CouldNotRun("the tests show no call of run that returns")
+        rows = await asyncio.to_thread(_rows, examples, case.draft)
+        count = len(examples)
+        if rows:
+            said = f"{len(rows)} of the tests' {count} calls do not fit the schemas"
+            return failed(self.name, said, rows[:_SHOWN])
+        return passed(self.name, f"the schemas accept arguments and results of the tests' {count} calls")
+
+
+def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:
+    names = parameters(draft.code)
+    rows = []
+    for one in examples:
+        arguments = {**dict(zip(names, one.given, strict=False)), **one.named}
+        wrong = {
+            "arguments": misfit(arguments, draft.input_schema),
+            "result": one.unfit or misfit(one.result, draft.output_schema),
+        }
+        text = "; ".join(f"{part}: {reason}" for part, reason in wrong.items() if reason)
+        if text:
+            label = f"run({shown(arguments, 80)})"
+            rows.append(GateRow(label=label, text=one_line(text, 300), tone="bad"))
+    return rows

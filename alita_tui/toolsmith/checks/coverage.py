@@ -1,0 +1,83 @@
+"""Which lines of a draft no test ran: rare payloads, date bombs and forgotten cases hide there."""
+
+from __future__ import annotations
+
+import asyncio
+
+from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
+from alita_tui.spine.syntax import try_parse
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.instrumentation import ranges, spans
+from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.draft_ast import Notes
+from alita_tui.toolsmith.reach_rules import note_uses
+
+_SHOWN = 12
+_WAYS_SHOWN = 4
+
+
+class CoverageCheck:
+    """Lines and parts of lines that neither its own nor hidden tests ran.
+
+    Coverage comes from the tool's own process: evidence of honest mistakes, and worthless if the code looks into its
+    own interpreter.
+    """
+
+    name: GateName = "coverage"
+
+    def __init__(self, bench: Workbench, hidden: HiddenTestsCheck) -> None:
+        """`hidden` provides the hidden tests, whose runs count as well."""
+        self._bench = bench
+        self._hidden = hidden
+
+    async def check(self, case: Case) -> GateResult:
+        """Report lines and parts of lines that no test ran. Raises CouldNotRun."""
+        if await asyncio.to_thread(_introspects, case.draft):
+            raise CouldNotRun("not measurable: the code looks into what runs it")
+        watched = await self._bench.watched(case)
+        if watched.problem:
+            raise CouldNotRun(watched.problem)
+        by, also = "own tests", []
+        try:
+            also = (await self._hidden.ran(case)).called.passed
+        except CouldNotRun:
+            by = "own tests, and there are no hidden ones"
+        else:
+            by = "own and hidden tests"
+        missed = watched.missed(also)
+        rows = [
+            GateRow(label=_lines(span), text=f"never run by {by}", tone="bad")
+            for span in spans(missed.lines)[:_SHOWN]
+        ]
+        rows += [GateRow(label=f"line {line}", text=text, tone="bad") for line, text in missed.parts[:_SHOWN]]
+        ways = [
+            GateRow(label=f"line {line}", text=text, tone="muted") for line, text in missed.ways[:_WAYS_SHOWN]
+        ]
+        count = len({line for place in watched.places for line in range(place.line, place.end + 1)})
+        if not missed.lines and not missed.parts:
+            return passed(self.name, f"{by} run all {count} lines", ways)
+        said = []
+        if lines := missed.lines:
+            said.append(f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} never run: {ranges(lines)}")
+        if parts := sorted({line for line, _ in missed.parts}):
+            said.append(f"part of {_lines_in_words(parts)} never run")
+        return failed(self.name, "; ".join(said), [*rows, *ways])
+
+
+def _lines(span: tuple[int, int]) -> str:
+    return f"line {span[0]}" if span[0] == span[1] else f"lines {span[0]}-{span[1]}"
+
+
+def _lines_in_words(lines: list[int]) -> str:
+    return f"line {lines[0]}" if len(lines) == 1 else f"lines {ranges(lines)}"
+
+
+def _introspects(draft: ToolDraft) -> bool:
+    """Return True for code that looks at frames, other processes, descriptors or the interpreter: it could report
+    any coverage.
+    """
+    notes = Notes()
+    if tree := try_parse(draft.code):
+        note_uses(notes, tree, draft)
+    return any(finding.rule == "ast/introspection" for finding in notes.found)

@@ -1,0 +1,154 @@
+"""Generates many inputs that the input schema allows: is each answered, and within the output schema?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.conditions import answer_said, same_answer
+from alita_tui.toolsmith.checks.inputs import inputs
+from alita_tui.toolsmith.checks.probes import Fit, calls_in
+from alita_tui.toolsmith.checks.refusals import refused
+from alita_tui.toolsmith.checks.schema_gaps import holes
+from alita_tui.toolsmith.checks.shrink import smaller
+from alita_tui.toolsmith.checks.workbench import Workbench
+
+_FEWEST = 50
+_MOST_REFUSED = 0.8
+_ROUNDS = 2
+"""How many times smaller inputs with the same fault are searched for."""
+_KINDS_SHOWN = 6
+_AGAIN = 20
+"""Inputs, including those of the tests, that are tried again at the end."""
+_TIMES = 6
+
+Answer = dict[str, Any]
+Calls = list[dict[str, Json]]
+
+
+class Fault(Value, frozen=True):
+    """An input that the schema allows, and what was wrong with the answer."""
+
+    kind: str
+    """Equal for faults that are alike: the exception, `timeout`, or where the result does not fit."""
+    arguments: dict[str, Json]
+    text: str
+
+
+class FuzzCheck:
+    """Inputs generated from the schema."""
+
+    name: GateName = "fuzz"
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def check(self, case: Case) -> GateResult:
+        """Try generated inputs and report faults, each with a small input. Raises CouldNotRun."""
+        tests = await self._bench.used(case) or list(calls_in(case.draft))
+        made = await asyncio.to_thread(inputs, case.draft, tests)
+        if not made:
+            raise CouldNotRun("no input could be made from the input schema")
+        again = made[:_AGAIN] * _TIMES
+        answers = await self._bench.outputs(case, [*made, *again], seconds=2.0, total=12.0)
+        late, answers = answers[len(made) :], answers[: len(made)]
+        asked = list(zip(made, answers, strict=False))
+        found = await asyncio.to_thread(faults, case.draft, asked)
+        if not found and len(asked) < min(_FEWEST, len(made)):
+            raise CouldNotRun(f"there was time for {len(asked)} of {len(made)} inputs")
+        found = await self._smallest(case, found)
+        kept = await self._kept(case, made, answers, late)
+        open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
+        rows = [GateRow(label=one.where, text=one.text, tone="bad") for one in open_ends if one.serious]
+        rows += [
+            GateRow(label=f"run({shown(one.arguments, 100)})", text=one.text, tone="bad") for one in found
+        ]
+        rows += [GateRow(label="keeps state between calls", text=kept, tone="bad")] if kept else []
+        rows += [GateRow(label=one.where, text=one.text, tone="warn") for one in open_ends if not one.serious]
+        bad = [row for row in rows if row.tone == "bad"]
+        if bad:
+            said = f"of {len(asked)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
+            return failed(self.name, said, rows[:_KINDS_SHOWN])
+        declined = sum(refused(answer, case.draft) for _, answer in asked)
+        said = f"{len(asked)} inputs that the schema allows, each answered within the output schema"
+        if len(asked) > 4 and declined > _MOST_REFUSED * len(asked):
+            text = f"{declined} of {len(asked)} inputs that the schema allows are refused"
+            rows.append(GateRow(label="refused", text=text, tone="warn"))
+        if declined:
+            said = f"{len(asked)} inputs that the schema allows: {len(asked) - declined} answered, {declined} refused"
+        return passed(self.name, said, rows)
+
+    async def _kept(self, case: Case, made: Calls, answers: list[Answer], late: list[Answer]) -> str:
+        """Return how a repeated input got another answer after hundreds of others; empty if none did.
+
+        A difference that appears without other calls in between is chance, which the conditions check reports.
+        """
+        if case.draft.capabilities.workspace == "write":
+            return ""  # the next call is meant to find what this one writes
+        for number, answer in enumerate(late):
+            n = number % min(_AGAIN, len(made))
+            if same_answer(answers[n], answer) or answer.get("error") in ("timeout", "ended"):
+                continue
+            alone = await self._bench.outputs(case, [made[n]] * 4, fresh=True, total=8.0)
+            if len(alone) < 4 or not all(same_answer(answers[n], one) for one in alone):
+                return ""
+            said = (
+                f"{answer_said(answers[n])} at first, {answer_said(answer)} as call {len(made) + number + 1}"
+            )
+            return f"run({shown(made[n], 80)}) → {said}"
+        return ""
+
+    async def _smallest(self, case: Case, found: list[Fault]) -> list[Fault]:
+        """Return the same faults with the smallest inputs that can be found quickly."""
+        for _ in range(_ROUNDS):
+            tries = await asyncio.to_thread(_tries, found, case.draft)
+            if not tries:
+                break
+            answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0)
+            asked = list(zip(tries, answers, strict=False))
+            again = await asyncio.to_thread(faults, case.draft, asked)
+            kinds = {one.kind: one for one in again}
+            before = found
+            found = [min(one, kinds.get(one.kind, one), key=_size) for one in found]
+            if found == before:
+                break
+        return found
+
+
+def faults(draft: ToolDraft, asked: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
+    """Return what is wrong with the answers: the smallest input of each kind, smallest first."""
+    fit = Fit(draft.output_schema)
+    found: dict[str, Fault] = {}
+    for arguments, answer in asked:
+        fault = _fault(draft, fit, arguments, answer)
+        if fault and (fault.kind not in found or _size(fault) < _size(found[fault.kind])):
+            found[fault.kind] = fault
+    return sorted(found.values(), key=_size)[:_KINDS_SHOWN]
+
+
+def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[str, Any]) -> Fault | None:
+    if "result" in answer:
+        reason = fit.misfit(answer["result"])
+        where = reason.partition(":")[0]
+        text = one_line(f"→ {shown(answer['result'], 60)}: {reason}", 200)
+        known = reason and not fit.spent
+        return Fault(kind=f"misfit {where}", arguments=arguments, text=text) if known else None
+    error = str(answer.get("error", ""))
+    if error == "timeout":
+        return Fault(kind=error, arguments=arguments, text="comes to no end")
+    if refused(answer, draft):
+        return None
+    reason = answer.get("unfit") or answer.get("text", "")
+    return Fault(kind=error, arguments=arguments, text=one_line(f"→ {error}: {reason}", 200))
+
+
+def _size(fault: Fault) -> int:
+    return len(shown(fault.arguments, 100_000))
+
+
+def _tries(found: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
+    made = [one for fault in found for one in smaller(fault.arguments, draft)]
+    return list({shown(one, 100_000): one for one in made}.values())[:120]

@@ -1,0 +1,268 @@
+"""Tests that the toolsmith's model never saw, written from the contract alone in separate model calls.
+
+One sample writes cases, two more answer the same arguments without seeing those answers. The tool is asked what two
+of three agree on. After CodeT (Chen et al. 2022, arXiv:2207.10397): agreement between independent samples makes a
+generated test credible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import msgspec
+
+from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
+from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
+from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.condition_settings import excused
+from alita_tui.toolsmith.checks.judge_report import Called
+from alita_tui.toolsmith.checks.probes import agree, fits, same
+from alita_tui.toolsmith.checks.refusals import refused
+from alita_tui.toolsmith.checks.shared_work import Shared
+from alita_tui.toolsmith.checks.workbench import Workbench
+
+_MOST = 12
+_FEWEST = 3
+"""Agreed cases below which the check cannot judge."""
+_ERROR_KEYS = frozenset({"error", "errors", "problem", "problems", "error_message"})
+_SUCCESS_KEYS = frozenset({"ok", "valid", "is_valid", "success"})
+"""Result keys by which a contract may report bad input."""
+_ENTRY: dict[str, Json] = {
+    "expect": {"description": "what run returns; object keys that the contract leaves open are left out"},
+    "raises": {"type": "boolean", "description": "true when run has to refuse the arguments"},
+}
+SUBMIT_CASES = ToolSpec(
+    name="submit_cases",
+    description=f"Hand in at most {_MOST} cases.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "cases": {
+                "type": "array",
+                "maxItems": _MOST,
+                "items": {
+                    "type": "object",
+                    "properties": {"arguments": {"type": "object"}, **_ENTRY},
+                    "required": ["arguments"],
+                },
+            }
+        },
+        "required": ["cases"],
+    },
+)
+SUBMIT_ANSWERS = ToolSpec(
+    name="submit_answers",
+    description="Hand in one answer for each arguments object, in their order.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "answers": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        **_ENTRY,
+                        "open": {"type": "boolean", "description": "true when the contract does not tell"},
+                    },
+                },
+            }
+        },
+        "required": ["answers"],
+    },
+)
+
+
+class Expected(Value, frozen=True):
+    """What a sample expects for some arguments."""
+
+    arguments: Json
+    expect: Json = None
+    raises: bool = False
+
+
+class Ran(NamedTuple):
+    """Hidden cases, the model that wrote them, and the tool's answers."""
+
+    cases: tuple[Expected, ...]
+    model: str
+    called: Called
+
+
+class HiddenTestsCheck:
+    """Cases from a separate model call that two of three samples agree on."""
+
+    name: GateName = "hidden"
+
+    def __init__(self, bench: Workbench, asker: Asker) -> None:
+        self._bench = bench
+        self._asker = asker
+        self._system = files("alita_tui.toolsmith.prompts").joinpath("reviewer.md").read_text("utf-8")
+        self._known: tuple[str, tuple[Expected, ...], str] = ("", (), "")
+        self._ran: Shared[Ran] = Shared()
+
+    async def check(self, case: Case) -> GateResult:
+        """Ask the tool the agreed cases. Raises CouldNotRun."""
+        if unknowable(case.draft):
+            return passed(
+                self.name, "none can be written: it takes nothing, and its purpose is the clock or chance"
+            )
+        cases, model, called = await self.ran(case)
+        answers = self._bench.answers(called, len(cases))
+        rows = [_row(one, answer, case.draft) for one, answer in zip(cases, answers, strict=False)]
+        good = sum(row.tone == "good" for row in rows)
+        said = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
+        if good < len(rows):
+            return failed(self.name, said, rows)
+        if len(rows) < len(cases):
+            raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases", rows)
+        return passed(self.name, said, rows)
+
+    async def ran(self, case: Case) -> Ran:
+        """Return the cases with the tool's answers, asked for and run once for all checks. Raises CouldNotRun."""
+        return await self._ran.get(case, lambda: self._run(case))
+
+    async def _run(self, case: Case) -> Ran:
+        if unknowable(case.draft):
+            raise CouldNotRun("none can be written")
+        about = _contract(case.draft)
+        if self._known[0] != about:  # a repair with the same contract is tested with the same cases
+            try:
+                cases, model = await self._agreed(about, case)
+            except ModelError as error:
+                raise CouldNotRun(f"no separate call wrote tests: {error.message}") from error
+            except BuildSpent as error:
+                raise CouldNotRun(error.message) from error
+            except BudgetExceeded as error:
+                raise CouldNotRun(
+                    f"the budget has no room for tests by a separate call: {error.message}"
+                ) from error
+            self._known = (about, cases, model)
+        _, cases, model = self._known
+        if len(cases) < _FEWEST:
+            raise CouldNotRun(f"two of three samples agreed on {len(cases)} cases only; {_FEWEST} are needed")
+        return Ran(cases, model, await self._bench.watched_calls(case, [one.arguments for one in cases]))
+
+    async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
+        """Return the cases that two of three samples agree on, and the model that wrote them."""
+        found, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES, case.build_id)
+        first = await asyncio.to_thread(_usable, found, case.draft)
+        if len(first) < _FEWEST:
+            raise CouldNotRun("the separate call wrote no usable cases")
+        asked = "\n".join(f"{n}. {shown(one.arguments, 2000)}" for n, one in enumerate(first, 1))
+        others = []
+        for sample in (2, 3):
+            text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{asked}"
+            answers, _ = await self._ask(text, SUBMIT_ANSWERS, case.build_id)
+            others.append(_entries(answers, "answers"))
+        kept = (_settle(one, [said[n] for said in others if n < len(said)]) for n, one in enumerate(first))
+        return tuple(one for one in kept if one is not None), model
+
+    async def _ask(self, text: str, spec: ToolSpec, build: str) -> tuple[Json, str]:
+        reply = await self._asker.ask(
+            ModelRequest(
+                role="reviewer",
+                system=self._system,
+                messages=(Message(role="user", text=text),),
+                tools=(spec,),
+                must_call=spec.name,
+                max_tokens=6000,
+                build=build,
+            )
+        )
+        found = next((one for one in reply.requests if one.name == spec.name and not one.problem), None)
+        if found is None:
+            raise CouldNotRun("the separate call handed nothing in")
+        return found.arguments, reply.model
+
+
+def unknowable(draft: ToolDraft) -> bool:
+    """Return True if the contract does not determine results: no argument, and a purpose about the clock or
+    chance.
+    """
+    takes = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
+    purpose = f"{draft.name.replace('_', ' ')}: {draft.description}"
+    return takes == {} and any(excused(cause, purpose) for cause in ("clock", "chance"))
+
+
+def _usable(found: Json, draft: ToolDraft) -> list[Expected]:
+    return [
+        Expected(arguments=one["arguments"], expect=one.get("expect"), raises=one.get("raises") is True)
+        for one in _entries(found, "cases")[:_MOST]
+        if isinstance(one.get("arguments"), dict)
+        and ("expect" in one or one.get("raises") is True)
+        and (one.get("raises") is True or fits(one["arguments"], draft.input_schema))
+    ]
+
+
+def _contract(draft: ToolDraft) -> str:
+    return (
+        f"CONTRACT of the tool {draft.name}\nPurpose: {draft.description}\n"
+        f"Arguments of run: {msgspec.json.encode(draft.input_schema).decode()}\n"
+        f"Returns: {msgspec.json.encode(draft.output_schema).decode()}"
+    )
+
+
+def _entries(found: Json, name: str) -> list[dict[str, Any]]:
+    listed = found.get(name) if isinstance(found, dict) else None
+    return [one if isinstance(one, dict) else {} for one in listed] if isinstance(listed, list) else []
+
+
+def _settle(one: Expected, others: Sequence[dict[str, Any]]) -> Expected | None:
+    """Return the case as two of three samples expect it; None if no two agree."""
+    said = [one] + [
+        Expected(arguments=one.arguments, expect=other.get("expect"), raises=other.get("raises") is True)
+        for other in others
+        if other.get("open") is not True and ("expect" in other or other.get("raises") is True)
+    ]
+    for n, left in enumerate(said):
+        for right in said[n + 1 :]:
+            if left.raises and right.raises:
+                return left
+            if not left.raises and not right.raises:
+                common = agree(left.expect, right.expect)
+                if common is not None:
+                    return msgspec.structs.replace(left, expect=common[0])
+    return None
+
+
+def _row(one: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
+    label = f"run({shown(one.arguments, 80)})"
+    wanted = "an error" if one.raises else shown(one.expect)
+    returned = "result" in answer
+    got = shown(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
+    if not one.raises:
+        right = returned and same(one.expect, answer["result"])
+    elif returned:
+        right = _tells_of_error(answer["result"], draft.output_schema)
+    else:
+        right = refused(answer, draft) and not _bare_key(answer, one.arguments)
+    text = f"→ {wanted}" if right else f"→ {got}, where {wanted} was agreed on"
+    if one.raises and right:
+        text = f"→ {got}"
+    elif one.raises and not returned:
+        text = f"→ {got}: a crash, where a refusal was agreed on"
+    return GateRow(label=label, text=one_line(text, 300), tone="good" if right else "bad")
+
+
+def _bare_key(answer: dict[str, Any], arguments: Json) -> bool:
+    """Return True for a failed look-up of an argument, in Python's own words: not a refusal by the tool."""
+    given = arguments.values() if isinstance(arguments, dict) else ()
+    return answer.get("error") == "KeyError" and answer.get("text") in {repr(one) for one in given}
+
+
+def _tells_of_error(result: Json, schema: Json) -> bool:
+    """Return True if the output schema has a form for errors and the result has that form."""
+    if not isinstance(result, dict) or not isinstance(schema, dict):
+        return False
+    forms = [
+        schema,
+        *(one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, dict)),
+    ]
+    known = {name for one in forms if isinstance(one.get("properties"), dict) for name in one["properties"]}
+    told = any(result.get(name) for name in _ERROR_KEYS & known)
+    return told or any(result.get(name) is False for name in _SUCCESS_KEYS & known)

@@ -1,0 +1,142 @@
+"""Many arguments that fit a draft's schema: from its tests, its constants and the schema. Pure and repeatable.
+
+hypothesis-jsonschema would use the schema alone; its last release does not run with today's Hypothesis, it executes a
+schema's regular expressions, and it knows neither tests nor constants, where rare faults are found.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import date, timedelta
+from typing import Any
+
+from alita_tui.events import Json, ToolDraft
+from alita_tui.spine.syntax import try_parse
+from alita_tui.toolsmith import draft_ast
+from alita_tui.toolsmith.checks.probes import Fit, calls_in
+from alita_tui.toolsmith.checks.schema_values import Maker
+
+MOST = 640
+_RANDOM = 80
+_EDGES = 120
+_KNOWN = 160
+"""Inputs that contain a constant of the code."""
+_MUTATED = 160
+_LONGEST_CONSTANT = 60
+_LARGEST = 10**9
+_SEED = 10
+_DAY = re.compile(r"\b(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_HOUR = re.compile(r"T(?:[01]\d|2[0-3]):")
+
+
+def inputs(
+    draft: ToolDraft, tests: Iterable[dict[str, Json]] = (), most: int = MOST
+) -> list[dict[str, Json]]:
+    """Return different arguments that fit the input schema, at most `most`.
+
+    `tests`, the arguments that the draft's tests are known to use, come first, then those that the tests write out.
+    """
+    fit = Fit(draft.input_schema)
+    tests = [one for one in (*tests, *calls_in(draft)) if fit(one)]
+    words, numbers = constants(draft.code)
+    maker = Maker(random.Random(_SEED), scale(tests), tests)  # noqa: S311  # repeatable, nothing secret
+    found: dict[str, dict[str, Json]] = {}
+
+    def keep(made: Iterable[dict[str, Json]], room: int) -> None:
+        end = min(most, len(found) + room)
+        for tried, one in enumerate(made):
+            if len(found) >= end or tried > 4 * room:
+                return
+            with suppress(TypeError, ValueError):  # not representable in JSON
+                if fit(one):
+                    found.setdefault(json.dumps(one, allow_nan=False), one)
+
+    takes = _properties(draft.input_schema)
+    whole = [tests[n % len(tests)] if tests else maker.value(draft.input_schema) for n in range(8)]
+    bases = [one for one in whole if isinstance(one, dict)] or [{}]
+    keep(tests, 40)
+    keep((maker.whole(draft.input_schema) for _ in range(4 * _RANDOM)), _RANDOM)
+    keep(_varied(bases, takes, lambda schema, _: maker.edges(schema)), _EDGES)
+    keep(_varied(bases, takes, lambda schema, old: maker.known(schema, old, words, numbers)), _KNOWN)
+    keep(_mutated(maker, bases, takes), _MUTATED)
+    keep(_varied(bases[:1], takes, lambda schema, _: maker.counted(schema, most)), most)
+    return list(found.values())
+
+
+def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[dict[str, Json]]:
+    """Return arguments of tests with other dates and hours over two years, if they contain ISO dates."""
+    bases = [one for one in tests if _DAY.search(json.dumps(one))][:3]
+    found: list[dict[str, Json]] = []
+    # Irregular steps: a weekly or monthly dependency would otherwise be met at the same phase each time.
+    spread = random.Random(_SEED).sample(range(730), most)  # noqa: S311  # repeatable, nothing secret
+    for n in range(most if bases else 0):
+        day = date(2025, 1, 3) + timedelta(days=spread[n])
+        hour = f"T{n * 5 % 24:02}:"
+        text = _DAY.sub(day.isoformat(), json.dumps(bases[n % len(bases)]))
+        made = json.loads(_HOUR.sub(hour, text))
+        if fit(made):
+            found.append(made)
+    return found
+
+
+def scale(tests: Iterable[Json]) -> int:
+    """Return the size up to which numbers are tried if the schema sets no bound: ten times what the tests use."""
+    largest = max((abs(one) for test in tests for one in _numbers(test)), default=10)
+    return int(min(max(100, 10 * largest), _LARGEST))
+
+
+def constants(code: str) -> tuple[list[str], list[float]]:
+    """Return texts and numbers of the code without docstrings, with sums and differences of its numbers."""
+    tree = try_parse(code)
+    held = [node.value for node in draft_ast.constants(tree)] if tree else []
+    words = [one for one in held if isinstance(one, str) and 0 < len(one) <= _LONGEST_CONSTANT]
+    plain = [one for one in held if isinstance(one, int | float) and not isinstance(one, bool)]
+    near = [one for one in plain if abs(one) <= _LARGEST]
+    numbers = [*near, *(one + step for one in near for step in (1, -1))]
+    few = list(dict.fromkeys(near))[:10]
+    numbers += [a + b for a in few for b in few] + [a - b for a in few for b in few if a > b]
+    return list(dict.fromkeys(words)), list(dict.fromkeys(numbers))
+
+
+def _properties(schema: Json) -> dict[str, Any]:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _varied(bases: list[dict[str, Json]], takes: dict[str, Any], values: Any) -> Iterator[dict[str, Json]]:
+    """Yield each base with one parameter at a time replaced, taking turns over the parameters."""
+    turns = [(base, name, iter(values(takes[name], base.get(name)))) for base in bases for name in takes]
+    while turns:
+        left = []
+        for base, name, rest in turns:
+            for value in rest:
+                yield {**base, name: value}
+                left.append((base, name, rest))
+                break
+        turns = left
+
+
+def _mutated(maker: Maker, bases: list[dict[str, Json]], takes: dict[str, Any]) -> Iterator[dict[str, Json]]:
+    names = [name for name in takes if any(name in base for base in bases)]
+    for turn in range(4 * _MUTATED if names else 0):
+        base = bases[turn % len(bases)]
+        made = dict(base)
+        for name in maker.some(names):
+            if name in base:
+                made[name] = maker.mutated(takes[name], base[name])
+        yield made
+
+
+def _numbers(value: Json) -> Iterator[float]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _numbers(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _numbers(one)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value

@@ -1,0 +1,350 @@
+"""Instruments a draft's code so that it reports which places a run reaches. Pure.
+
+Every statement, both branches of an `if`, and every part of an expression that may be skipped has a number;
+instrumented code calls a function with it. So a payload on the line of its condition, in a lambda or behind an `and`
+is a place of its own, and the line numbers are the draft's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from alita_tui.spine.syntax import parse
+from alita_tui.toolsmith.checks.rare_values import few, rare_value, rare_values
+from alita_tui.toolsmith.contract import is_standard_main
+
+_TELL = "__alita_passed__"
+
+
+class Place(NamedTuple):
+    """A place that a run may or may not reach."""
+
+    number: int
+    line: int
+    end: int
+    """Its last line, without nested blocks."""
+    missing: str = ""
+    """What it means that no run reached it, if it is not a statement."""
+    code: bool = True
+    """False if nothing is skipped when it is not reached: only a branch that was never taken."""
+
+
+class Instrumented(NamedTuple):
+    """Code that reports which places it reaches."""
+
+    code: str
+    places: tuple[Place, ...]
+
+
+class Missed(NamedTuple):
+    """What no run reached."""
+
+    lines: tuple[int, ...]
+    """Lines of statements that never ran."""
+    parts: tuple[tuple[int, str], ...]
+    """Code on lines that ran otherwise: the line, and what never happened."""
+    ways: tuple[tuple[int, str], ...]
+    """Branches that were never taken and have no code."""
+
+
+def instrumented(code: str) -> Instrumented:
+    """Return the code with its places. Raises one of `spine.syntax.UNPARSABLE` if it cannot be parsed."""
+    marker = _Marker()
+    tree = marker.visit(parse(code))
+    return Instrumented(ast.unparse(ast.fix_missing_locations(tree)), tuple(marker.places))
+
+
+def missed(places: Sequence[Place], passed: Collection[int]) -> Missed:
+    """Return what none of these runs reached."""
+    known = set(passed)
+    ran = {line for one in places if one.number in known and not one.missing for line in _lines(one)}
+    left = [one for one in places if one.number not in known]
+    lines = {line for one in left if not one.missing for line in _lines(one)} - ran
+    on_run_lines = [one for one in left if one.line not in lines]
+    hidden = [(one.line, one.missing or "a statement on it never ran") for one in on_run_lines if one.code]
+    ways = [(one.line, one.missing) for one in on_run_lines if not one.code]
+    return Missed(tuple(sorted(lines)), tuple(sorted(set(hidden))), tuple(sorted(set(ways))))
+
+
+def _lines(place: Place) -> range:
+    return range(place.line, place.end + 1)
+
+
+def spans(lines: Collection[int]) -> list[tuple[int, int]]:
+    """Return first and last line of each run of consecutive lines."""
+    found: list[tuple[int, int]] = []
+    for line in sorted(lines):
+        if found and line == found[-1][1] + 1:
+            found[-1] = (found[-1][0], line)
+        else:
+            found.append((line, line))
+    return found
+
+
+def ranges(lines: Collection[int]) -> str:
+    """Return line numbers as people write them: `3, 29-30`."""
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans(lines))
+
+
+class _Marker(ast.NodeTransformer):
+    """Puts a call with a number before each statement and around each part that may be skipped."""
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self._searched: set[str] = set()
+        """Names that are only assigned the result of a regular expression search."""
+        self._branches: set[ast.expr] = set()
+        """Conditions whose two branches are places already."""
+        self._few: dict[str, str] = {}
+        """Names of collections of a few rare values, with these values."""
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        self._searched = _searched(node)
+        self._few = few(node)
+        kept = [one for one in node.body if not is_standard_main(one)]
+        node.body = [each for one in kept for each in ([one] if _for_checkers(one) else self._block([one]))]
+        return node
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.AST):
+                setattr(node, name, self.visit(value))
+            elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, self._block(value))
+            elif isinstance(value, list):
+                setattr(node, name, [self.visit(one) if isinstance(one, ast.AST) else one for one in value])
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        alone, test = not node.orelse, node.test
+        self._branches.add(test)
+        self.generic_visit(node)
+        if alone:
+            special = bool(self._one_value(test))
+            told = self._told(node.lineno, node.lineno, "its condition was never false", code=special)
+            node.orelse = [ast.Expr(told)]
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        body = self._idle(node.test, node.body, last=False)
+        orelse = self._idle(node.test, node.orelse, last=True)
+        self._branches.add(node.test)
+        self.generic_visit(node)
+        said = "part of `… if … else …` was never taken"
+        node.body = self._part(node.body, f"the first {said}", code=not body)
+        node.orelse = self._part(node.orelse, f"the last {said}", code=not orelse)
+        return node
+
+    def _idle(self, test: ast.expr, part: ast.expr, *, last: bool) -> bool:
+        """Return True if a part stands for a search without a match: nothing is skipped if it always matches."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, last = test.operand, not last
+        match test:
+            case ast.Compare(
+                left=left, ops=[ast.IsNot() | ast.Is() as op], comparators=[ast.Constant(value=None)]
+            ):
+                test, last = left, last is isinstance(op, ast.IsNot)
+            case _:
+                pass
+        nothing = isinstance(part, ast.Name) or ast.unparse(part) in ("None", "''", "[]", "{}", "()")
+        return last and nothing and isinstance(test, ast.Name) and test.id in self._searched
+
+    def visit_While(self, node: ast.While) -> ast.AST:
+        self._branches.add(node.test)
+        return self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        calls = [any(isinstance(inner, ast.Call) for inner in ast.walk(one)) for one in node.values]
+        rare = (ast.Eq, ast.In) if isinstance(node.op, ast.And) else (ast.NotEq, ast.NotIn)
+        for one, works in zip(node.values, calls[1:], strict=False):
+            if works and isinstance(one, ast.Compare) and isinstance(one.ops[0], rare):
+                self._branches.add(one)  # what follows runs only with this outcome, and is a place itself
+        plainly = [_is_truth(one) and not self._one_value(one) for one in node.values]
+        self.generic_visit(node)
+        said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
+        turned, word = (True, "or") if isinstance(node.op, ast.Or) else (False, "and")
+        never = f"a side of `{word}` was never {str(turned).lower()}"
+        node.values = [
+            self._outcome(one, never, turned, code=False) if plain else one
+            for one, plain in zip(node.values, plainly, strict=True)
+        ]
+        rest = zip(node.values[1:], calls[1:], strict=True)
+        node.values = [node.values[0], *(self._part(one, said, code=works) for one, works in rest)]
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        """Treat a filter like an `if`; a comparison that never excluded anything is reported."""
+        compared = [any(isinstance(part, ast.Compare) for part in ast.walk(one)) for one in node.ifs]
+        single = [bool(self._one_value(one)) for one in node.ifs]
+        self.generic_visit(node)
+        never = "its condition was never false"
+        node.ifs = [
+            one if alone else self._outcome(one, never, False, code=compares)
+            for one, compares, alone in zip(node.ifs, compared, single, strict=True)
+        ]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Make the outcome of a comparison with one rare value a place of its own."""
+        value = "" if node in self._branches else self._one_value(node)
+        rare = isinstance(node.ops[0], ast.Eq | ast.In)
+        self.generic_visit(node)
+        return self._outcome(node, f"no run turned on {value}", rare) if value else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call() if node in self._branches:
+                return self.generic_visit(node)
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[side], keywords=[]) if (
+                value := rare_values(side, self._few)
+            ):
+                self.generic_visit(node)
+                return self._outcome(node, f"no run turned on {value}", True)
+            case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[key, *rest], keywords=[]) if (
+                value := rare_values(held, self._few)
+            ) and all(
+                isinstance(one, ast.Constant | ast.Name) for one in rest
+            ):  # a table of a few special cases
+                self.generic_visit(node)
+                return self._looked_up(node, held, key, value)
+            case _:
+                return self.generic_visit(node)
+
+    def _looked_up(self, node: ast.Call, held: ast.expr, key: ast.expr, value: str) -> ast.expr:
+        """`(lambda key: (key in table and told(n), table.get(key, …))[1])(key)`."""
+        told = self._told(node.lineno, node.lineno, f"no run turned on {value}")
+        name = ast.Name("__alita_key__", ast.Load())
+        inside = ast.Compare(name, [ast.In()], [held])
+        found = ast.Call(node.func, [name, *node.args[1:]], [])
+        pair = ast.Tuple([ast.BoolOp(ast.And(), [inside, told]), found], ast.Load())
+        takes = ast.arguments(
+            posonlyargs=[], args=[ast.arg(name.id)], kwonlyargs=[], kw_defaults=[], defaults=[]
+        )
+        body = ast.Subscript(pair, ast.Constant(1), ast.Load())
+        return ast.copy_location(ast.Call(ast.Lambda(takes, body), [key], []), node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        self.generic_visit(node)
+        node.body = self._part(node.body, "its lambda was never called")
+        return node
+
+    def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
+        return self._comprehension(node)
+
+    def visit_SetComp(self, node: ast.SetComp) -> ast.AST:
+        return self._comprehension(node)
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        return self._comprehension(node)
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.AST:
+        self.generic_visit(node)
+        node.value = self._part(node.value, "its comprehension never had an item")
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.value = self.visit(node.value) if node.value is not None else None
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return node
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> ast.AST:
+        self.generic_visit(node)
+        node.elt = self._part(node.elt, "its comprehension never had an item")
+        return node
+
+    def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for statement in statements:
+            if not _silent(statement):
+                found.append(ast.Expr(self._told(statement.lineno, _header_end(statement))))
+            found.append(self.visit(statement))
+        return found
+
+    def _told(self, line: int, end: int, missing: str = "", *, code: bool = True) -> ast.Call:
+        place = Place(len(self.places) + 1, line, end, missing, code)
+        self.places.append(place)
+        return ast.Call(ast.Name(_TELL, ast.Load()), [ast.Constant(place.number)], [])
+
+    def _part(self, part: ast.expr, missing: str, *, code: bool = True) -> ast.expr:
+        """Return `(told(n), part)[1]`: the part, reported when it is evaluated."""
+        pair = ast.Tuple([self._told(part.lineno, part.lineno, missing, code=code), part], ast.Load())
+        return ast.Subscript(pair, ast.Constant(1), ast.Load())
+
+    def _one_value(self, test: ast.expr) -> str:
+        """Return the rare value that a condition depends on (`name == "j.miller"`); empty for common ones, or
+        none.
+        """
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test = test.operand
+        match test:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+                return rare_value(left) or rare_value(right)
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()], comparators=[right]):
+                return rare_value(left) or rare_values(right, self._few)
+            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith"), args=[side]):
+                return rare_values(side, self._few)
+            case _:
+                return ""
+
+    def _outcome(self, part: ast.expr, missing: str, turned: bool, *, code: bool = True) -> ast.expr:
+        """Return a condition that reports when its outcome is `turned`: a place without a line of its own."""
+        told = self._told(part.lineno, part.lineno, missing, code=code)
+        outcome = ast.Subscript(
+            ast.Tuple([told, ast.Constant(turned)], ast.Load()), ast.Constant(1), ast.Load()
+        )
+        return ast.copy_location(ast.BoolOp(ast.And() if turned else ast.Or(), [part, outcome]), part)
+
+
+def _is_truth(node: ast.expr) -> bool:
+    """Return True for an expression that is a boolean, not just truthy."""
+    return isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+
+
+def _searched(tree: ast.Module) -> set[str]:
+    """Return names that are only ever assigned the result of a regular expression search."""
+    found: set[str] = set()
+    others: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.NamedExpr):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            called = node.value.func if isinstance(node.value, ast.Call) else None
+            searches = isinstance(called, ast.Attribute) and called.attr in ("match", "search", "fullmatch")
+            names = {one.id for one in targets if isinstance(one, ast.Name)}
+            found |= names if searches else set()
+            others |= set() if searches else names
+        elif isinstance(node, ast.For | ast.comprehension | ast.AugAssign):
+            others |= {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
+    return found - others
+
+
+def _silent(statement: ast.stmt) -> bool:
+    """Return True for a statement with no observable effect of its own."""
+    match statement:
+        case ast.Global() | ast.Nonlocal() | ast.Import() | ast.ImportFrom() | ast.Try() | ast.Pass():
+            return True
+        case ast.Expr(value=ast.Constant()) | ast.AnnAssign(value=None):  # a docstring, `...`, a bare name
+            return True
+        case _:
+            return False
+
+
+def _header_end(statement: ast.stmt) -> int:
+    """Return the last line of a statement before its nested block."""
+    if isinstance(statement, ast.Match):
+        return statement.subject.end_lineno or statement.lineno
+    body: list[ast.stmt] = getattr(statement, "body", [])
+    if body:
+        return max(statement.lineno, body[0].lineno - 1)
+    return statement.end_lineno or statement.lineno
+
+
+def _for_checkers(statement: ast.stmt) -> bool:
+    """Return True for `if TYPE_CHECKING:` with imports only, which never runs."""
+    if not isinstance(statement, ast.If) or statement.orelse:
+        return False
+    imports = all(isinstance(one, ast.Import | ast.ImportFrom) for one in statement.body)
+    return imports and ast.unparse(statement.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")

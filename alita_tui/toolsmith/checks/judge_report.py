@@ -1,0 +1,75 @@
+"""What the judge in the sandbox reports about a draft: one entry per piece of work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from alita_tui.events import Json, TestCase
+from alita_tui.toolsmith.checks.instrumentation import Missed, Place, missed
+
+
+class Call(msgspec.Struct, frozen=True):
+    """A call of `run` that the tests made, as the judge saw it."""
+
+    test: str
+    given: list[Json]
+    named: dict[str, Json]
+    result: Json | msgspec.UnsetType = msgspec.UNSET
+    """Unset if it raised."""
+    error: str = ""
+    text: str = ""
+    unfit: str = ""
+    """Why the returned value is not JSON."""
+
+
+class Tested(msgspec.Struct, frozen=True):
+    """Result of a run of tests."""
+
+    cases: list[TestCase] = []
+    calls: list[Call] = []
+    """Recorded if the piece is watched."""
+    passed: list[int] = []
+    """Places of instrumented code that were reached, as reported by the tool's own process."""
+    seen: list[tuple[str, str]] = []
+    """What the tool reached for, by kind, as reported by its own process."""
+    late: bool = False
+    """True if time ran out before the last test ended."""
+    error: str = ""
+    """Why tool or tests could not be imported."""
+    exception: str = ""
+    unsupported: str = ""
+
+    @property
+    def good(self) -> bool:
+        """True if there are tests and all of them passed."""
+        return bool(self.cases) and all(one.passed for one in self.cases)
+
+
+class Called(msgspec.Struct, frozen=True):
+    """Results of calls, as far as there was time."""
+
+    answers: list[dict[str, Any]] = []
+    """Each with `ms` and either `result` or `error` (a class's name, `timeout`, `ended` or `flood`) and `text`;
+    of an exception also `kinds`, its classes from itself upwards, and `trace`.
+    """
+    passed: list[int] = []
+    seen: list[tuple[str, str]] = []
+    error: str = ""
+    exception: str = ""
+    unsupported: str = ""
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """A run of the tests as seen from inside the tool's own process: evidence of honest mistakes only."""
+
+    tested: Tested
+    places: tuple[Place, ...] = ()
+    """Places of the code; none if it could not be instrumented."""
+    problem: str = ""
+    """Why it could not be instrumented."""
+
+    def missed(self, passed: list[int]) -> Missed:
+        """Return what neither the tests nor the runs that reached these places have run."""
+        return missed(self.places, [*self.tested.passed, *passed])

@@ -1,0 +1,129 @@
+"""Is a value of the task written into the code? Then the tool answers one question instead of a kind of question."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+
+from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
+from alita_tui.spine.syntax import try_parse
+from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.draft_ast import constants
+
+_COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
+                     366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
+                     0.5, 1.5, 2.5, 273.15, 9.81, 3.14})  # fmt: skip
+"""Numbers that appear in code for reasons of their own."""
+_TABLE = 5
+_QUOTED = re.compile(r"[\"“«`]([^\"”»`]{3,})[\"”»`]|(?:(?<=\s)|^)'([^']{3,})'(?=[\s.,;:!?)]|$)")
+_TELLING = re.compile(
+    r"[\w.+%-]+@[\w.-]+\w|https?://[^\s\"'<>)]+|[\w-]*\d[\w-]*(?:[./:_-][\w-]+)+|\w+\.[a-z]\w{1,4}\b"
+)
+"""Addresses, links, dates and numbers with parts, file names."""
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d_,]*(?:\.\d+)?(?![\w.]*\d)")
+
+
+class LiteralsCheck:
+    """Constants of the task inside the code."""
+
+    name: GateName = "literals"
+
+    async def check(self, case: Case) -> GateResult:
+        """Report values of the task that are written into the code."""
+        texts, numbers = task_values(case.task)
+        if not texts and not numbers:
+            return passed(self.name, "the task names no value that could leak")
+        told = told_numbers(case.draft)
+        found = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - told)
+        rows = [
+            GateRow(label=f"line {line}", text=f"{value} comes from the task", tone="bad")
+            for line, value in found
+        ]
+        count = len(texts) + len(numbers)
+        if rows:
+            said = "a value of the task stands in the code; it has to be a parameter"
+            return failed(self.name, said, rows[:20])
+        return passed(self.name, f"none of the {count} values of the task stands in the code")
+
+
+def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
+    """Return the values that a task names: quoted or telling texts, and uncommon numbers."""
+    texts = {one for pair in _QUOTED.findall(task) for one in pair if one}
+    texts |= {found.strip(".,;:!?") for found in _TELLING.findall(task)}
+    figures = {one for one in texts if _NUMBER.fullmatch(one)}
+    texts -= figures
+    bare = task
+    for one in sorted(texts, key=len, reverse=True):
+        bare = bare.replace(one, " ")
+    numbers = set()
+    for found in (*_NUMBER.findall(bare), *figures):
+        value = float(found.replace(",", "").replace("_", ""))
+        # Small whole numbers occur in any code and prove nothing.
+        if abs(value) not in _COMMON and (abs(value) >= 21 or value != int(value)):
+            numbers.add(value)
+    return frozenset(one.lower() for one in texts if len(one) >= 4), frozenset(numbers)
+
+
+def told_numbers(draft: ToolDraft) -> frozenset[float]:
+    """Return numbers that the contract itself names, such as a bound: these belong in the code."""
+    found = {float(one.replace(",", "").replace("_", "")) for one in _NUMBER.findall(draft.description)}
+    rest: list[Json] = [draft.input_schema, draft.output_schema]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, dict):
+            rest += list(one.values())
+        elif isinstance(one, list):
+            rest += one
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            found.add(float(one))
+    return frozenset(found)
+
+
+def _table(node: ast.AST) -> list[ast.Constant]:
+    """Return the numbers of a table: a list, tuple, set or dict with several numbers."""
+    items: list[ast.expr] = []
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        items = node.elts
+    elif isinstance(node, ast.Dict):
+        items = [one for one in (*node.keys, *node.values) if one is not None]
+    flat = [
+        inner for one in items for inner in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])
+    ]
+    numbers = [
+        one
+        for one in flat
+        if isinstance(one, ast.Constant)
+        and isinstance(one.value, int | float)
+        and not isinstance(one.value, bool)
+    ]
+    return numbers if len(numbers) >= _TABLE else []
+
+
+def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
+    """Return line and value of each constant in the code, docstrings aside, that contains a value of the task."""
+    if (tree := try_parse(code)) is None:
+        return []
+    tables = {id(number) for node in ast.walk(tree) for number in _table(node)}
+    refusals = {
+        id(one) for node in ast.walk(tree) if isinstance(node, ast.Raise) for one in ast.walk(node)
+    }  # an example in an error message answers nothing
+    found: list[tuple[int, str]] = []
+    for node in constants(tree):
+        if id(node) in tables:
+            continue
+        value = node.value
+        if isinstance(value, str):
+            low = value.lower()
+            found += [
+                (node.lineno, f"“{one}”")
+                for one in sorted(texts)
+                if one in low and not (id(node) in refusals and len(low) >= 2 * len(one))
+            ]
+        elif (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and abs(value) in {*map(abs, numbers)}
+        ):
+            found.append((node.lineno, str(value)))
+    return sorted(set(found))

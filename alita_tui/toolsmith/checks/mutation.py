@@ -1,0 +1,137 @@
+"""Would the draft's own tests notice a fault? They run against mutants of its code in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from math import comb
+from typing import Any
+
+import msgspec
+
+from alita_tui.events import GateName, GateResult, GateRow, Json
+from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.judge_report import Tested
+from alita_tui.toolsmith.checks.mutants import Mutant, disguised, mutants
+from alita_tui.toolsmith.checks.probes import probes
+from alita_tui.toolsmith.checks.workbench import Workbench, calls_of, tests_of
+
+_MOST = 24
+_ENOUGH = 0.6
+"""Share of the mutants that the tests have to notice."""
+_CHANCE = 0.1
+"""Probability at which tests that meet the share overall could have caught no more of these mutants."""
+_SURVIVORS_SHOWN = 8
+_SECONDS = 2.0
+_TOTAL = 15.0
+_PROBES = 24
+"""Arguments with which a surviving mutant is compared with the original."""
+_ELSEWHERE = "/tmp/elsewhere"  # noqa: S108  # the sandbox's own
+_HELD_TO_THE_TEXT = "the tests hold to how the code is written: under another name, path and lines they fail"
+
+
+class MutationCheck:
+    """Share of the mutants that the tests catch."""
+
+    name: GateName = "mutation"
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+
+    async def check(self, case: Case) -> GateResult:
+        """Run the tests against mutants. Raises CouldNotRun."""
+        made = await asyncio.to_thread(mutants, case.draft.code, _MOST)
+        if not made:
+            raise CouldNotRun("there is no operator or constant to flip")
+        other = await asyncio.to_thread(disguised, case.draft.code)
+        pieces = [
+            tests_of(case, seconds=_SECONDS),
+            msgspec.structs.replace(
+                tests_of(case, code=other, seconds=_SECONDS),
+                module=f"{case.draft.name}_again",
+                folder=_ELSEWHERE,
+            ),
+            *(tests_of(case, code=one.code, seconds=_SECONDS, stop=True) for one in made),
+        ]
+        found = [
+            one for one in await self._bench.judge(case, pieces, total=_TOTAL) if isinstance(one, Tested)
+        ]
+        if not found[0].good:
+            raise CouldNotRun("the unchanged code does not pass its tests here")
+        idle = [
+            GateRow(label=one.name, text="it never calls run, so it proves nothing", tone="warn")
+            for one in found[0].cases
+            if not one.calls
+        ]
+        if len(idle) == len(found[0].cases):
+            return failed(self.name, "no test calls run", idle)
+        if len(found) > 1 and not found[1].good:
+            return failed(self.name, _HELD_TO_THE_TEXT, [*_failures(found[1]), *idle])
+        ran = list(zip(made, found[2:], strict=False))
+        if not ran:
+            raise CouldNotRun("one run of the tests takes too long to try mutants")
+        alive = [mutant for mutant, tested in ran if tested.good]
+        counted = len(ran)
+        if counted - len(alive) < _ENOUGH * counted:  # some differ only in text
+            alive, same = await self._telling(case, alive)
+            counted -= same
+        caught = counted - len(alive)
+        share = caught / counted if counted else 1.0
+        said = f"the tests catch {caught} of {counted} mutants ({share:.0%}; {_ENOUGH:.0%} is asked)"
+        if counted < len(ran):
+            said += f"; {len(ran) - counted} more answer as the original does"
+        good = share >= _ENOUGH
+        if not good and by_chance(caught, counted):
+            good, said = True, f"{said}; of so few that can be chance: look at those below"
+        if idle:
+            said += f"; {len(idle)} of {len(found[0].cases)} tests never call run"
+        rows = [
+            *idle,
+            *(
+                GateRow(label=f"line {one.line}", text=f"{one.change}: no test noticed", tone="warn")
+                for one in alive[:_SURVIVORS_SHOWN]
+            ),
+        ]
+        if len(alive) > _SURVIVORS_SHOWN:
+            rows.append(GateRow(label="", text=f"and {len(alive) - _SURVIVORS_SHOWN} more", tone="muted"))
+        if len(ran) < len(made):
+            rows.append(
+                GateRow(label="not tried", text=f"{len(made) - len(ran)}, for lack of time", tone="muted")
+            )
+        return passed(self.name, said, rows) if good else failed(self.name, said, rows)
+
+    async def _telling(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
+        """Return surviving mutants that behave differently from the original, and how many do not."""
+        calls = await asyncio.to_thread(probes, case.draft, _PROBES)
+        if not calls:
+            return alive, 0
+        codes = [case.draft.code, *(one.code for one in alive)]
+        pieces = [calls_of(case, calls, code=code, seconds=1.0) for code in codes]
+        found = await self._bench.judge(case, pieces, total=_TOTAL)
+        answers = [_outcomes(self._bench.answers(one, len(calls))) for one in found]
+        if not any(kind == "result" for kind, _ in answers[0]):
+            return alive, 0
+        telling = [
+            mutant for n, mutant in enumerate(alive, 1) if n >= len(answers) or answers[n] != answers[0]
+        ]
+        return telling, len(alive) - len(telling)
+
+
+def by_chance(caught: int, counted: int) -> bool:
+    """Return True if tests that meet the required share could have caught so few of so few mutants by chance."""
+    least = sum(comb(counted, n) * _ENOUGH**n * (1 - _ENOUGH) ** (counted - n) for n in range(caught + 1))
+    return caught > 0 and least > _CHANCE
+
+
+def _outcomes(answers: list[dict[str, Any]]) -> list[tuple[str, Json]]:
+    return [("result", one["result"]) if "result" in one else ("error", one.get("error")) for one in answers]
+
+
+def _failures(tested: Tested) -> list[GateRow]:
+    wrong = [one for one in tested.cases if not one.passed]
+    if not wrong:
+        return [GateRow(label="", text=one_line(tested.error.strip()[-300:], 300), tone="bad")]
+    return [
+        GateRow(label=one.name, text=one_line(one.message.strip().splitlines()[-1], 300), tone="bad")
+        for one in wrong[:_SURVIVORS_SHOWN]
+    ]

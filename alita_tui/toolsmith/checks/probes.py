@@ -1,0 +1,233 @@
+"""Arguments to try a tool with, validation against schemas, and equality of answers. Pure."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from alita_tui.events import Json, ToolDraft
+from alita_tui.spine.syntax import try_parse
+from alita_tui.spine.text import one_line
+from alita_tui.toolsmith.draft_ast import run_function
+
+_TEXTS = ("alpha beta", "", "Straße 12", "a,b;c\n1,2;3", "2024-02-29", "ada@example.org", "x")
+_NUMBERS = (3, 0, 1, -7, 12, 100, 2)
+_FLOATS = (2.5, 0.0, -1.25, 100.0, 3.0, 0.1, 7.0)
+_DEEPEST = 4
+_STEPS_EACH = 60_000
+_STEPS = 200_000
+"""Schema keywords that are applied to one value, and to all values validated against one schema."""
+
+
+def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
+    """Return arguments that fit a draft's schema: those its tests use, then some generated from the schema."""
+    found = [*calls_in(draft), *made(draft.input_schema)]
+    unique: list[dict[str, Json]] = []
+    for one in found:
+        if one not in unique and fits(one, draft.input_schema):
+            unique.append(one)
+    return unique[:most]
+
+
+def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
+    """Yield the arguments that the draft's tests write out in calls of `run`."""
+    if (tests := try_parse(draft.tests)) is None:
+        return
+    names = parameters(draft.code)
+    for node in ast.walk(tests):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "run":
+            try:
+                given = dict(zip(names, (ast.literal_eval(one) for one in node.args), strict=False))
+                given |= {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
+            except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                continue
+            yield given
+
+
+def parameters(code: str) -> list[str]:
+    """Return the parameters of `run` that can be given by position; none if there is no such function."""
+    run = run_function(try_parse(code))
+    return [argument.arg for argument in (*run.args.posonlyargs, *run.args.args)] if run else []
+
+
+def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:
+    """Yield arguments generated from a schema, the same for the same schema."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return
+    for turn in range(most):
+        yield {name: _value(one, turn + n, 0) for n, (name, one) in enumerate(properties.items())}
+
+
+def _value(schema: Json, turn: int, depth: int) -> Json:
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return None
+    for known in ("enum", "examples"):
+        listed = schema.get(known)
+        if isinstance(listed, list) and listed:
+            return listed[turn % len(listed)]
+    for choice in ("anyOf", "oneOf"):
+        listed = schema.get(choice)
+        if isinstance(listed, list) and listed:
+            return _value(listed[turn % len(listed)], turn, depth + 1)
+    match kind_of(schema):
+        case "string":
+            return _TEXTS[turn % len(_TEXTS)]
+        case "integer":
+            return int(_within(_NUMBERS[turn % len(_NUMBERS)], schema))
+        case "number":
+            return _within(_FLOATS[turn % len(_FLOATS)], schema)
+        case "boolean":
+            return turn % 2 == 0
+        case "array":
+            least = schema.get("minItems", 0)
+            size = max(least if isinstance(least, int) else 0, (3, 0, 1, 5, 2)[turn % 5])
+            return [_value(schema.get("items", {}), turn + n, depth + 1) for n in range(min(size, 8))]
+        case "object":
+            return next(iter(made(schema, 1)), {})
+        case _:
+            return None
+
+
+def kind_of(schema: Json) -> str:
+    """Return the JSON type that a schema asks for; the first of several that is not null; empty if none is given."""
+    kind = schema.get("type", "") if isinstance(schema, dict) else ""
+    listed = kind if isinstance(kind, list) else [kind]
+    return next((one for one in listed if isinstance(one, str) and one != "null"), "")
+
+
+def _within(number: float, schema: dict[str, Any]) -> float:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    number = max(number, low) if isinstance(low, int | float) else number
+    return min(number, high) if isinstance(high, int | float) else number
+
+
+def fits(arguments: Json, schema: Json) -> bool:
+    """Return True if arguments fit a schema."""
+    return not misfit(arguments, schema)
+
+
+def misfit(value: Json, schema: Json) -> str:
+    """Return why a value does not fit a schema, in one line; empty if it does."""
+    return Fit(schema).misfit(value)
+
+
+class Fit:
+    """Validates values against one schema within a bounded number of steps."""
+
+    def __init__(self, schema: Json) -> None:
+        from jsonschema import Draft202012Validator, FormatChecker
+        from jsonschema.validators import extend
+
+        # Only formats that are validated in linear time.
+        formats = FormatChecker(("date", "time", "ipv4", "ipv6", "uuid", "email"))
+        rules = {name: self._counted(rule) for name, rule in Draft202012Validator.VALIDATORS.items()}
+        bounded = extend(Draft202012Validator, rules)  # type: ignore[no-untyped-call]
+        self._held = bounded(_without_patterns(schema), format_checker=formats)
+        self._left = _STEPS
+        self._each = 0
+        self._broken = ""
+
+    def __call__(self, value: Json) -> bool:
+        """Return True if a value fits the schema."""
+        return not self.misfit(value)
+
+    def misfit(self, value: Json) -> str:
+        """Return why a value does not fit the schema, in one line; empty if it does."""
+        from jsonschema.exceptions import SchemaError, UnknownType, best_match
+        from referencing.exceptions import Unresolvable
+
+        if self._broken:  # a schema that cannot be applied is tried once
+            return self._broken
+        self._each = _STEPS_EACH
+        try:
+            error = best_match(self._held.iter_errors(value))
+        except (
+            SchemaError,
+            UnknownType,
+            Unresolvable,
+            RecursionError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            ArithmeticError,
+        ) as why:
+            self._broken = f"the schema cannot be applied: {one_line(str(why), 200)}"
+            return self._broken
+        return f"{error.json_path}: {error.message}" if error else ""
+
+    @property
+    def spent(self) -> bool:
+        """True if no steps are left for another value, though each value before was cheap enough."""
+        return self._left < 0 <= self._each
+
+    def _counted(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a keyword's rule that applies only while steps are left: references can multiply without end."""
+
+        def apply(*given: Any) -> Any:
+            self._left -= 1
+            self._each -= 1
+            if min(self._left, self._each) < 0:
+                raise ValueError("it takes too many steps")
+            return rule(*given)
+
+        return apply
+
+
+def _without_patterns(schema: Json) -> Json:
+    """Return the schema without regular expressions: one from a model could block this process forever."""
+    if isinstance(schema, list):
+        return [_without_patterns(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept: dict[str, Json] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+            kept[key] = {name: _without_patterns(one) for name, one in value.items()}
+        elif key in ("const", "enum", "examples", "default"):
+            kept[key] = value
+        elif key not in ("pattern", "patternProperties"):
+            kept[key] = _without_patterns(value)
+    if "patternProperties" in schema:  # what it would allow is no longer known
+        kept.pop("additionalProperties", None)
+    return kept
+
+
+def same(wanted: Json, got: Json) -> bool:
+    """Return True if a value is the expected one; of objects only the expected keys count."""
+    found = agree(wanted, got)
+    return found is not None and found[0] == wanted
+
+
+def equal(a: Sequence[Json], b: Sequence[Json]) -> bool:
+    """Return True if two results are equal in every part, numbers up to rounding."""
+    return agree(a, b) == (a,) and agree(b, a) == (b,)
+
+
+def agree(a: Json, b: Json) -> tuple[Json] | None:
+    """Return what two values have in common, as a tuple of one; None if they contradict each other.
+
+    Objects agree on the keys that both have; without a common key they do not agree.
+    """
+    if isinstance(a, dict) and isinstance(b, dict):
+        if not a and not b:
+            return ({},)
+        parts = {key: agree(a[key], b[key]) for key in a if key in b}
+        if not parts or None in parts.values():
+            return None
+        return ({key: part[0] for key, part in parts.items() if part is not None},)
+    if isinstance(a, list) and isinstance(b, list):
+        items = [agree(x, y) for x, y in zip(a, b, strict=False)]
+        if len(a) != len(b) or None in items:
+            return None
+        return ([one[0] for one in items if one is not None],)
+    if (
+        isinstance(a, bool)
+        or isinstance(b, bool)
+        or not isinstance(a, int | float)
+        or not isinstance(b, int | float)
+    ):
+        return (a,) if type(a) is type(b) and a == b else None
+    return (a,) if math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) else None

@@ -1,0 +1,56 @@
+"""Literals that probably mean one case rather than a kind of case: `"j.miller"`, 48812. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+from alita_tui.spine.text import one_line
+
+_TEXT = 3
+_NUMBER = 100
+"""Letters and magnitude from which a literal is rare."""
+_FEW = 3
+"""Maximum size of a collection that lists single cases."""
+
+
+def few(tree: ast.Module) -> dict[str, str]:
+    """Return names that are assigned once, to a rare value or a collection of a few, with these values."""
+    stored = Counter(
+        one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    )
+    stored.update(one.arg for one in ast.walk(tree) if isinstance(one, ast.arg))
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Name) and stored[target.id] == 1:
+                    found[target.id] = rare_value(node.value) or rare_values(node.value, {})
+    return {name: said for name, said in found.items() if said}
+
+
+def rare_value(node: ast.expr) -> str:
+    """Return a rare literal as a reader writes it; empty for others."""
+    if not isinstance(node, ast.Constant):
+        return ""
+    value = node.value
+    rare = (
+        len(value) >= _TEXT
+        if isinstance(value, str)
+        else isinstance(value, int | float) and abs(value) >= _NUMBER
+    )
+    return one_line(repr(value), 40) if rare else ""
+
+
+def rare_values(node: ast.expr, names: dict[str, str]) -> str:
+    """Return the rare values of a literal or of a small written-out collection; empty for others."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, "")
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+        made = node.func.id in ("frozenset", "set", "tuple", "list", "dict")
+        return rare_values(node.args[0], {}) if made else ""
+    if not isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
+        return rare_value(node)
+    listed = node.keys if isinstance(node, ast.Dict) else node.elts
+    shown = [rare_value(one) if one is not None else "" for one in listed]
+    return one_line(" or ".join(shown), 60) if 1 <= len(shown) <= _FEW and all(shown) else ""

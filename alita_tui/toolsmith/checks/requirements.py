@@ -1,0 +1,136 @@
+"""Checks requirements before they are fetched: look-alikes, brand-new, yanked and vulnerable packages stop here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+
+from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
+from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
+from alita_tui.spine.requirements import distribution
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+
+_YOUNG_DAYS = 30
+"""Age in days below which a project has hardly been reviewed by anyone."""
+_GROWN_DAYS = 730
+"""Age in days above which a look-alike has a reputation of its own."""
+_SWAPS = str.maketrans("0135", "oles")
+_AT_ONCE = 8
+
+
+class RequirementsCheck:
+    """Requirements that nobody should install unseen."""
+
+    name: GateName = "requirements"
+
+    def __init__(self, index: PackageIndex, book: FaultBook, now: Callable[[], datetime]) -> None:
+        self._index = index
+        self._book = book
+        self._now = now
+
+    async def check(self, case: Case) -> GateResult:
+        """Report suspicious, young, withdrawn and vulnerable packages. Raises CouldNotRun."""
+        packages = case.lock.packages
+        named = {name for one in case.draft.requirements if (name := distribution(one))}
+        if not packages and not named:
+            return passed(self.name, "none: the standard library alone")
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def ask(one: LockedPackage) -> PackageFacts | None:
+            async with limit:
+                return await self._index.package(one.name, one.version)
+
+        known = await asyncio.gather(*(ask(one) for one in packages))
+        judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, known)))
+        # The fault database is not asked about packages that are refused anyway.
+        stopped = any(faults for faults, _ in judged)
+        told = Faults(problem="not asked") if stopped else await self._book.faults(packages)
+        rows: list[GateRow] = []
+        bad: list[str] = []
+        for one, (faults, notes) in zip(packages, judged, strict=True):
+            if ids := told.known.get(one.name):
+                faults.append(f"version {one.version} has known faults: {', '.join(ids[:3])}")
+            elif told.problem:
+                notes.append("known faults were not looked up")
+            bad += [f"{one.name}: {fault}" for fault in faults]
+            text = "; ".join([*faults, *notes])
+            rows.append(
+                GateRow(label=f"{one.name} {one.version}", text=text, tone="bad" if faults else "good")
+            )
+        if bad:
+            return failed(self.name, "; ".join(bad), rows)
+        if told.problem:
+            raise CouldNotRun(f"the known faults could not be looked up: {told.problem}", rows)
+        dark = [
+            one.name
+            for one, facts in zip(packages, known, strict=True)
+            if facts is None and (one.direct or one.name not in popular())
+        ]
+        if dark:
+            raise CouldNotRun(f"the index did not tell of {', '.join(dark[:5])}: their age is open", rows)
+        return passed(
+            self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows
+        )
+
+    def _judge(self, one: LockedPackage, facts: PackageFacts | None) -> tuple[list[str], list[str]]:
+        since = (facts.first_upload if facts else "") or one.uploaded
+        days = self._days(since)
+        like = look_alike(one.name)
+        faults, notes = [], []
+        if like and (days is None or days < _GROWN_DAYS):
+            age = "of unknown age" if days is None else f"{days} days old"
+            faults.append(f"it looks like {like}, which is meant more often, and is {age}")
+        elif like:
+            notes.append(f"looks like {like}, but has its own history")
+        young = days is not None and days < _YOUNG_DAYS
+        if young and facts and facts.first_upload:
+            faults.append(f"the project first appeared {days} days ago")
+        elif young and one.name not in popular():
+            notes.append(f"this version is {days} days old; when the project began is not known")
+        elif days is not None:
+            notes.append(f"there since {since[:10]}")
+        if facts and facts.yanked:
+            faults.append(f"version {one.version} was withdrawn by its authors")
+        if facts is None:
+            notes.append("the index told nothing more")
+        return faults, notes
+
+    def _days(self, uploaded: str) -> int | None:
+        try:
+            when = datetime.fromisoformat(uploaded)
+        except ValueError:
+            return None
+        now = self._now()
+        return max(0, (now - (when if when.tzinfo else when.replace(tzinfo=now.tzinfo))).days)
+
+
+def look_alike(name: str) -> str:
+    """Return the popular package that a name could be mistaken for; empty for one of them, or for none."""
+    from rapidfuzz.distance import OSA
+
+    known = popular()
+    if name in known:
+        return ""
+    plain = _plain(name)
+    for one in known:
+        other = _plain(one)
+        if plain == other:
+            return one
+        most = 1 if len(other) < 9 else 2
+        # Optimal string alignment: a swap of two neighbours is one edit.
+        if len(other) >= 4 and OSA.distance(plain, other, score_cutoff=most) <= most:
+            return one
+    return ""
+
+
+@cache
+def popular() -> tuple[str, ...]:
+    """Return the names (PEP 503) of the most used packages of the index, sorted."""
+    return tuple(files("alita_tui.toolsmith").joinpath("popular.txt").read_text("utf-8").split())
+
+
+def _plain(name: str) -> str:
+    return name.replace("-", "").removeprefix("python").translate(_SWAPS)

@@ -1,0 +1,229 @@
+"""Runs drafts in the sandbox for the checks: calls and tests, under conditions, several in one container."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from alita_tui.events import (
+    Json,
+    RunReport,
+    TestCase,
+)
+from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
+from alita_tui.spine.syntax import UNPARSABLE
+from alita_tui.spine.text import one_line
+from alita_tui.spine.trials import Conditions, Piece, Plan
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun
+from alita_tui.toolsmith.checks.instrumentation import Instrumented, instrumented
+from alita_tui.toolsmith.checks.judge_report import Called, Tested, Watched
+from alita_tui.toolsmith.checks.probes import parameters
+from alita_tui.toolsmith.checks.shared_work import Shared
+
+_AT_ONCE = 3
+"""Containers at a time; more would only compete for the processors."""
+_PLAIN = Conditions()
+_WATCHED_SECONDS = 12.0
+
+
+class Unsupported(CouldNotRun):
+    """The sandbox does not have this time zone or locale."""
+
+
+class Workbench:
+    """Runs drafts in the sandbox under the draft profile: nothing is granted, one container per plan."""
+
+    def __init__(self, sandbox: Sandbox, limits: Limits) -> None:
+        self._sandbox = sandbox
+        self._limits = limits
+        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._watched: Shared[Watched] = Shared()
+
+    async def outputs(
+        self,
+        case: Case,
+        calls: Sequence[Json],
+        *,
+        code: str | None = None,
+        fresh: bool = False,
+        conditions: Conditions = _PLAIN,
+        seconds: float = 2.0,
+        total: float = 12.0,
+    ) -> list[dict[str, Any]]:
+        """Return what `run` returns for these keyword arguments, as far as there was time (see `Called.answers`).
+
+        With `fresh` each call gets a process of its own; otherwise they follow each other in one. `seconds` limits
+        each call, `total` all of them. Raises CouldNotRun, and Unsupported for conditions that the sandbox does not
+        have.
+        """
+        piece = calls_of(case, calls, code=code, fresh=fresh, conditions=conditions, seconds=seconds)
+        return self.answers((await self.judge(case, [piece], total=total))[0], len(calls))
+
+    async def tests(
+        self,
+        case: Case,
+        *,
+        code: str | None = None,
+        tests: str | None = None,
+        conditions: Conditions = _PLAIN,
+        seconds: float = 3.0,
+        total: float = 12.0,
+    ) -> list[TestCase]:
+        """Return how each test ended. Raises CouldNotRun, also if they cannot be imported, and Unsupported."""
+        piece = tests_of(case, code=code, tests=tests, conditions=conditions, seconds=seconds)
+        found = (await self.judge(case, [piece], total=total))[0]
+        if not isinstance(found, Tested) or found.error:
+            raise CouldNotRun(f"the tests could not begin: {one_line(found.error, 200)}")
+        return found.cases
+
+    async def judge(
+        self, case: Case, pieces: Sequence[Piece], *, total: float = 12.0
+    ) -> list[Tested | Called]:
+        """Run several pieces in one container; return an entry for each that there was time for.
+
+        Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
+        """
+        longest = max((one.seconds for one in pieces), default=0.0)
+        job = Job(
+            run_id=case.build_id,
+            module=case.draft.name,
+            code=case.draft.code,
+            what="judge",
+            plan=Plan(pieces=tuple(pieces), total=total),
+            lock=case.lock,
+            limits=self._bounds(total + longest + 4),
+        )
+        async with self._room:
+            report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
+        found = _read(report, pieces)
+        for one in found:
+            if one.unsupported:
+                raise Unsupported(one.unsupported)
+        if not found and pieces:
+            raise CouldNotRun("there was no time for it")
+        return found
+
+    async def watched(self, case: Case) -> Watched:
+        """Return an observed run of the draft's tests, made once for all checks that need it. Raises CouldNotRun."""
+        return await self._watched.get(case, lambda: self._watch(case))
+
+    async def used(self, case: Case) -> list[dict[str, Json]]:
+        """Return the arguments with which the draft's tests call `run`; none if they could not be observed."""
+        try:
+            calls = (await self.watched(case)).tested.calls
+        except CouldNotRun:
+            return []
+        names = parameters(case.draft.code)
+        return [{**dict(zip(names, one.given, strict=False)), **one.named} for one in calls]
+
+    async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
+        """Call the draft's `run`, each time in a new process; return the answers with the places that were
+        reached.
+        """
+        made, _ = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = calls_of(case, calls, code=made.code, fresh=True, watch=True)
+        found = (await self.judge(case, [piece]))[0]
+        if not isinstance(found, Called):
+            raise CouldNotRun("the judge answered otherwise than it was asked")
+        return found
+
+    async def _watch(self, case: Case) -> Watched:
+        made, problem = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = tests_of(case, code=made.code, seconds=_WATCHED_SECONDS, watch=True)
+        found = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
+        if not isinstance(found, Tested) or found.error or found.late:
+            raise CouldNotRun("the tests did not come to an end while they were watched")
+        return Watched(tested=found, places=made.places, problem=problem)
+
+    @staticmethod
+    def answers(found: Tested | Called, count: int) -> list[dict[str, Any]]:
+        """Return the answers of a piece with `count` calls; the same error for each if the code cannot be
+        imported.
+        """
+        if isinstance(found, Tested):
+            raise CouldNotRun("the judge answered otherwise than it was asked")
+        if found.error:
+            text = found.error.strip().splitlines()[-1][:500]
+            return [{"error": found.exception or "ended", "text": text, "ms": 0.0}] * count
+        return found.answers
+
+    def _bounds(self, wall: float) -> Limits:
+        return msgspec.structs.replace(
+            self._limits, wall_seconds=wall, cpu_seconds=wall, result_bytes=8 * 1024 * 1024
+        )
+
+
+def _instrumented(code: str) -> tuple[Instrumented, str]:
+    """Return instrumented code and an empty string; the code as it is and the reason if that is impossible."""
+    try:
+        return instrumented(code), ""
+    except UNPARSABLE as error:
+        return Instrumented(code, ()), f"the code cannot be written anew: {one_line(str(error), 200)}"
+
+
+def calls_of(
+    case: Case,
+    calls: Sequence[Json],
+    *,
+    code: str | None = None,
+    fresh: bool = False,
+    conditions: Conditions = _PLAIN,
+    seconds: float = 2.0,
+    watch: bool = False,
+    ladders: Sequence[int] = (),
+    enough_ms: float = 0.0,
+) -> Piece:
+    """Return a piece of work: calls of `run`, in the draft's code or in another version of it; `ladders` as in
+    `Piece`.
+    """
+    return Piece(
+        kind="calls",
+        name=case.draft.name,
+        code=case.draft.code if code is None else code,
+        calls=tuple(calls),
+        fresh=fresh,
+        conditions=conditions,
+        seconds=seconds,
+        watch=watch,
+        ladders=tuple(ladders),
+        enough_ms=enough_ms,
+    )
+
+
+def tests_of(
+    case: Case,
+    *,
+    code: str | None = None,
+    tests: str | None = None,
+    conditions: Conditions = _PLAIN,
+    seconds: float = 3.0,
+    watch: bool = False,
+    stop: bool = False,
+) -> Piece:
+    """Return a piece of work: the draft's tests, or others, against its code or another version of it."""
+    return Piece(
+        kind="tests",
+        name=case.draft.name,
+        code=case.draft.code if code is None else code,
+        tests=case.draft.tests if tests is None else tests,
+        conditions=conditions,
+        seconds=seconds,
+        watch=watch,
+        stop=stop,
+    )
+
+
+def _read(report: RunReport, pieces: Sequence[Piece]) -> list[Tested | Called]:
+    """Return the judge's entries. Raises CouldNotRun if there are none to read."""
+    if report.status != "ok" or not isinstance(report.result, list):
+        raise CouldNotRun(f"its run in the sandbox ended with {report.reason or 'no answer'}")
+    try:
+        return [
+            msgspec.convert(entry, Tested) if piece.kind == "tests" else msgspec.convert(entry, Called)
+            for piece, entry in zip(pieces, report.result, strict=False)
+        ]
+    except msgspec.ValidationError as error:
+        raise CouldNotRun(f"the judge's answer cannot be read: {error}") from error

@@ -1,0 +1,136 @@
+"""What a draft reads besides its arguments: files and folders of the machine, templates that walk attributes."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from alita_tui.events import ToolDraft
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, aliases_of, dotted
+from alita_tui.toolsmith.reach import Reach
+from alita_tui.toolsmith.rules import rule
+from alita_tui.toolsmith.taint import Tainted
+from alita_tui.toolsmith.values import Text
+
+_OPENS = frozenset(("builtins.open", "io.open", "codecs.open", "io.FileIO", "io.open_code", "tokenize.open"))
+_PACKED = frozenset("gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split())
+"""These read from memory as well."""
+_CONTENTS = re.compile(r"(importlib\.resources|zipfile)\..*")
+_ABSOLUTE = re.compile(r"(/|~|[A-Za-z]:[\\/]|\\\\)(?!tmp(/|$)).*", re.DOTALL)
+_ELSEWHERE = re.compile(r"(os\.path|pathlib\.(Posix|Windows)?Path(\(\))?)\.(home|expanduser)")
+_HOME = ("netrc.", "readline.", "mailcap.", "rlcompleter.")
+
+
+def note_files(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -> None:
+    """Report reads although no file was asked for, and reads outside of the workspace."""
+    tainted = Tainted(tree)
+    _note_reads(notes, draft, reach, tainted)
+    _note_formats(notes, tree, reach, tainted)
+    _note_definitions(notes, tree)
+    _note_rewrites(notes, tree)
+    _note_pools(notes, tree, reach)
+
+
+def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) -> None:
+    granted = draft.capabilities.workspace != "none"
+    own = any(path.startswith("tempfile.") for path, _ in reach.calls)
+    for path, call in reach.calls:
+        first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "file"), None)
+        if path not in _OPENS and path not in _PACKED or first is None:
+            continue
+        texts = [one.text for one in reach.values_at(first) if isinstance(one, Text)]
+        if far := [one for one in texts if _ABSOLUTE.fullmatch(one)]:
+            said = f"opens {far[0][:80]!r}, a file of the machine"
+        elif granted or (path in _PACKED and not texts):
+            continue
+        elif tainted.holds(first):
+            said = "opens a file whose name comes from the arguments; no files are asked for"
+        elif own or any(one.startswith("/tmp") for one in texts):  # noqa: S108  # the tool's own
+            continue
+        else:
+            said = "opens a file; no files are asked for"
+        notes.add("medium", "ast/reads", said, call.lineno)
+    for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
+        if rule("reach", "reads").fullmatch(path) and not _CONTENTS.fullmatch(path):
+            if _ELSEWHERE.fullmatch(path) or path.startswith(_HOME):
+                said = "looks into the home folder"
+            elif granted or own:
+                continue
+            else:
+                said = "reads files or folders; no files are asked for"
+            name = path.removeprefix("?.").replace("()", "")
+            notes.add("medium", "ast/reads", f"{name}: {said}", line)
+
+
+def _note_formats(notes: Notes, tree: ast.Module, reach: Reach, tainted: Tainted) -> None:
+    """Report format strings from the arguments: their fields walk the attributes of whatever they are given."""
+    end = "the arguments say what is formatted, and its fields can walk to anything, as {0.__globals__} does"
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("format", "format_map")
+            and tainted.holds(node.func.value)
+        ):
+            notes.add("high", "ast/format", f"{node.func.attr}: {end}", node.lineno)
+    for path, call in reach.calls:
+        style = next((one.value for one in call.keywords if one.arg == "style"), None)
+        braces = isinstance(style, ast.Constant) and style.value == "{"
+        if path == "logging.Formatter" and braces and call.args and tainted.holds(call.args[0]):
+            notes.add("high", "ast/format", f"logging.Formatter: {end}", call.lineno)
+        elif path.startswith("string.Formatter") and path.endswith(("format", "vformat")) and call.args:
+            if tainted.holds(call.args[0]):
+                notes.add("high", "ast/format", f"string.Formatter: {end}", call.lineno)
+
+
+def _note_definitions(notes: Notes, tree: ast.Module) -> None:
+    """Report side effects at import time, in class bodies, defaults and annotations: they run before any call."""
+    aliases = aliases_of(tree)
+    rest: list[ast.AST] = list(tree.body)
+    while rest:
+        node = rest.pop()
+        if isinstance(node, FUNCTIONS | ast.Lambda):
+            args = node.args
+            told = [one.annotation for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+            rest += filter(None, (*args.defaults, *args.kw_defaults, *told, getattr(node, "returns", None)))
+            rest += getattr(node, "decorator_list", ())
+            continue
+        if isinstance(node, ast.If) and _is_main(node):
+            continue
+        if isinstance(node, ast.Call) and rule("reach", "acts").fullmatch(name := dotted(node.func, aliases)):
+            text = f"{name}: is done while the tool is loaded, before it is called"
+            notes.add("medium", "ast/at-definition", text, node.lineno)
+        rest += ast.iter_child_nodes(node)
+
+
+def _is_main(node: ast.If) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == "__name__" for one in ast.walk(node.test))
+
+
+def _note_rewrites(notes: Notes, tree: ast.Module) -> None:
+    """Report objects that are given another class, and classes that are changed by their own objects."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Store | ast.Del):
+            continue
+        if node.attr in ("__class__", "__dict__", "__bases__"):
+            text = f"{node.attr} is given another value: what its methods do stands elsewhere, so it can reach anything"
+            notes.add("high", "ast/dynamic", text, node.lineno)
+        elif (isinstance(node.value, ast.Call) and dotted(node.value.func) == "type") or (
+            isinstance(node.value, ast.Attribute) and node.value.attr == "__class__"
+        ):
+            text = f"{node.attr} of a class is changed by its objects: what one call leaves in it, the next one finds"
+            notes.add("medium", "ast/state", text, node.lineno)
+
+
+def _note_pools(notes: Notes, tree: ast.Module, reach: Reach) -> None:
+    """Report pools that nothing waits for: their work goes on after the result was returned."""
+    waited = {
+        id(item.context_expr)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.With | ast.AsyncWith)
+        for item in node.items
+    }
+    for path, call in reach.calls:
+        if path.endswith("ThreadPoolExecutor") and id(call) not in waited:
+            text = "ThreadPoolExecutor: without `with`, what it was given goes on after the call has ended"
+            notes.add("medium", "ast/later", text, call.lineno)

@@ -1,0 +1,128 @@
+"""Finds text in a draft that addresses its reader: the person who approves, a reviewing model, the agent.
+
+A tool's text says what the tool does. Text that tells a reader how to judge it, or what to do next, is reported with
+its words.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+
+from alita_tui.events import Json, ToolDraft
+from alita_tui.spine.text import one_line, reveal
+from alita_tui.toolsmith.constant_folding import Folding
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes
+from alita_tui.toolsmith.persuasion import persuades
+from alita_tui.toolsmith.rules import table
+
+_TALKS = re.compile(r"\b(?:chats?|transcripts?|conversations?|dialog(?:ue)?s?|interviews?)\b", re.IGNORECASE)
+"""Purposes whose tests contain speakers at the beginning of lines."""
+_SPEAKER = re.compile(r"(?m)^\s*(?:system|assistant|user|human|ai|bot|agent)\s*:[ \t]*", re.IGNORECASE)
+_MARKUP = re.compile(
+    r"\[/?(?:bold|italic|dim|blink|reverse|red|green|yellow|white|link|on)\b[^\]\n]{0,40}\]|\x1b\[|[✔✅☑✓]"
+)
+"""Text that would draw on a page that reads markup, and the mark that the page itself gives to passed checks."""
+_LONGEST = 20_000
+_QUOTED = 90
+
+
+def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, tests: ast.Module | None) -> None:
+    """Report text that addresses its reader, with its words and place."""
+    talks = _TALKS.search(draft.description) is not None
+    for where, line, text in _texts(draft, code, tests):
+        text = _SPEAKER.sub("", text) if talks and where.startswith("tests") else text
+        plain = " ".join(_plain(text[:_LONGEST]).split())
+        hit = next((hit for pattern in _patterns() if (hit := pattern.search(plain))), None)
+        found = hit.span() if hit else persuades(plain)
+        if found is None and where in ("description", "name") and (mark := _MARKUP.search(text)):
+            found = mark.span()
+            plain = text
+        if found is not None:
+            start = max(0, found[0] - 10 if found[1] - found[0] < _QUOTED else found[0])
+            words = one_line(reveal(plain[start:][: max(_QUOTED, found[1] - start)].strip()), 140)
+            said = f"{where}{': ' if where else ''}speaks to its reader: “{words}”"
+            notes.add("high", "ast/addressed", said, line)
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    rules = table("addressed")
+    patterns = [pattern for group in rules["patterns"].values() for pattern in group]
+    for word, meaning in rules["words"].items():
+        patterns = [pattern.replace(f"{{{word}}}", meaning) for pattern in patterns]
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+
+
+def _plain(text: str) -> str:
+    """Return a text as a person reads it: compatible letters unified, characters without a cell removed."""
+    alike = unicodedata.normalize("NFKC", text)
+    return "".join(one for one in alike if unicodedata.category(one) not in ("Cf", "Mn") or one == "\n")
+
+
+def _texts(
+    draft: ToolDraft, code: ast.Module | None, tests: ast.Module | None
+) -> Iterator[tuple[str, int, str]]:
+    """Yield every text of a draft: where it is, its line in the code, the text."""
+    yield "description", 0, draft.description
+    for name, schema in (("input schema", draft.input_schema), ("output schema", draft.output_schema)):
+        for text in _schema_texts(schema):
+            yield name, 0, text
+    for what, tree, source in (("code", code, draft.code), ("tests", tests, draft.tests)):
+        for line, text in (*_comments(source), *(_constants(tree) if tree is not None else ())):
+            yield ("", line, text) if what == "code" else (f"tests, line {line}", 0, text)
+
+
+def _schema_texts(schema: Json) -> Iterator[str]:
+    rest: list[Json] = [schema]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            rest += [*one.values(), *(str(key).replace("_", " ") for key in one)]
+        elif isinstance(one, list):
+            rest += one
+
+
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield comments by their first line; those on consecutive lines are one text."""
+    first, last, parts = 0, 0, list[str]()
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type != tokenize.COMMENT:
+                continue
+            if parts and token.start[0] != last + 1:
+                yield first, " ".join(parts)
+                parts = []
+            first = first if parts else token.start[0]
+            last = token.start[0]
+            parts.append(token.string.lstrip("#! "))
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        pass  # not Python, which `parse_code` reports
+    if parts:
+        yield first, " ".join(parts)
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the texts of the code: concatenations and f-strings as one text, names as the words they consist of."""
+    inner: set[int] = set()
+    for node in ast.walk(tree):  # parents come before their children
+        if isinstance(node, ast.BinOp | ast.JoinedStr) and id(node) not in inner:
+            parts = [
+                one for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            ]
+            inner |= {id(one) for one in ast.walk(node)}
+            parts.sort(key=lambda one: (one.lineno, one.col_offset))
+            if parts:
+                yield parts[0].lineno, "".join(str(one.value) for one in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+            yield node.lineno, node.value
+        elif isinstance(node, FUNCTIONS | ast.ClassDef):
+            yield node.lineno, node.name.replace("_", " ")
+    yield from Folding(tree).texts()  # encoded, backwards, in pieces

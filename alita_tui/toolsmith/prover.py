@@ -1,0 +1,221 @@
+"""Gathers evidence about a draft: static review, requirements, its own tests in the sandbox, checks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal
+
+from alita_tui import events as e
+from alita_tui.events import BuildId, Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import IndexUnreachable, RequirementsError
+from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
+from alita_tui.spine.ports.stream import Progress
+from alita_tui.toolsmith.checks.case import Case, Check
+from alita_tui.toolsmith.checks.runner import run_checks
+from alita_tui.toolsmith.review import review
+
+_TEST_RUNS = 3
+"""Repetitions of the self-tests: they expose a flaky tool."""
+_NOTHING = Capabilities()
+
+
+class Build(Value, frozen=True):
+    """The build that a draft belongs to."""
+
+    build_id: BuildId
+    name: str
+    version: int
+    task: str
+    goal: str
+    parent: ToolDraft | None
+    sources: tuple[Source, ...]
+
+
+class Proof(Value, frozen=True):
+    """The evidence about a draft, in short."""
+
+    problem: str = ""
+    """The first problem, for the model; empty if the draft passes."""
+    doubt: str = ""
+    """What a check holds against a passing draft, for the model: worth one repair, but no reason to refuse it."""
+    lock: Lock = Lock()
+    repairable: bool = True
+    """False if the draft is not the problem."""
+
+
+class Prover:
+    """Gathers evidence about drafts and records what was observed."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        sandbox: Sandbox,
+        *,
+        before: Sequence[Check],
+        after: Sequence[Check],
+        limits: Limits,
+        progress: Progress,
+    ) -> None:
+        """`before` are the checks that must pass before any code of the draft runs; `after` follow its own tests."""
+        self._bus = bus
+        self._sandbox = sandbox
+        self._before = before
+        self._after = after
+        self._limits = limits
+        self._progress = progress
+
+    async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str) -> Proof:
+        """Put a draft through review, requirements, tests and checks, up to the first problem.
+
+        `by` names the model that wrote it; empty for a person.
+        """
+        digest = draft.digest
+        await self._bus.emit(
+            e.BuildDrafted(
+                build_id=build.build_id,
+                attempt=attempt,
+                author="model" if by else "person",
+                model=by,
+                draft=draft,
+                digest=digest,
+            ),
+            span=build.build_id,
+        )
+        reviewed = await asyncio.to_thread(review, draft)
+        await self._bus.emit(
+            e.BuildReviewed(
+                build_id=build.build_id,
+                attempt=attempt,
+                digest=digest,
+                findings=reviewed.findings,
+                passed=reviewed.passed,
+                imports=reviewed.imports,
+            ),
+            span=build.build_id,
+        )
+        if not reviewed.passed:
+            blocking = (
+                f"line {f.line}: {f.text}" if f.line else f.text for f in reviewed.findings if f.blocking
+            )
+            return Proof(problem="The static review failed: " + "; ".join(blocking))
+        lock, refused, repairable = Lock(), "", True
+        try:
+            if draft.requirements:
+                lock = await self._sandbox.lock(draft.requirements, self._progress)
+        except RequirementsError as error:
+            refused, repairable = str(error), not isinstance(error, IndexUnreachable)
+        await self._bus.emit(
+            e.RequirementsLocked(build_id=build.build_id, attempt=attempt, lock=lock, problem=refused),
+            span=build.build_id,
+        )
+        if refused:
+            return Proof(problem=f"A requirement was refused: {refused}", repairable=repairable)
+        case = Case(
+            build_id=build.build_id,
+            draft=draft,
+            lock=lock,
+            task=build.task,
+            goal=build.goal,
+            parent=build.parent,
+        )
+        stopped = [one for one in await self._look(self._before, case, attempt) if one.state == "failed"]
+        if stopped:
+            return Proof(problem=f"A requirement was refused: {stopped[0].summary}", lock=lock)
+        if problem := await self.test(build, attempt, draft, lock):
+            return Proof(problem=problem, lock=lock)
+        found = await self._look(self._after, case, attempt)
+        return Proof(doubt="\n".join(map(_doubt, filter(_doubted, found))), lock=lock)
+
+    async def _look(self, checks: Sequence[Check], case: Case, attempt: int) -> tuple[GateResult, ...]:
+        done = 0
+
+        async def tell(found: GateResult) -> None:
+            nonlocal done
+            done += 1
+            digest = case.draft.digest
+            checked = e.GateChecked(build_id=case.build_id, attempt=attempt, digest=digest, result=found)
+            await self._bus.emit(checked, span=case.build_id)
+            if done < len(checks):
+                self._progress(f"gates of {case.draft.name}", done, len(checks), found.summary)
+
+        return await run_checks(checks, case, tell)
+
+    async def test(
+        self, build: Build, attempt: int, draft: ToolDraft, lock: Lock, granted: Capabilities = _NOTHING
+    ) -> str:
+        """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
+
+        Nothing is granted under the draft profile; `granted` is more only because a person asked for it.
+        """
+        job = Job(
+            run_id=build.build_id,
+            module=draft.name,
+            code=draft.code,
+            tests=draft.tests,
+            what="test",
+            lock=lock,
+            limits=self._limits,
+            capabilities=granted,
+        )
+        title = f"self-tests of {draft.name}"
+
+        def show(stream: Literal["stdout", "stderr"], text: str) -> None:
+            self._bus.hint(e.OutputChunk(run_id=build.build_id, title=title, stream=stream, text=text))
+
+        reports: list[RunReport] = []
+        problem = ""
+        for _ in range(_TEST_RUNS):
+            report = await self._sandbox.run(job, show, self._progress)
+            reports.append(report)
+            problem = _failure(report) or _difference(reports[0], report)
+            if problem:
+                break
+        await self._bus.emit(
+            e.BuildTested(
+                build_id=build.build_id,
+                attempt=attempt,
+                digest=draft.digest,
+                passed=not problem,
+                reports=tuple(reports),
+                problem=problem.splitlines()[0] if problem else "",
+                granted=granted,
+            ),
+            span=build.build_id,
+        )
+        return problem
+
+
+def _doubted(found: GateResult) -> bool:
+    """Return True if the model should repair this; twins and changed answers are for the person to judge."""
+    return found.state == "failed" and found.gate not in ("neighbours", "replay")
+
+
+def _doubt(found: GateResult) -> str:
+    """Return a failed check for the model. Of hidden tests it learns one case only: more would no longer be
+    hidden.
+    """
+    bad = [f"{row.label}: {row.text}" for row in found.rows if row.tone == "bad"]
+    return f"{found.summary}\n" + "\n".join(bad[:1] if found.gate == "hidden" else bad[:10])
+
+
+def _failure(report: RunReport) -> str:
+    """Return why a test run does not pass, for the model; empty if it does."""
+    failed = [case for case in report.cases if not case.passed]
+    if report.status == "ok" and report.cases and not failed:
+        return ""
+    if failed:
+        shown = "\n\n".join(f"{case.name}\n{case.message}" for case in failed[:5])
+        return f"{len(failed)} of {len(report.cases)} self-tests fail.\n{shown}"
+    limits = f" Limits hit: {', '.join(report.limits_hit)}." if report.limits_hit else ""
+    if report.status == "ok":
+        return "The tests module has no test."
+    return f"The self-tests ended with status {report.status}.{limits}\n{report.error}\n{report.stderr[-2000:]}".strip()
+
+
+def _difference(first: RunReport, again: RunReport) -> str:
+    outcome = [(case.name, case.passed) for case in first.cases]
+    if outcome != [(case.name, case.passed) for case in again.cases]:
+        return "The self-tests do not give the same result each time; make tool and tests deterministic."
+    return ""

@@ -1,0 +1,259 @@
+"""Reports what a draft's code reaches for: network, processes, files, environment, interpreter, dynamic code.
+
+`Reach` says what its names can be; the rules here say which of that a person has to know. What cannot be followed
+counts as able to reach anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from typing import NamedTuple
+
+from alita_tui.events import ToolDraft
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, Severity, constants, dotted
+from alita_tui.toolsmith.reach import Reach
+from alita_tui.toolsmith.rules import rule
+from alita_tui.toolsmith.values import Use
+
+ANYTHING = "so it can reach anything"
+_BROKERED = re.compile(r"urllib\.request([.(].*)?")
+"""How a tool reaches workspace and model; without a granted host it reaches nothing else."""
+_OPENS = (
+    "open",
+    "io.open",
+    "codecs.open",
+    "gzip.open",
+    "bz2.open",
+    "lzma.open",
+    "tarfile.open",
+    "zipfile.ZipFile",
+)
+_HOOKS = frozenset(
+    "__init_subclass__ __set_name__ __del__ __reduce__ __reduce_ex__ __getattribute__ __prepare__".split()
+)
+_OWN_FD = re.compile(r"os\.open\(\)|tempfile\.mkstemp\(\)|os\.pipe2?\(\)")
+
+
+def _paths(key: str) -> re.Pattern[str]:
+    return rule("reach", key)
+
+
+class _Rule(NamedTuple):
+    name: str
+    severity: Severity
+    pattern: re.Pattern[str]
+    text: str
+
+
+def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
+    """Report what the code reaches for beyond its declaration; return its names, as far as they were followed."""
+    reach = followed(notes, tree)
+    if reach is None:
+        return None
+    granted = draft.capabilities
+    brokered = granted.workspace != "none" or granted.model_calls > 0
+    rules = [
+        _Rule(
+            "ast/introspection",
+            "high",
+            _paths("introspects"),
+            "looks into the interpreter or at what runs it",
+        ),
+        _Rule("ast/process", "high", _paths("process"), "starts processes or native code"),
+        _Rule(
+            "ast/dynamic",
+            "high",
+            _paths("dynamic"),
+            f"runs or loads code that is not on this page, {ANYTHING}",
+        ),
+        _Rule("ast/later", "medium", _paths("later"), "has code run at another time than it is called"),
+    ]
+    if not granted.network:
+        rules.append(
+            _Rule("ast/network", "high", _paths("network"), "reaches for a network that is not declared")
+        )
+    if granted.workspace != "write":
+        rules.append(_Rule("ast/files", "medium", _paths("files"), "changes files"))
+        _note_opens(notes, reach)
+    if not granted.secrets and not brokered:
+        rules.append(_Rule("ast/environment", "medium", _paths("environment"), "reads the environment"))
+    _apply(notes, rules, reach, brokered=brokered, granted=bool(granted.network))
+    for path, line in reach.anything:
+        notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
+    for path, line in reach.stores:
+        if _pythons_own(path):
+            notes.add(
+                "high", "ast/dynamic", f"{path}: changes a part of Python for all that runs with it", line
+            )
+    _note_inner(notes, reach)
+    _note_texts(notes, tree, reach)
+    _note_descriptors(notes, reach)
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS) and node.name in _HOOKS:
+            notes.add(
+                "medium",
+                "ast/later",
+                f"{node.name}: is called by Python itself, not by this code",
+                node.lineno,
+            )
+        elif isinstance(node, ast.ClassDef) and any(
+            one.arg == "metaclass"
+            and dotted(one.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
+            for one in node.keywords
+        ):
+            notes.add(
+                "medium", "ast/later", f"{node.name}: a metaclass decides what its calls do", node.lineno
+            )
+    return reach
+
+
+def followed(notes: Notes, tree: ast.Module, where: str = "") -> Reach | None:
+    """Return the names of a module; None if it is nested too deeply, which is reported."""
+    try:
+        return Reach(tree)
+    except RecursionError:
+        notes.add("high", "ast/dynamic", f"{where}nested too deeply to be followed, {ANYTHING}")
+        return None
+
+
+def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, granted: bool) -> None:
+    own = _own_descriptors(reach)
+    for kind in rules:
+        hits = sorted(
+            use
+            for use in reach.uses
+            if kind.pattern.fullmatch(use.path)
+            and not _paths("harmless").fullmatch(use.path)
+            and not (brokered and _BROKERED.fullmatch(use.path))
+            and not (own and re.fullmatch(r"os\.(write|read|fdopen|close|pipe2?|fstat|lseek)", use.path))
+            and not (use.path.endswith(".fileno") and granted)
+        )
+        # Report a path once, where it first occurs, and not again for its attributes.
+        first: dict[str, Use] = {}
+        for use in sorted(hits, key=lambda use: (use.line, use.path)):
+            parts = use.path.replace("()", "").split(".")
+            if not any(".".join(parts[: n + 1]) in first for n in range(len(parts))):
+                first[".".join(parts)] = use
+        lines: defaultdict[int, list[str]] = defaultdict(list)
+        for use in first.values():
+            lines[use.line].append(shown(use.path))
+        for line, names in lines.items():
+            listed = ", ".join(dict.fromkeys(names[:4])) + (" and more" if len(names) > 4 else "")
+            notes.add(kind.severity, kind.name, f"{listed}: {kind.text}", line)
+
+
+def shown(path: str) -> str:
+    """Return a path as the code would write it."""
+    return path.removeprefix("builtins.").removeprefix("?.").replace("()", "").replace("[]", "") or "builtins"
+
+
+def _pythons_own(path: str) -> bool:
+    """Return True if an attribute belongs to a module or class of Python, not to the result of a call."""
+    inside = "()" not in path and not path.startswith("os.environ")
+    return inside and path.split(".")[0] in sys.stdlib_module_names
+
+
+def _own_descriptors(reach: Reach) -> bool:
+    """Return True if every descriptor that is read or written was opened by the draft itself."""
+    touched = [call for path, call in reach.calls if re.fullmatch(r"os\.(write|read|fdopen|close)", path)]
+    opened = any(_OWN_FD.fullmatch(f"{path}()") for path, _ in reach.calls)
+    return opened and not any(call.args and isinstance(call.args[0], ast.Constant) for call in touched)
+
+
+def _note_inner(notes: Notes, reach: Reach) -> None:
+    """Report Python's private modules: nothing documents what they can do."""
+    for path, line in reach.uses:
+        top = path.split(".")[0]
+        if top.startswith("_") and top != "__future__" and top in sys.stdlib_module_names:
+            notes.add("high", "ast/dynamic", f"{top}: an inner part of Python, {ANYTHING}", line)
+
+
+def _note_opens(notes: Notes, reach: Reach) -> None:
+    for path, call in reach.calls:
+        name = path.removeprefix("builtins.")
+        if name == "sqlite3.connect" and not _is_text(call.args[:1], ":memory:"):
+            notes.add("medium", "ast/files", "opens a database file", call.lineno)
+        elif name in _OPENS and _writes(call, mode_at=1):
+            notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
+        elif (
+            name.endswith(".open") and name not in ("os.open", "webbrowser.open") and _writes(call, mode_at=0)
+        ):
+            notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
+    known = {id(call) for _, call in reach.calls}
+    for call in (one for one in reach.all_calls if id(one) not in known):
+        if dotted(call.func).split(".")[-1] == "open" and _writes(call, mode_at=0):
+            notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
+
+
+def _is_text(nodes: list[ast.expr], text: str) -> bool:
+    return any(isinstance(one, ast.Constant) and one.value == text for one in nodes)
+
+
+def _writes(call: ast.Call, *, mode_at: int) -> bool:
+    """Return True for a mode that writes, or that is not written out."""
+    modes = [*call.args[mode_at : mode_at + 1], *(word.value for word in call.keywords if word.arg == "mode")]
+    for mode in modes:
+        if isinstance(mode, ast.Constant):
+            if isinstance(mode.value, str) and re.fullmatch(r"[rbtU]*[wax+][wax+btr:gz2|]*", mode.value):
+                return True
+        elif mode_at:
+            return True
+    return any(word.arg is None for word in call.keywords)
+
+
+_PLACES = re.compile(r"/(proc|sys|dev)(/.*)?|.*/(proc|dev)/(self|fd|\d).*")
+
+
+def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, where: str = "") -> None:
+    """Report paths of the kernel's own files outside of docstrings."""
+    written = {(node.value[:200], node.lineno) for node in constants(tree) if isinstance(node.value, str)}
+    for text, line in sorted(reach.texts | written):
+        if _PLACES.fullmatch(text):
+            said = f"{where}{text}: looks at the processes and descriptors of the machine"
+            notes.add("high", "ast/introspection", said, 0 if where else line)
+
+
+def _note_descriptors(notes: Notes, reach: Reach) -> None:
+    for path, call in reach.calls:
+        first = call.args[0] if call.args else None
+        number = isinstance(first, ast.Constant) and isinstance(first.value, int)
+        number = number or (isinstance(first, ast.Call) and dotted(first.func) == "int")
+        if (
+            path in ("builtins.open", "io.open", "io.FileIO", "socket.socket")
+            and number
+            and path != "socket.socket"
+        ):
+            notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
+        elif path == "socket.socket" and any(one.arg == "fileno" for one in call.keywords):
+            notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
+
+
+def note_test_uses(notes: Notes, tree: ast.Module) -> None:
+    """Report what would make tests worthless: looking into the interpreter, or changing what the tool is given."""
+    reach = followed(notes, tree, "tests: ")
+    if reach is None:
+        return
+    for path, line in sorted(reach.uses):
+        if _paths("introspects").fullmatch(path) and not path.endswith(".fileno"):
+            text = f"tests, line {line}: {shown(path)}: looks into the interpreter or at what runs it"
+            notes.add("high", "ast/introspection", text)
+        elif re.fullmatch(r"unittest\.mock(\..*)?", path):
+            notes.add(
+                "medium", "tests", f"tests, line {line}: replaces what the tool is given ({shown(path)})"
+            )
+        elif (
+            _paths("dynamic").fullmatch(path)
+            and not _paths("harmless").fullmatch(path)
+            and not path.startswith("unittest")
+        ):
+            notes.add("medium", "ast/dynamic", f"tests, line {line}: {shown(path)}: runs or loads other code")
+    for path, line in reach.anything:
+        notes.add("medium", "ast/dynamic", f"tests, line {line}: {path}")
+    for path, line in reach.stores:
+        if "()" in path or path.startswith("os.environ"):
+            continue
+        notes.add("medium", "tests", f"tests, line {line}: gives {shown(path)} another value while it tests")
+    _note_texts(notes, tree, reach, "tests: ")

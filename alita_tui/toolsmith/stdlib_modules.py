@@ -1,0 +1,120 @@
+"""What the names of Python's own modules stand for, read from their source. Nothing is imported.
+
+`random._os` is the module `os` because random.py says `from os import urandom as _urandom` and `import os as _os`:
+matching whole dotted names would not see that `random._os.system` starts a process.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+
+from alita_tui.spine.syntax import UNPARSABLE, parse
+
+_SAME = {
+    "posix": "os", "nt": "os", "_io": "io", "_pyio": "io", "_socket": "socket", "_ssl": "ssl",
+    "_pickle": "pickle", "_ctypes": "ctypes", "_posixsubprocess": "subprocess", "_winapi": "subprocess",
+    "_imp": "importlib", "_frozen_importlib": "importlib", "_frozen_importlib_external": "importlib",
+    "_signal": "signal", "_sqlite3": "sqlite3", "_asyncio": "asyncio", "_operator": "operator",
+    "_functools": "functools", "_codecs": "codecs", "_datetime": "datetime", "_pydatetime": "datetime",
+    "_random": "random", "_thread": "threading", "_locale": "locale", "_weakref": "weakref",
+    "_tracemalloc": "tracemalloc", "_string": "string", "_dbm": "dbm", "posixpath": "os.path",
+    "ntpath": "os.path", "_multiprocessing": "multiprocessing", "_posixshmem": "multiprocessing",
+    "_collections_abc": "collections.abc", "_uuid": "uuid", "_crypt": "crypt", "_tkinter": "tkinter",
+}  # fmt: skip
+"""Modules under the name by which the rules know them."""
+
+
+@cache
+def _folder() -> Path:
+    return Path(sysconfig.get_paths()["stdlib"])
+
+
+@cache
+def _source(module: str) -> Path | None:
+    """Return the file of a standard library module; None if it is compiled in or does not exist."""
+    if not module or module.split(".")[0] not in sys.stdlib_module_names:
+        return None
+    place = _folder().joinpath(*module.split("."))
+    return next(
+        (one for one in (place / "__init__.py", place.with_name(f"{place.name}.py")) if one.is_file()), None
+    )
+
+
+def canonical(path: str) -> str:
+    """Return a dotted path whose first module has the name that the rules know: `posix.system` is `os.system`."""
+    top, dot, rest = path.partition(".")
+    return _SAME.get(top, top) + dot + rest
+
+
+@cache
+def is_module(path: str) -> bool:
+    """Return True if a dotted path is a module of the standard library."""
+    if not path.isascii():
+        return False
+    return path in sys.stdlib_module_names or path == "os.path" or _source(path) is not None
+
+
+@cache
+def exports(module: str) -> dict[str, str]:
+    """Return what the imported names of a module stand for: name → dotted path."""
+    source = _source({"os.path": "posixpath"}.get(module, module))
+    try:
+        tree = parse(source.read_text("utf-8")) if source else None
+    except (*UNPARSABLE, OSError):
+        tree = None
+    if tree is None or source is None:
+        return {}
+    package = module if source.name == "__init__.py" else module.rpartition(".")[0]
+    found: dict[str, str] = {}
+    for node in _top(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                path = one.name if one.asname else one.name.split(".")[0]
+                found[one.asname or path] = canonical(path)
+        elif isinstance(node, ast.ImportFrom):
+            base = _base(package, node)
+            for one in node.names:
+                if one.name != "*":
+                    found[one.asname or one.name] = canonical(f"{base}.{one.name}" if base else one.name)
+    return found
+
+
+def attribute(path: str, name: str) -> str:
+    """Return the dotted path of an attribute, followed to the module that it was imported from."""
+    for _ in range(8):
+        if not is_module(path):
+            break
+        known = exports(path).get(name)
+        if known is None or known.startswith(
+            "_"
+        ):  # a private module's function counts as the public module's
+            break
+        if is_module(known):
+            return known
+        path, _, name = known.rpartition(".")
+    return canonical(f"{path}.{name}") if path else canonical(name)
+
+
+def _base(package: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")[: len(package.split(".")) - (node.level - 1)]
+    return ".".join([*parts, *([node.module] if node.module else [])])
+
+
+def _top(tree: ast.Module) -> list[ast.stmt]:
+    """Yield the statements that run when a module is imported, including those below `if` and `try`."""
+    rest: list[ast.stmt] = list(tree.body)
+    found: list[ast.stmt] = []
+    while rest:
+        node = rest.pop(0)
+        found.append(node)
+        if isinstance(node, ast.If):
+            rest = [*node.body, *node.orelse, *rest]
+        elif isinstance(node, ast.Try):
+            rest = [*node.body, *(one for part in node.handlers for one in part.body), *node.orelse, *rest]
+    return found

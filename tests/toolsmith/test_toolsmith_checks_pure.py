@@ -1,0 +1,364 @@
+"""Gates that read only, and how all of them are looked after."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from alita_tui.events import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports.web import Faults, PackageFacts
+from alita_tui.toolsmith.checks.capabilities import uses
+from alita_tui.toolsmith.checks.case import Case, Check, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.literals import LiteralsCheck, leaks, task_values
+from alita_tui.toolsmith.checks.mutants import mutants
+from alita_tui.toolsmith.checks.probes import agree, calls_in, equal, fits, made, misfit, same
+from alita_tui.toolsmith.checks.requirements import RequirementsCheck, look_alike
+from alita_tui.toolsmith.checks.runner import run_check, run_checks
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+OBJECT = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 2}}, "required": ["x"]}
+
+
+def draft(
+    code: str = "def run(x: int) -> int:\n    return x\n", tests: str = "", **more: object
+) -> ToolDraft:
+    made: dict[str, object] = {"name": "a_tool", "description": "It does.", "code": code, "tests": tests}
+    made |= {"input_schema": OBJECT, "output_schema": {"type": "integer"}, **more}
+    return ToolDraft(**made)  # type: ignore[arg-type]
+
+
+# --- looking ------------------------------------------------------------------------------
+
+
+class Looks:
+    """A gate that does what it was told to."""
+
+    def __init__(self, does: object = None, *, waits: asyncio.Event | None = None) -> None:
+        self.name: GateName = "literals"
+        self.does = does
+        self.waits = waits
+        self.ended = False
+
+    async def check(self, case: Case) -> GateResult:
+        try:
+            if self.waits:
+                await self.waits.wait()
+        finally:
+            self.ended = True
+        if isinstance(self.does, Exception):
+            raise self.does
+        return self.does if isinstance(self.does, GateResult) else passed("literals", "fine")
+
+
+CASE = Case(build_id="b1", draft=draft())
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (CouldNotRun("no model answered"), "no model answered"),
+        (SandboxUnavailable("Podman is gone."), "the sandbox did not run it: Podman is gone."),
+        (TypeError("odd draft"), "it broke off: TypeError: odd draft"),
+    ],
+)
+async def test_what_could_not_look_says_so_and_does_not_pass(error: Exception, said: str) -> None:
+    found = await run_check(Looks(error), CASE)
+    assert (found.state, found.summary) == ("skipped", said)
+
+
+async def test_a_gate_that_takes_too_long_is_ended_and_does_not_pass() -> None:
+    slow = Looks(waits=asyncio.Event())
+    found = await run_check(slow, CASE, longest=0.01)
+    assert found.state == "skipped" and "not done" in found.summary and slow.ended
+
+
+async def test_gates_look_at_the_same_time_and_are_told_as_they_end() -> None:
+    first, told = asyncio.Event(), []
+    gates: list[Check] = [Looks(waits=first), Looks(failed("mutation", "weak"))]
+
+    async def tell(found: GateResult) -> None:
+        told.append(found.state)
+        first.set()  # the first can end only once the second was told
+
+    found = await run_checks(gates, CASE, tell)
+    assert told == ["failed", "passed"]
+    assert [one.state for one in found] == ["passed", "failed"]
+
+
+async def test_ending_the_look_ends_every_gate() -> None:
+    gates = [Looks(waits=asyncio.Event()), Looks(waits=asyncio.Event())]
+
+    async def tell(found: GateResult) -> None:
+        raise AssertionError(found)
+
+    looking = asyncio.create_task(run_checks(gates, CASE, tell))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
+    assert all(gate.ended for gate in gates)
+
+
+# --- literals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "code", "leaked"),
+    [
+        ("Convert 4711 EUR", "def run(x):\n    return 4711\n", ["4711"]),
+        ("From 73.4 to 88.08?", "def run(x):\n    return x == 73.4\n", ["73.4"]),
+        ("Convert 4,711 EUR", "RATE = {4711: 1}\n", ["4711"]),
+        ('Reverse "Quoth the raven"', "A = 'Quoth the Raven!'\n", ["“quoth the raven”"]),
+        ("Mail ada@example.org", "TO = 'ada@example.org'\n", ["“ada@example.org”"]),
+        ("Days since 2024-02-29?", "D = '2024-02-29'\n", ["“2024-02-29”"]),
+        ("Convert 4711 EUR", '"""Like 4711."""\ndef run(x):\n    return x * 100\n', []),
+        ("The first 10 primes", "A = 10\n", []),
+        (
+            "How strong is 75 km/h?",
+            "B = (1, 6, 12, 20, 29, 75)\nC = ((29, 'a'), (39, 'b'), (75, 'c'), (88, 'd'), (99, 'e'))\n",
+            [],
+        ),
+        ("How strong is 75 km/h?", "B = (1, 6, 12, 20)\nC = (5, 75)\n", ["75"]),
+        ("Sort the list", "A = 'list'\n", []),
+    ],
+)
+def test_values_of_the_task_inside_the_code(task: str, code: str, leaked: list[str]) -> None:
+    assert [value for _, value in leaks(code, *task_values(task))] == leaked
+
+
+async def test_the_gate_names_line_and_value() -> None:
+    found = await LiteralsCheck().check(
+        Case(build_id="b", draft=draft("A = 1\nB = 4711\n"), task="Convert 4711")
+    )
+    assert found.state == "failed"
+    assert (found.rows[0].label, found.rows[0].text) == ("line 2", "4711 comes from the task")
+
+
+async def test_a_number_that_the_contract_names_is_no_leak() -> None:
+    for more in ({"description": "Bases 2 to 36."}, {"input_schema": {"type": "integer", "maximum": 36}}):
+        held = msgspec.structs.replace(draft("A = 36\n"), **more)
+        assert (
+            await LiteralsCheck().check(Case(build_id="b", draft=held, task="zz in base 36"))
+        ).state == "passed"
+    found = await LiteralsCheck().check(Case(build_id="b", draft=draft("A = 36\n"), task="zz in base 36"))
+    assert found.state == "failed"
+
+
+# --- mutants ------------------------------------------------------------------------------
+
+
+def test_mutants_flip_operators_and_constants() -> None:
+    code = (
+        "def run(x: int) -> bool:\n    if x < 3 and not x == 1:\n        return x + 2 > 4\n    return False\n"
+    )
+    changes = {one.change for one in mutants(code, 50)}
+    assert {
+        "< became >=",
+        "3 became 4",
+        "and became or",
+        "not was dropped",
+        "== became !=",
+        "+ became -",
+    } <= changes
+    assert "False became True" in changes
+    for one in mutants(code, 50):
+        compile(one.code, "mutant", "exec")
+        assert one.code != code
+
+
+def test_mutants_are_not_hindered_by_what_a_linter_hangs_on_the_nodes_that_all_trees_share() -> None:
+    shared = ast.parse("x", mode="eval").body.ctx  # type: ignore[attr-defined]
+    code = "def run(x: int) -> int:\n    return x + 2\n"
+    before = mutants(code, 50)
+    deep: object = None
+    for _ in range(5000):
+        deep = [deep]
+    shared._a_parent = deep
+    try:
+        assert before and mutants(code, 50) == before
+    finally:
+        del shared._a_parent
+
+
+def test_a_call_is_left_out_where_the_code_still_runs() -> None:
+    code = "def run(x: str) -> list:\n    found = []\n    found.append(x.lower())\n    return sorted(found, key=len)\n"
+    assert {one.change for one in mutants(code, 50)} == {
+        "found.append(x.lower()) became found", "x.lower() became x", "sorted(found, key=len) became found",
+        "key= was dropped", "returns an empty list",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("promise", "said"),
+    [("int", "one more"), ("bool", "the opposite"), ("str", "an empty text"), ("dict[str, int]", "an empty dict"),
+     ("list[int]", "an empty list"), ("Odd", "None")],
+)  # fmt: skip
+def test_another_result_of_the_promised_kind(promise: str, said: str) -> None:
+    (one,) = mutants(f"def helper(x):\n    pass\n\ndef run(x) -> {promise}:\n    return x\n", 5)
+    assert one.change == f"returns {said}" and one.line == 5
+
+
+def test_text_for_people_and_annotations_are_left_alone() -> None:
+    code = 'def run(x: "int | 3") -> int:\n    """Docs 5."""\n    assert x, 7\n    raise ValueError(f"{x + 1} is more than {9}")\n'
+    assert mutants(code, 50) == []
+    assert mutants("def helper(x):\n    print(x[:40], x + 1)\n", 50) == []
+
+
+def test_mutants_are_few_spread_and_the_same_again() -> None:
+    code = "def run(x: int) -> int:\n" + "".join(f"    x = x + {n}\n" for n in range(100)) + "    return x\n"
+    chosen = mutants(code, 12)
+    assert len(chosen) == 12 and chosen == mutants(code, 12)
+    assert chosen[0].line < 10 and chosen[-1].line > 90
+
+
+@pytest.mark.parametrize("code", ["def run(:", "\x00", "(" * 5000])
+def test_what_is_no_python_has_no_mutants_and_no_uses(code: str) -> None:
+    assert mutants(code, 5) == []
+    assert not any(uses(draft(code), Capabilities()).values())
+
+
+# --- probes -------------------------------------------------------------------------------
+
+
+def test_probes_fit_the_schema() -> None:
+    assert all(fits(one, OBJECT) for one in made(OBJECT))
+    calls = list(
+        calls_in(draft(tests="import a_tool\ndef test_a():\n    assert a_tool.run(x=5) == a_tool.run(9)\n"))
+    )
+    assert calls == [{"x": 5}, {"x": 9}]
+
+
+def test_a_schema_s_regular_expressions_never_run_here() -> None:
+    evil = {"type": "string", "pattern": "(a+)+$"}
+    assert fits("a" * 60 + "!", evil)
+    assert misfit(
+        {"pattern": 1}, {"type": "object", "properties": {"pattern": {"type": "string"}}}
+    ).startswith("$.pattern")
+
+
+def test_what_two_samples_agree_on() -> None:
+    assert agree({"a": 1, "b": 2}, {"a": 1.0, "c": 3}) == ({"a": 1},)
+    assert agree({"a": 1}, {"a": 2}) is None
+    assert agree([1, 2], [1]) is None
+    assert agree(True, 1) is None
+    assert agree(0.1 + 0.2, 0.3) is not None
+    assert same({"a": 1}, {"a": 1, "more": 2}) and not same({"a": 1}, {"b": 1})
+    assert equal([1, {"a": 0.3}], [1, {"a": 0.1 + 0.2}]) and not equal({"a": 1}, {"a": 1, "b": 2})
+
+
+# --- requirements -------------------------------------------------------------------------
+
+
+class Told:
+    """An index that knows these, by name."""
+
+    def __init__(self, **known: PackageFacts) -> None:
+        self.known = known
+
+    async def package(self, name: str, version: str) -> PackageFacts | None:
+        return self.known.get(name.replace("-", "_"))
+
+
+class Book:
+    """A database that knows these faults of every package, or why it cannot tell."""
+
+    def __init__(self, *ids: str, problem: str = "") -> None:
+        self.ids = ids
+        self.problem = problem
+        self.asked = 0
+
+    async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
+        self.asked += 1
+        return Faults(known={one.name: self.ids for one in packages}, problem=self.problem)
+
+
+def needing(name: str, *, uploaded: str = "2020-01-01T00:00:00Z") -> Case:
+    package = LockedPackage(name=name, version="1.0", hashes=("sha256:0",), uploaded=uploaded, direct=True)
+    lock = Lock(requirements=(name,), packages=(package,), python="3.12", platform="x")
+    return Case(build_id="b", draft=draft(requirements=(name,)), lock=lock)
+
+
+OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "state", "said"),
+    [
+        ("requests", OLD, "passed", "1 packages"),
+        ("some-quiet-thing", OLD, "passed", "1 packages"),
+        ("reqeusts", PackageFacts(first_upload="2026-05-01T00:00:00Z"), "failed", "looks like requests"),
+        ("some-quiet-thing", PackageFacts(first_upload="2026-11-11T00:00:00Z"), "failed", "first appeared 10 days ago"),
+        ("requests", PackageFacts(first_upload="2015-01-01T00:00:00Z", yanked=True), "failed", "was withdrawn"),
+    ],
+)  # fmt: skip
+async def test_requirements(name: str, facts: PackageFacts, state: str, said: str) -> None:
+    book = Book()
+    index = Told(**{name.replace("-", "_"): facts})
+    found = await RequirementsCheck(index, book, lambda: NOW).check(needing(name))
+    assert found.state == state and said in found.summary
+    assert book.asked == (state == "passed")
+
+
+async def test_known_faults_stop_a_package() -> None:
+    book = Book("PYSEC-2018-28 = CVE-2018-18074")
+    found = await RequirementsCheck(Told(requests=OLD), book, lambda: NOW).check(needing("requests"))
+    assert found.state == "failed" and "PYSEC-2018-28 = CVE-2018-18074" in found.summary
+    assert found.rows[0].tone == "bad"
+
+
+async def test_what_cannot_be_looked_up_is_no_pass() -> None:
+    odd = await run_check(RequirementsCheck(Told(), Book(), lambda: NOW), needing("requests"))
+    assert odd.state == "skipped" and "told nothing more" in odd.rows[0].text
+    assert "did not tell of requests" in odd.summary
+    dark = RequirementsCheck(Told(requests=OLD), Book(problem="it is away"), lambda: NOW)
+    with pytest.raises(CouldNotRun, match="known faults could not be looked up: it is away"):
+        await dark.check(needing("requests"))
+
+
+async def test_no_requirements_need_no_index() -> None:
+    book = Book()
+    found = await RequirementsCheck(Told(), book, lambda: NOW).check(CASE)
+    assert found.state == "passed" and "standard library" in found.summary and book.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [("reqeusts", "requests"), ("numpi", "numpy"), ("python-pandas", "pandas"), ("beautifulsoup", "beautifulsoup4"),
+     ("djang0", "django"), ("requests", ""), ("py-hexagon-solver", "")],
+)  # fmt: skip
+def test_look_alikes(name: str, like: str) -> None:
+    assert look_alike(name) == like
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [("flaks", "flask"), ("flaksy", ""), ("matplotlbi", "matplotlib"), ("matplotlbii", "matplotlib"), ("matplolbii", "")],
+)  # fmt: skip
+def test_a_swap_of_neighbours_is_one_edit(name: str, like: str) -> None:
+    assert look_alike(name) == like
+
+
+@pytest.mark.parametrize(
+    ("caught", "counted", "chance"),
+    [(5, 10, True), (3, 6, True), (1, 2, True), (0, 3, False), (0, 1, False), (1, 8, False), (4, 12, False), (8, 24, False)],
+)  # fmt: skip
+def test_few_mutants_are_a_verdict_only_where_chance_is_none(caught: int, counted: int, chance: bool) -> None:
+    from alita_tui.toolsmith.checks.mutation import by_chance
+
+    assert by_chance(caught, counted) is chance
+
+
+def test_an_example_in_the_sentence_of_an_error_is_no_leak() -> None:
+    from alita_tui.toolsmith.checks.literals import leaks
+
+    texts, none = frozenset(("22:30",)), frozenset[float]()
+    assert leaks("def run(x):\n    raise ValueError('a time is written like 22:30')\n", texts, none) == []
+    assert leaks("def run(x):\n    raise ValueError('22:30')\n", texts, none)
+    assert leaks("def run(x):\n    return 'a time is written like 22:30'\n", texts, none)

@@ -15,20 +15,20 @@ _AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated", "malformed
 _ELSEWHERE: frozenset[ModelErrorKind] = frozenset({"connection", "timeout", "overloaded", "rate_limit"})
 """Likely to last: the next model is asked now, the same one only where there is no other."""
 _OFF: frozenset[ModelErrorKind] = frozenset({"auth", "payment", "not_found", "unavailable"})
-"""Nothing but the person can mend it."""
+"""Only the person can fix these."""
 _ANSWERED: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request", "context", "no_tools"})
-"""No use to the caller, but from a server that works."""
+"""No reply for the caller, but proof that the server works."""
 _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
 """Another attempt would end the same way; another model has rules of its own, and is asked."""
 _RETRIES = 2
 """Further attempts on one model in one call."""
 _ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1, "malformed": 1, "context": 0}
-"""The same, where it differs: after `no_tools` the second attempt is in text; an odd reply may come once."""
+"""The same for kinds that differ: after `no_tools` the second attempt is in text."""
 _ADD = "Add a model with a larger window or limit: `alita models add PROVIDER:NAME --role ROLE`."
 _PATIENCE = 60.0
 """Seconds that one call waits at most in all; a longer wait is the person's choice."""
 _BUSY = 0.25
-"""Seconds until one looks again where another call is just probing."""
+"""Seconds until the next look while another call probes the model."""
 
 
 class Router:
@@ -51,11 +51,11 @@ class Router:
     def route(
         self, role: ModelRole, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]
     ) -> Route:
-        """See `Router.route`."""
+        """Return the way of one call through the candidates of its role."""
         return Route(self, self._roles.get(role) or self._roles["orchestrator"], tokens, usd)
 
     def window(self, role: ModelRole) -> int:
-        """See `Router.window`."""
+        """Return the window in tokens of the model that the role would ask now; 0 when unknown."""
         seated = self._roles.get(role) or self._roles["orchestrator"]
         listed = [one for one in seated if one.needs <= one.model.abilities] or seated
         now = self.clock()
@@ -63,7 +63,7 @@ class Router:
         return self._windows[(ready or listed)[0].name]
 
     def narrow(self, name: str, tokens: int) -> ModelError:
-        """See `Router.narrow`."""
+        """Return the error for a model whose window leaves no room for a reply to so many tokens."""
         return ModelError(
             "context",
             f"{name}: its window of {self._windows[name]} tokens is too small for a call of about {tokens} "
@@ -72,22 +72,22 @@ class Router:
         )
 
     def learn(self, name: str, window: int) -> int:
-        """See `Router.learn`: of two windows the smaller holds."""
+        """Note a window that a server reported; return the one that holds, the smaller of two, 0 when unknown."""
         known = self._windows.get(name, 0)
         self._windows[name] = min(known, window) if known and window else known or window
         return self._windows[name]
 
     def breaker(self, name: str) -> Breaker:
-        """The breaker of a model."""
+        """Return the breaker of a model."""
         return self._breakers[name]
 
     def enable(self, name: str) -> None:
-        """The person says that a model works again; an unknown name is passed over."""
+        """Ask a model again that was turned off; an unknown name is ignored."""
         if name in self._breakers:
             self._breakers[name].enable()
 
     def changes(self) -> tuple[ProviderChanged, ...]:
-        """What changed since the last time this was asked."""
+        """Return the models whose state changed since the last call."""
         found: list[ProviderChanged] = []
         now = self.clock()
         for name, breaker in self._breakers.items():
@@ -134,9 +134,9 @@ class Route:
         self._waited = 0.0
 
     def next(self) -> Candidate | float:
-        """The model to ask now, or the seconds to wait before asking here again.
+        """Return the model to ask now, or the seconds to wait before calling this again.
 
-        Raises ModelError, the last one, when there is nobody left to ask.
+        Raise the last ModelError when no model is left to ask.
         """
         now = self._router.clock()
         soonest: float | None = None
@@ -165,17 +165,17 @@ class Route:
 
     @property
     def first(self) -> str:
-        """The model that comes first in the role's order."""
+        """Return the name of the first model in the role's order."""
         return self._order[0]
 
     def spare(self, one: Candidate) -> bool:
-        """True where a model that did not fail yet could be asked at once instead."""
+        """Return whether another model, which has not failed yet, could be asked at once."""
         now = self._router.clock()
         others = (other for other in self._left if other is not one and other.name not in self._failures)
         return any(self._router.breaker(other.name).ready_at(now) == now for other in others)
 
     def why(self, previous: str, one: Candidate) -> str:
-        """Why a call goes to this model and not to the one before."""
+        """Return why a call goes to this model and not to the previous one."""
         if previous in self._failures:
             return self._last.message
         if previous in self._order and (reason := self._router.breaker(previous).reason):
@@ -185,16 +185,16 @@ class Route:
         return "it comes first, and answers again"
 
     def replied(self, one: Candidate) -> None:
-        """It gave a whole reply."""
+        """Record a whole reply."""
         self._router.breaker(one.name).succeed(self._router.clock())
 
     def released(self, one: Candidate) -> None:
-        """The call was given up before there was an outcome."""
+        """Record that the call was given up without an outcome."""
         if self._probe:
             self._router.breaker(one.name).release()
 
     def failed(self, one: Candidate, error: ModelError) -> None:
-        """It gave none."""
+        """Record a failure and decide what follows: the same model, another one, a pause, or off."""
         now, breaker = self._router.clock(), self._router.breaker(one.name)
         self._last, self._stay = error, None
         count = self._failures[one.name] = self._failures.get(one.name, 0) + 1
@@ -223,12 +223,12 @@ class Route:
             self._stay, self._not_before[one.name] = one, now
 
     def _fits_anew(self, one: Candidate, window: int) -> bool:
-        """True where a shorter reply fits into a window that was not known so far."""
+        """Return whether a shorter reply fits into this newly learnt window."""
         known = self._router.learn(one.name, 0)
         return self._tokens[one.name] <= self._router.learn(one.name, window) != known
 
     def _lack(self, one: Candidate, usd: Callable[[Model], float | None]) -> str:
-        """Why a model may not take a call; empty where it may."""
+        """Return why a model may not take this call; an empty string where it may."""
         context = self._router.learn(one.name, 0)
         if context and self._tokens[one.name] > context:
             return f"reads {context} tokens"
@@ -242,7 +242,7 @@ class Route:
         return f"could cost ${cost:.4f}" if cost > one.max_usd else ""
 
     def _blame(self, one: Candidate, cause: ModelError | None) -> None:
-        """Where nobody was asked yet, the error is why this model is not."""
+        """Before any model was asked, remember why this one is not."""
         if not self._failures and cause is not None:
             words = cause.message.removeprefix(f"{one.name}: ")
             self._last = ModelError(
@@ -251,7 +251,7 @@ class Route:
 
 
 def _larger(name: str) -> str:
-    """What to set on a model's server, where it is one of one's own."""
+    """Return the hint for a larger window, for servers of one's own."""
     larger = rules_of(name.partition(":")[0]).larger
     return f"Give the server a larger window: {larger}." if larger else ""
 
@@ -262,5 +262,5 @@ def _unable(missing: frozenset[Ability]) -> str:
 
 
 def _smaller(other: Candidate, one: Candidate, kind: ModelErrorKind) -> bool:
-    """True where a conversation that was too long for one is too long for the other as well."""
+    """Return whether a conversation too long for one model is too long for the other as well."""
     return kind == "context" and 0 < other.context <= one.context

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from alita_tui.app.file_runs import module_name
-from alita_tui.cli.main import app
+from alita_tui.cli.main import cli
 from alita_tui.cli.sandbox import _tell_rebuilt
 from alita_tui.events import SandboxStatus
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def alita(home: Path, *arguments: str, **environ: str) -> Result:
     return CliRunner(env={"ALITA_SANDBOX_WALL_SECONDS": "2", **environ}).invoke(
-        app, ["--home", str(home), "sandbox", *arguments]
+        cli, ["--home", str(home), "sandbox", *arguments]
     )
 
 

@@ -16,7 +16,7 @@ from test_sandbox_limits import seen as seen_by_linux
 from test_sandbox_runs import WEAKER, let_through, nothing, run
 from typer.testing import CliRunner
 
-from alita_tui.cli.main import app
+from alita_tui.cli.main import cli
 from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -162,7 +162,7 @@ async def test_without_runsc_nothing_runs_and_nothing_weaker_takes_its_place(
 def test_the_shell_says_so_too(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text("print('ran')\n")
     asked = ["--home", str(tmp_path), "sandbox", "run", str(tmp_path / "one.py"), "--profile", "gvisor"]
-    done = CliRunner().invoke(app, asked)
+    done = CliRunner().invoke(cli, asked)
     assert isinstance(done.exception, SandboxUnavailable) and "ran" not in done.output
     assert SandboxUnavailable.exit_code == 6
 

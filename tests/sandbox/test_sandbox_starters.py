@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.recordings import recording
-from alita_tui.cli.main import app
+from alita_tui.cli.main import cli
 from alita_tui.config.paths import shipped
 from alita_tui.events import Ban, BrokerAnswered
 from alita_tui.registry.starters import Starters
@@ -40,7 +40,7 @@ class Shell:
         self.home = home
 
     def __call__(self, *arguments: str) -> Result:
-        return CliRunner().invoke(app, ["--home", str(self.home), "tools", *arguments])
+        return CliRunner().invoke(cli, ["--home", str(self.home), "tools", *arguments])
 
     def digest(self, name: str, *more: str) -> str:
         return str(json.loads(self("starters", "show", name, *more, "--json").stdout)["digest"])
@@ -235,7 +235,7 @@ def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) ->
     private = shell("run", "api_query", "--input", asked)
     assert private.exit_code == 1 and "sandbox.allowed_private" in private.stderr
     allowed = CliRunner(env={"ALITA_SANDBOX_ALLOWED_PRIVATE": f"127.0.0.1:{site.port}"}).invoke(
-        app, ["--home", str(shell.home), "tools", "run", "api_query", "--input", asked]
+        cli, ["--home", str(shell.home), "tools", "run", "api_query", "--input", asked]
     )
     assert json.loads(allowed.stdout)["json"]["path"] == "/mine", allowed.output
 
@@ -256,5 +256,5 @@ def test_a_tool_of_another_home_runs_once_it_is_approved_anew(shell: Shell, tmp_
     assert approved.exit_code == 0 and "runs in the sandbox" in approved.stdout, approved.output
     ran = other("run", "calculator", "--input", '{"expression": "6 * 7"}')
     assert ran.exit_code == 0 and json.loads(ran.stdout)["value"] == 42
-    audit = CliRunner().invoke(app, ["--home", str(other.home), "audit", "verify"])
+    audit = CliRunner().invoke(cli, ["--home", str(other.home), "audit", "verify"])
     assert audit.exit_code == 0, audit.output

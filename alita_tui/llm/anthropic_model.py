@@ -131,7 +131,7 @@ class _Reading:
         return []
 
     def _count(self, usage: Any) -> None:
-        """Counts are totals so far; those that a later event leaves out keep their value."""
+        """Take in counts, which are totals so far; those that a later event leaves out keep their value."""
         if usage is None:
             return
         for name in (
@@ -184,7 +184,7 @@ def _choice(must_call: str) -> dict[str, str]:
 
 
 def _turns(name: str, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """Alternating turns: results and words of the person that follow each other are one user turn."""
+    """Return alternating turns: results and texts of the person in a row are one user turn."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
@@ -199,7 +199,7 @@ def _turns(name: str, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 
 def _blocks(name: str, message: Message) -> list[dict[str, Any]]:
-    """The blocks of a message; never none, and no text block without text, which the API refuses."""
+    """Return the blocks of a message; never none and no text block without text, both of which the API refuses."""
     text = mend(message.text)
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": _id(message.call_id), "content": text}
@@ -216,5 +216,5 @@ def _blocks(name: str, message: Message) -> list[dict[str, Any]]:
 
 
 def _id(call_id: str) -> str:
-    """An id that the API takes, for calls that another provider's model made earlier."""
+    """Return an id that the API accepts, for calls that another provider's model made."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)

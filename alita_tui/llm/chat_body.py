@@ -1,4 +1,4 @@
-"""A request as chat completions are asked for, by the rules of the vendor that is asked."""
+"""The body of a chat completions request, by the rules of the vendor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNSIGNED = "skip_thought_signature_validator"
 
 
 def chat_body(rules: Preset, at: Endpoint, request: ModelRequest, most: int = 0) -> dict[str, Any]:
-    """The body of the request; `most` are the tokens of the model's longest reply, 0 where that is not known."""
+    """Return the body of a request; `most` is the model's longest reply in tokens, 0 where unknown."""
     system = [{"role": "system", "content": mend(request.system)}] if request.system else []
     body: dict[str, Any] = {
         "model": at.model,
@@ -60,7 +60,7 @@ _CHANGES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
 
 
 def adapted(rules: Preset, text: str, status: int) -> Preset | None:
-    """The rules as a server's refusal shows them to be; None where it says nothing of them, or nothing new."""
+    """Return the rules as a server's refusal shows them; None where it shows nothing new."""
     if status not in (400, 404, 422, 500):
         return None
     for words, changes in _CHANGES:
@@ -115,7 +115,7 @@ def _call(rules: Preset, name: str, call: ToolRequest, first: bool) -> dict[str,
 
 
 def _thoughts(rules: Preset, name: str, carried: dict[str, str]) -> dict[str, Any]:
-    """What the model thought before its calls, where it has to be sent back with them."""
+    """Return what the model thought before its calls, where it has to be sent back with them."""
     own = carried if carried.get("by") == name else {}
     found: dict[str, Any] = {}
     if details := own.get("details"):

@@ -47,12 +47,12 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """Return `provider:model`."""
         return f"{self.provider}:{self.model}"
 
     @property
     def host(self) -> str:
-        """Host and port, without the credentials that a URL may hold."""
+        """Return host and port, without credentials that a URL may hold."""
         parts = urlsplit(self.base_url)
         return parts.netloc.rpartition("@")[2] or self.base_url
 
@@ -66,7 +66,7 @@ class Endpoint:
         retry_after: float | None = None,
         window: int = 0,
     ) -> ModelError:
-        """An error of this model, with the hint that fits its kind unless another is given."""
+        """Return an error of this model, with the hint for its kind unless another is given."""
         what = what.replace(self.key, "[key]") if self.key else what
         message = f"{self.name}: {one_line(what, 300)}"
         larger = rules_of(self.provider).larger if kind == "context" else ""
@@ -74,7 +74,7 @@ class Endpoint:
         return ModelError(kind, message, hint=hint, status=status, retry_after=retry_after, window=window)
 
     def answered(self, status: int, told: Told, headers: Mapping[str, str]) -> ModelError:
-        """An HTTP error status, or with status 0 an error in the middle of a stream."""
+        """Return the error for an HTTP status, or with status 0 for an error in the middle of a stream."""
         kind = kind_of(status, told.names, told.text[:_LONGEST_TEXT]) or "server"
         wait = retry_after(headers)
         if wait is None and kind in ("rate_limit", "overloaded"):
@@ -125,7 +125,7 @@ def told_by(body: object, text: str) -> Told:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds of a Retry-After header: a number or an HTTP date (RFC 9110, 10.2.3)."""
+    """Return the seconds of a Retry-After header: a number or an HTTP date (RFC 9110, 10.2.3)."""
     value = headers.get("retry-after", "")
     try:
         seconds = float(value)

@@ -51,7 +51,7 @@ class OpenAIModel(RemoteModel):
             call.arguments = unfolded(call.arguments, tool.parameters if tool else None)
 
     async def _open_stream(self, request: ModelRequest) -> Any:
-        """The answer's stream. A server that refuses a field is asked anew without it, and so from then on."""
+        """Return the reply's stream; a field that the server refuses is left out from then on."""
         while True:
             body = chat_body(self._rules, self._at, request, self._most)
             try:
@@ -121,10 +121,10 @@ class _Reading:
         return found
 
     def _call_of(self, piece: Any) -> CallDraft:
-        """The call that a piece belongs to: by index, where it is sent and told apart, else by id.
+        """Return the call that a piece belongs to: by index where there is a distinct one, else by id.
 
-        Seen in the wild: no index at all, one index for all parallel calls, id or name repeated
-        with every piece, a new id with every piece.
+        Servers send no index, one index for all parallel calls, id or name repeated with every piece, or a new id
+        with every piece.
         """
         calls, index = self._draft.calls, piece.index
         name = (piece.function and piece.function.name) or ""
@@ -147,14 +147,14 @@ class _Reading:
 
 
 def _begins_another(call: CallDraft, call_id: str, name: str) -> bool:
-    """True when a piece with a name cannot go on with this call, whose index or place it has."""
+    """Return whether a piece with a name belongs to another call than the one with its index or place."""
     if not name or not call.name or (call_id and call_id == call.call_id):
         return False
     return call.whole or bool(call_id and call.call_id and name != call.name)
 
 
 def _parts(content: object) -> list[tuple[str, str]]:
-    """Content as text, or as Mistral's reasoning models send it: a list of typed parts."""
+    """Return content as text, or as the typed parts that Mistral's reasoning models send."""
     if not content:
         return []
     if isinstance(content, str):
@@ -169,7 +169,7 @@ def _parts(content: object) -> list[tuple[str, str]]:
 
 
 def merged(details: list[Any]) -> list[dict[str, Any]]:
-    """OpenRouter's `reasoning_details` with the pieces of one thought put together, as it wants them back."""
+    """Return OpenRouter's `reasoning_details` with the pieces of each thought joined, as it wants them back."""
     found: list[dict[str, Any]] = []
     for piece in details:
         last = found[-1] if found else {}
@@ -185,9 +185,9 @@ def merged(details: list[Any]) -> list[dict[str, Any]]:
 
 
 def _count(draft: ReplyDraft, usage: Any) -> None:
-    """Prompt tokens include the cached ones here already.
+    """Take in the usage; prompt tokens include the cached ones here.
 
-    Gemini and xAI leave thoughts out of the completion's tokens, though not out of the total and the bill.
+    Gemini and xAI leave thoughts out of the completion's tokens, but not out of the total and the bill.
     """
     details = getattr(usage, "prompt_tokens_details", None)
     read, written = usage.prompt_tokens, usage.completion_tokens

@@ -242,7 +242,7 @@ class Route:
         return f"could cost ${cost:.4f}" if cost > one.max_usd else ""
 
     def _blame(self, one: Candidate, cause: ModelError | None) -> None:
-        """Before any model was asked, remember why this one is not."""
+        """Remember why this model is not asked, unless another was asked before."""
         if not self._failures and cause is not None:
             words = cause.message.removeprefix(f"{one.name}: ")
             self._last = ModelError(

@@ -1,4 +1,4 @@
-"""JSON Schema in the part that a vendor takes: what it does not know it refuses, for the whole request.
+"""JSON Schema reduced to what a vendor accepts; an unknown keyword makes it refuse the whole request.
 
 Nothing is lost: every call is checked against the whole schema when it comes back.
 """
@@ -21,10 +21,10 @@ _GOOGLE = _PLAIN - {"default"} | {"nullable"}
 
 
 def fitting(schema: Any, rules: Literal["full", "plain", "google"]) -> Any:
-    """A schema with nothing but what a vendor knows. `full` is the schema as it is.
+    """Return a schema with only the keywords that a vendor knows; `full` leaves it unchanged.
 
-    Google takes no list of types and no `null` type, only texts in `enum`, and no object without properties:
-    such an object is asked for as a text that holds JSON.
+    Google accepts no list of types and no `null` type, only texts in `enum`, and no object without properties: such an
+    object is requested as a text that holds JSON.
     """
     if rules == "full" or not isinstance(schema, dict):
         return schema
@@ -72,7 +72,7 @@ def _googled(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def unfolded(arguments: str, schema: Any) -> str:
-    """Arguments as JSON text, with objects where the schema wants them and a text that holds one came."""
+    """Return arguments as JSON text, with texts that hold an object parsed where the schema wants an object."""
     try:
         found = msgspec.json.decode(arguments)
     except msgspec.DecodeError:

@@ -79,7 +79,7 @@ class Sessions:
             session.busy = False
             return None
         if not session.ready.result():
-            spawn(self._drop(key, session), self._tasks)
+            spawn(self._containers.end(self._retire(key, session)), self._tasks)
             return None
         if key in self._open:
             self._open.move_to_end(key)
@@ -95,7 +95,7 @@ class Sessions:
             if session.left == session.container.kind.calls // 2:
                 self._start(key, imports)
         else:
-            spawn(self._drop(key, session), self._tasks)
+            spawn(self._containers.end(self._retire(key, session)), self._tasks)
         return report
 
     async def empty(self) -> None:

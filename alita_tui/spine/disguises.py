@@ -1,9 +1,8 @@
-"""Finds a secret value in bytes however it is written there: as it is, escaped, in base64, in hex, in UTF-16.
+"""Finds a secret value in bytes however it is written: plain, escaped, in base64, in hex, in UTF-16.
 
-The text is looked at as it stands and with its escapes resolved (URL, JSON, HTML, those of programming languages,
+The text is searched as it stands and with its escapes resolved (URL, JSON, HTML, those of programming languages,
 quoted-printable, one inside of another), each with and without what may stand between the letters of an encoding.
-What is found is told as places in the text itself. What a party that knows the value makes of it on purpose, such as
-a cipher, nobody can find.
+Matches are reported as places in the text itself. A cipher or another deliberate encoding is not found.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class _View:
         self.data = b"".join(pieces)
 
     def back(self, begin: int, end: int) -> tuple[int, int]:
-        """Where a part of it stands in the text that it was made of."""
+        """Return where a part of the view stands in its source."""
         return self._edge(begin, 0), self._edge(end - 1, 1)
 
     def _edge(self, place: int, after: int) -> int:
@@ -117,20 +116,20 @@ class Disguises:
 
     @property
     def any(self) -> bool:
-        """False where there is nothing to look for."""
+        """Return whether there is anything to look for."""
         return bool(self._plain)
 
     def within(self, data: bytes) -> bool:
-        """Whether any of them is in there."""
+        """Return whether any of the values is in there."""
         return self.any and next(self._found(data), None) is not None
 
     def within_name(self, name: bytes) -> bool:
-        """The same of a name whose letters may have changed their case on the way."""
+        """Return whether any of them is in a name whose letters may have changed their case."""
         low = name.lower()
         return self.within(name) or any(part.lower() in low for part, _ in self._plain if len(part) >= LEAST)
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where they are, in order; what overlaps is one."""
+        """Return where they are, in order; overlapping matches are one."""
         merged: list[Span] = []
         for begin, end, which in sorted(self._found(data)) if self.any else ():
             if merged and begin < merged[-1][1]:
@@ -141,7 +140,7 @@ class Disguises:
         return merged
 
     def begun(self, data: bytes) -> int:
-        """Where something begins at the end of a text that may go on to be one of them; else the text's length."""
+        """Return where the text's end may begin one of them that goes on; else the text's length."""
         if not self.any:
             return len(data)
         ends = [len(data)]
@@ -169,7 +168,7 @@ class Disguises:
                         at = bare.find(literal, end)
 
     def _kinds(self, view: bytes) -> Iterator[tuple[bytes, bytes, list[tuple[bytes, int]]]]:
-        """The view as each kind of writing is looked for in it, and the bytes that were dropped for that."""
+        """Yield the view as each encoding is searched in it, and the bytes that were dropped for that."""
         yield view, b"", self._plain
         if b"\0" in view:
             yield view.translate(None, b"\0"), b"\0", self._plain
@@ -180,9 +179,9 @@ class Disguises:
 
 
 def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, _Back]]:
-    """The text, and the text with its escapes resolved, each with the way back to places in the text.
+    """Yield the text, and the text with its escapes resolved, each with a function back to places in the text.
 
-    With `ends` more may follow the text: an escape that is not over is left out, and its place put there.
+    With `ends` more may follow the text: an unfinished escape is left out, and its place is added there.
     """
     view: bytes = _over(data, _same, ends)
     back: _Back = _same
@@ -197,9 +196,9 @@ def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, 
 def _resolved(
     view: bytes, back: _Back, ends: list[int] | None, rounds: int, seen: set[bytes]
 ) -> Iterator[tuple[bytes, _Back]]:
-    """The view with its escapes resolved, all kinds together and each alone, and what shows inside of those.
+    """Yield the view with its escapes resolved, all kinds together and each alone, and what they contain in turn.
 
-    Each alone: a value may itself hold what looks like an escape of another kind (`%41` beside `&quot;`).
+    Each alone: a value may itself contain what looks like an escape of another kind (`%41` beside `&quot;`).
     """
     for signs, shape in _ESCAPES:
         if not rounds or not any(sign in view for sign in signs):
@@ -215,7 +214,7 @@ def _resolved(
 
 
 def _over(view: bytes, back: _Back, ends: list[int] | None) -> bytes:
-    """A view without the escapes at its end that may go on, of which one may be written inside of another."""
+    """Return a view without the unfinished escapes at its end."""
     while ends is not None and (begun := _BEGUN.search(view, max(len(view) - 48, 0))):
         ends.append(back(begun.start(), begun.start() + 1)[0])
         view = view[: begun.start()]
@@ -255,7 +254,7 @@ def _letter(code: int) -> bytes | None:
 
 
 def _parts(value: str) -> list[bytes]:
-    """What is looked for of a value: all of it without blanks around it, and each longer line by itself."""
+    """Return what to look for of a value: all of it without surrounding blanks, and each longer line."""
     whole = value.strip()
     lines = [line for line in map(str.strip, whole.splitlines()) if len(line) >= _LINE]
     found = dict.fromkeys((whole, *lines) if len(lines) > 1 or whole not in lines else (whole,))
@@ -269,7 +268,7 @@ def _parts(value: str) -> list[bytes]:
 
 
 def _cores(part: bytes) -> list[bytes]:
-    """The letters of base64 that say a value and nothing else, wherever it begins in what was encoded."""
+    """Return the base64 letters that depend on the value alone, for each offset at which it can begin."""
     found = []
     for before in range(3):
         coded = base64.b64encode(b"\0" * before + part)
@@ -280,7 +279,7 @@ def _cores(part: bytes) -> list[bytes]:
 
 
 def _overlap(text: bytes, literal: bytes) -> int:
-    """How many letters of a literal's beginning a text ends in, fewer than all."""
+    """Return the length of the longest proper beginning of a literal in which the text ends."""
     longest = min(len(literal) - 1, len(text))
     tail = text[len(text) - longest :]
     at = tail.find(literal[:1])
@@ -292,12 +291,12 @@ def _overlap(text: bytes, literal: bytes) -> int:
 
 
 def _kept(view: bytes, dropped: bytes) -> array[int]:
-    """Where each byte of a text without the dropped ones stands in the text with them."""
+    """Return where each byte of a text without the dropped ones stands in the text with them."""
     return array("Q", (place for place, byte in enumerate(view) if byte not in dropped))
 
 
 def _walk_back(view: bytes, dropped: bytes, count: int) -> int:
-    """Where the last so many bytes begin, those not counted that were dropped."""
+    """Return where the last `count` bytes begin, not counting dropped ones."""
     place = len(view)
     while count:
         place -= 1

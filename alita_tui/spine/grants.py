@@ -1,7 +1,7 @@
-"""What a tool's capabilities say, read once for everybody: the contract, the approval, the broker. Pure.
+"""How a tool's capabilities are read, for the contract, the approval and the broker alike. Pure.
 
-A host is written `name:port`, or `GET,HEAD name:port` where only these methods are granted. A secret is
-written `NAME@name:port`, or `NAME` alone where one host is granted: it goes to that host and nowhere else.
+A host is written `name:port`, or `GET,HEAD name:port` where only these methods are granted. A secret is written
+`NAME@name:port`, or `NAME` alone where one host is granted: it goes to that host and nowhere else.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class HostGrant(Value, frozen=True):
 
     @property
     def where(self) -> str:
-        """As `name:port`."""
+        """Return `name:port`."""
         return f"{self.host}:{self.port}"
 
     @property
     def text(self) -> str:
-        """As a draft writes it."""
+        """Return the grant as a draft writes it."""
         return f"{','.join(self.methods)} {self.where}" if self.methods else self.where
 
 
 def host_grants(capabilities: Capabilities) -> tuple[HostGrant, ...]:
-    """The granted hosts; what cannot be read grants nothing."""
+    """Return the granted hosts; an entry that cannot be read grants nothing."""
     read = [found for entry in capabilities.network if (found := _host(entry)) is not None]
     homes = {name: home for entry in capabilities.secrets for name, home in (_home(entry, read),)}
     return tuple(
@@ -57,7 +57,7 @@ def host_grants(capabilities: Capabilities) -> tuple[HostGrant, ...]:
 
 
 def faults(capabilities: Capabilities) -> tuple[str, ...]:
-    """What in the capabilities cannot be granted, one line each."""
+    """Return what in the capabilities cannot be granted, one line each."""
     found = [
         f"capabilities.network: {one_line(entry, 80)!r} is not host:port, or METHOD,METHOD host:port"
         for entry in capabilities.network
@@ -79,7 +79,7 @@ def faults(capabilities: Capabilities) -> tuple[str, ...]:
 
 
 def canonical(capabilities: Capabilities) -> Capabilities:
-    """The same grants in the form that is shown: hosts in lower case, each entry once, sorted."""
+    """Return the same grants in the form that is shown: hosts in lower case, each entry once, sorted."""
     hosts = (_host(entry) for entry in capabilities.network)
     return msgspec.structs.replace(
         capabilities,
@@ -89,22 +89,22 @@ def canonical(capabilities: Capabilities) -> Capabilities:
 
 
 def repeatable(capabilities: Capabilities) -> bool:
-    """True where a run that is begun twice changes nothing twice: by its grants the tool can only look.
+    """Return whether a second run changes nothing more: by its grants the tool can only read.
 
-    A host without named methods may be told anything; a model call costs money.
+    A host without named methods may be sent anything; a model call costs money.
     """
     looks = all(one.methods and set(one.methods) <= {"GET", "HEAD"} for one in host_grants(capabilities))
     return looks and capabilities.workspace != "write" and not capabilities.model_calls
 
 
 def secret_names(capabilities: Capabilities) -> tuple[str, ...]:
-    """The names alone."""
+    """Return the names of the secrets."""
     names = (_home(entry, [])[0] for entry in capabilities.secrets)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def phrases(capabilities: Capabilities) -> tuple[str, ...]:
-    """What is asked to be granted, one phrase each, for people; empty for a pure computation."""
+    """Return one phrase for people per grant that is requested; none for a pure computation."""
     hosts = host_grants(capabilities)
     parts = []
     for entry in capabilities.network:
@@ -142,7 +142,7 @@ def _lowered(entry: str) -> str:
 
 
 def _home(entry: str, hosts: list[HostGrant]) -> tuple[str, str]:
-    """A secret's name and the one host that it goes to; each empty where there is none."""
+    """Return a secret's name and the one host that it goes to; each empty where there is none."""
     found = _SECRET.fullmatch(entry)
     if found is None:
         return "", ""

@@ -17,7 +17,7 @@ _AGAIN = 5
 
 
 def parse(text: str) -> ast.Module:
-    """The tree of a module; what the parser warns of is not printed. Raises one of UNPARSABLE."""
+    """Return the tree of a module without printing the parser's warnings. Raise one of UNPARSABLE."""
     with PARSER, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(_AGAIN):

@@ -73,7 +73,7 @@ class WebRoom:
         )
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        """Search with one provider (`web`, `github`, `pypi`; empty: the settings'). Raises WebError."""
+        """Search with one provider (`web`, `github`, `pypi`; empty: the settings'). Raise WebError."""
         asked = one_line(query, 240)
         if not asked:
             raise WebError("The search is empty.", hint="Say what to look for in a few words.")
@@ -106,16 +106,16 @@ class WebRoom:
         return SearchPage(provider="duckduckgo", results=found)
 
     async def read(self, url: str) -> Page:
-        """Read one page as text. Raises WebError, AddressRefused."""
+        """Read one page as text. Raise WebError, AddressRefused."""
         return await read_page(self._fetcher, url, max_chars=self._settings.max_chars, store=self._pages)
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
-        """See `PackageIndex.package`."""
+        """Return facts of one version; None where the index does not answer or does not know it."""
         try:
             return await package_facts(self._fetcher, self._settings.pypi_url, name, version)
         except WebError:
             return None
 
     async def close(self) -> None:
-        """Close connections; a request after it raises WebError."""
+        """Close connections; later requests raise WebError."""
         await self._fetcher.close()

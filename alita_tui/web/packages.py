@@ -1,4 +1,4 @@
-"""What the package index says of a package: PyPI's JSON API (docs.pypi.org/api/json)."""
+"""Facts of the package index about a package: PyPI's JSON API (docs.pypi.org/api/json)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROJECT_BYTES = 12_000_000
 
 
 async def package_facts(fetcher: Fetcher, base: str, name: str, version: str) -> PackageFacts | None:
-    """Facts of one version; None for a project that the index does not have. Raises WebError."""
+    """Return facts of one version; None for a project that the index does not have. Raise WebError."""
     root = f"{base.rstrip('/')}/pypi/{quote(name, safe='')}"
     project = await _document(fetcher, base, f"{root}/json")
     if project is None:

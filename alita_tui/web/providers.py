@@ -24,7 +24,7 @@ _MAX_NAMES = 10
 
 
 async def duckduckgo(fetcher: Fetcher, base: str, query: str, limit: int) -> tuple[WebResult, ...]:
-    """DuckDuckGo's HTML endpoint: no key, one page of results. Raises WebError."""
+    """Search with DuckDuckGo's HTML endpoint: no key, one page of results. Raise WebError."""
     answer = await fetcher.get(_with_query(base, {"q": query}), trusted=base)
     check_status(answer, ok=(200, 202))
     found, challenged = await asyncio.to_thread(_duckduckgo_results, answer)
@@ -60,7 +60,7 @@ def _duckduckgo_results(answer: Fetched) -> tuple[tuple[WebResult, ...], bool]:
 async def google(
     fetcher: Fetcher, base: str, key: str, cx: str, query: str, limit: int
 ) -> tuple[WebResult, ...]:
-    """Google Programmable Search, JSON API v1. Raises WebError."""
+    """Search with Google Programmable Search, JSON API v1. Raise WebError."""
     url = _with_query(base, {"key": key, "cx": cx, "q": query, "num": str(min(limit, 10))})
     answer = await fetcher.get(url, trusted=base, max_bytes=_ANSWER_BYTES)
     check_status(answer, hint="Check the key, web.google_cx and the day's quota.")
@@ -69,7 +69,7 @@ async def google(
 
 
 async def github(fetcher: Fetcher, base: str, token: str, query: str, limit: int) -> tuple[WebResult, ...]:
-    """GitHub's repository search (REST, version 2022-11-28). Raises WebError."""
+    """Search GitHub's repositories (REST, version 2022-11-28). Raise WebError."""
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
@@ -93,7 +93,7 @@ async def github(fetcher: Fetcher, base: str, token: str, query: str, limit: int
 
 
 async def pypi(fetcher: Fetcher, base: str, query: str) -> tuple[WebResult, ...]:
-    """Packages whose names the words of the query spell; PyPI itself has no search. Raises WebError."""
+    """Return packages whose names the words of the query spell; PyPI itself has no search. Raise WebError."""
     names = candidate_names(query)
     answers = await asyncio.gather(*(_package(fetcher, base, name) for name in names), return_exceptions=True)
     found = [answer for answer in answers if isinstance(answer, WebResult)]
@@ -105,7 +105,7 @@ async def pypi(fetcher: Fetcher, base: str, query: str) -> tuple[WebResult, ...]
 
 
 def candidate_names(query: str) -> tuple[str, ...]:
-    """Names worth trying, the likeliest first, in PyPI's normal form (PEP 503)."""
+    """Return names worth trying, the likeliest first, in PyPI's normal form (PEP 503)."""
     words = [re.sub(r"[-_.]+", "-", w).strip("-") for w in re.findall(r"[a-z0-9][a-z0-9._-]*", query.lower())]
     telling = [word for word in words if word not in _STOP_WORDS]
     joined = "-".join(telling)
@@ -133,7 +133,7 @@ async def _package(fetcher: Fetcher, base: str, name: str) -> WebResult | None:
 
 
 def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "") -> None:
-    """Raises WebError for any other status, with the wait that a rate limit asks for."""
+    """Raise WebError for any other status, with the wait that a rate limit asks for."""
     if answer.status in ok:
         return
     host = one_line(urlsplit(answer.url).netloc, 80)
@@ -153,7 +153,7 @@ def _with_query(base: str, query: dict[str, str]) -> str:
 
 
 def _json(answer: Fetched, first: str = "") -> dict[str, Any]:
-    """The answer as an object. `first` names a member that is enough when the rest was cut."""
+    """Return the answer as an object; of a truncated one the member `first` is enough. Raise WebError."""
     text = answer.body.decode("utf-8", "replace")
     try:
         if answer.truncated and first and (start := re.match(rf'\s*{{\s*"{first}"\s*:\s*', text)):
@@ -186,7 +186,7 @@ def _result(title: str, url: str, snippet: str) -> WebResult:
 
 
 def _clean(found: Iterable[WebResult]) -> tuple[WebResult, ...]:
-    """Results with a title and an ordinary web address, each address once."""
+    """Return the results with a title and an ordinary web address, each address once."""
     kept: dict[str, WebResult] = {}
     for result in found:
         plain = result.url == neutralise(result.url) and not any(c.isspace() for c in result.url)

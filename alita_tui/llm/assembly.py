@@ -127,13 +127,13 @@ class ReplyDraft:
 
         Counts that no server can mean are dropped and noted.
         """
-        told = {name: value for name, value in counts.items() if value is not None}
-        if not all(type(value) is int and 0 <= value <= _MOST for value in told.values()):
+        reported = {name: value for name, value in counts.items() if value is not None}
+        if not all(type(value) is int and 0 <= value <= _MOST for value in reported.values()):
             self._odd_counts = True
             return
-        if not any(told.values()):
+        if not any(reported.values()):
             return
-        usage = Usage(**told)  # type: ignore[arg-type]
+        usage = Usage(**reported)  # type: ignore[arg-type]
         cached = min(usage.cached_tokens, usage.input_tokens)
         self.usage = msgspec.structs.replace(
             usage,
@@ -146,8 +146,8 @@ class ReplyDraft:
         usage, odd = self.usage, self._odd_counts
         if usage is not None:
             sent = sum(map(len, texts_of(request)))
-            said = sum(map(len, self._said.values()))
-            most = 4 * sent + _FRAME, 4 * said + 8 * request.max_tokens + _FRAME
+            received = sum(map(len, self._said.values()))
+            most = 4 * sent + _FRAME, 4 * received + 8 * request.max_tokens + _FRAME
             odd = odd or usage.input_tokens > most[0] or usage.output_tokens > most[1]
         note = f"{at.name} tells counts of tokens that cannot be: they are estimated instead."
         return (None, (note,)) if odd else (usage, ())
@@ -225,7 +225,7 @@ def texts_of(request: ModelRequest) -> Iterator[str]:
         yield f"{tool.name}{tool.description}{tool.parameters}"
 
 
-def estimate(request: ModelRequest, *said: str) -> Usage:
+def estimate(request: ModelRequest, *received: str) -> Usage:
     """Return the tokens by length, four characters each, for servers that report none."""
     sent = sum(map(len, texts_of(request)))
-    return Usage(input_tokens=sent // 4, output_tokens=sum(map(len, said)) // 4, reported=False)
+    return Usage(input_tokens=sent // 4, output_tokens=sum(map(len, received)) // 4, reported=False)

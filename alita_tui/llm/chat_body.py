@@ -102,29 +102,29 @@ def _turn(rules: Preset, name: str, message: Message) -> dict[str, Any]:
 
 def _call(rules: Preset, name: str, call: ToolRequest, first: bool) -> dict[str, Any]:
     arguments = msgspec.json.encode(call.arguments).decode()
-    told: dict[str, Any] = {
+    turn: dict[str, Any] = {
         "id": _id(rules, call.call_id),
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     }
     if (extra := call.carried.get("extra")) and call.carried.get("by") == name:
-        told["extra_content"] = msgspec.json.decode(extra)
+        turn["extra_content"] = msgspec.json.decode(extra)
     elif first and rules.wants_back == "signature":
-        told["extra_content"] = {"google": {"thought_signature": _UNSIGNED}}
-    return told
+        turn["extra_content"] = {"google": {"thought_signature": _UNSIGNED}}
+    return turn
 
 
 def _thoughts(rules: Preset, name: str, carried: dict[str, str]) -> dict[str, Any]:
     """Return what the model thought before its calls, where it has to be sent back with them."""
     own = carried if carried.get("by") == name else {}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if details := own.get("details"):
-        found["reasoning_details"] = msgspec.json.decode(details)
+        fields["reasoning_details"] = msgspec.json.decode(details)
     if rules.wants_back == "reasoning":
-        found["reasoning_content"] = own.get("reasoning", "")
+        fields["reasoning_content"] = own.get("reasoning", "")
     elif rules.wants_back == "given" and own.get("reasoning"):
-        found["reasoning_content"] = own["reasoning"]
-    return found
+        fields["reasoning_content"] = own["reasoning"]
+    return fields
 
 
 def _id(rules: Preset, call_id: str) -> str:

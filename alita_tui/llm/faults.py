@@ -73,19 +73,19 @@ class Endpoint:
         hint = hint or (f"Give the server a larger window: {larger}." if larger else _HINTS.get(kind, ""))
         return ModelError(kind, message, hint=hint, status=status, retry_after=retry_after, window=window)
 
-    def answered(self, status: int, told: Told, headers: Mapping[str, str]) -> ModelError:
+    def answered(self, status: int, body: Told, headers: Mapping[str, str]) -> ModelError:
         """Return the error for an HTTP status, or with status 0 for an error in the middle of a stream."""
-        kind = kind_of(status, told.names, told.text[:_LONGEST_TEXT]) or "server"
+        kind = kind_of(status, body.names, body.text[:_LONGEST_TEXT]) or "server"
         wait = retry_after(headers)
         if wait is None and kind in ("rate_limit", "overloaded"):
-            wait = wait_in(told.text[:_LONGEST_TEXT])
+            wait = wait_in(body.text[:_LONGEST_TEXT])
         before = f"answered HTTP {status}." if status else "broke off:"
         return self.fault(
             kind,
-            f"{self.host} {before} {told.shown}",
+            f"{self.host} {before} {body.shown}",
             status=status or None,
             retry_after=wait,
-            window=window_in(told.text[:_LONGEST_TEXT]) if kind == "context" else 0,
+            window=window_in(body.text[:_LONGEST_TEXT]) if kind == "context" else 0,
         )
 
 
@@ -118,7 +118,7 @@ def told_by(body: object, text: str) -> Told:
     )
     sentences: list[object] = [inner] if isinstance(inner, str) else []
     sentences += [
-        said for part in reversed(parts) for key in ("message", "detail") if (said := part.get(key))
+        sentence for part in reversed(parts) for key in ("message", "detail") if (sentence := part.get(key))
     ]
     shown = str(sentences[0]) if sentences else str(inner)
     return Told(names, text or str(body), shown)

@@ -59,8 +59,8 @@ class OpenAIModel(RemoteModel):
                     **body, stream=True, timeout=self._patience(request)
                 )
             except self._sdk.APIStatusError as error:
-                said = error.response.text
-                most, changed = most_in(said), adapted(self._rules, said, error.status_code)
+                refusal = error.response.text
+                most, changed = most_in(refusal), adapted(self._rules, refusal, error.status_code)
                 if changed is None and not 0 < most < (self._most or request.max_tokens):
                     raise
                 self._rules, self._most = changed or self._rules, most or self._most
@@ -99,7 +99,7 @@ class _Reading:
         # By the protocol a chunk with nothing but the usage is the last: a server that never gave a
         # reason for the end has ended all the same.
         draft.stop = self._stop or ("stop" if chunk.usage is not None and not chunk.choices else "")
-        found: list[Delta] = []
+        deltas: list[Delta] = []
         for choice in (chunk.choices or ())[:1]:
             draft.stop = self._stop = choice.finish_reason or self._stop
             delta = choice.delta
@@ -112,13 +112,13 @@ class _Reading:
             self._details += extra.get("reasoning_details") or []
             if self._details:
                 draft.carried["details"] = msgspec.json.encode(merged(self._details)).decode()
-            found += draft.say("thinking", thought or extra.get("reasoning") or "")
+            deltas += draft.say("thinking", thought or extra.get("reasoning") or "")
             for channel, text in _parts(delta.content):
-                found += draft.say("thinking" if channel == "thinking" else "text", text)
+                deltas += draft.say("thinking" if channel == "thinking" else "text", text)
             for piece in delta.tool_calls or ():
                 call = self._call_of(piece)
-                found += draft.say("arguments", (piece.function and piece.function.arguments) or "", call)
-        return found
+                deltas += draft.say("arguments", (piece.function and piece.function.arguments) or "", call)
+        return deltas
 
     def _call_of(self, piece: Any) -> CallDraft:
         """Return the call that a piece belongs to: by index where there is a distinct one, else by id.
@@ -132,7 +132,7 @@ class _Reading:
         if index is not None:
             call = self._indexes.get(index)
         else:
-            same = [one for one in calls if piece.id and one.call_id == piece.id]
+            same = [known for known in calls if piece.id and known.call_id == piece.id]
             call = same[-1] if same else None if piece.id else (calls[-1] if calls else None)
         if call is None or _begins_another(call, piece.id or "", name):
             call = CallDraft()
@@ -159,29 +159,29 @@ def _parts(content: object) -> list[tuple[str, str]]:
         return []
     if isinstance(content, str):
         return [("text", content)]
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     for part in content if isinstance(content, list) else ():
         kind = str(part.get("type", "text"))
         inner = part.get(kind)
         text = inner if isinstance(inner, str) else "".join(text for _, text in _parts(inner))
-        found.append((kind, text))
-    return found
+        parts.append((kind, text))
+    return parts
 
 
 def merged(details: list[Any]) -> list[dict[str, Any]]:
     """Return OpenRouter's `reasoning_details` with the pieces of each thought joined, as it wants them back."""
-    found: list[dict[str, Any]] = []
+    thoughts: list[dict[str, Any]] = []
     for piece in details:
-        last = found[-1] if found else {}
+        last = thoughts[-1] if thoughts else {}
         if not isinstance(piece, dict):
             continue
         if not last or any(piece.get(key) != last.get(key) for key in ("type", "index", "id")):
-            found.append(dict(piece))
+            thoughts.append(dict(piece))
             continue
         for key, value in piece.items():
             joined = key in ("text", "summary", "data") and isinstance(last.get(key), str)
             last[key] = last[key] + value if joined and isinstance(value, str) else value
-    return found
+    return thoughts
 
 
 def _count(draft: ReplyDraft, usage: Any) -> None:

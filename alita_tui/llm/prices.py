@@ -33,10 +33,10 @@ def price(provider: str, model: str, usage: Usage, own: OwnPrice | None = None) 
         output_tokens=usage.output_tokens,
     )
     try:
-        found = calc_price(tokens, model, provider_id=rules_of(provider).price_name or provider)
+        calculated = calc_price(tokens, model, provider_id=rules_of(provider).price_name or provider)
     except (LookupError, ValueError):
         return None
-    return float(found.total_price)
+    return float(calculated.total_price)
 
 
 def window(provider: str, model: str) -> int:
@@ -44,12 +44,12 @@ def window(provider: str, model: str) -> int:
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, found = get_snapshot().find_provider_model(
+        _, entry = get_snapshot().find_provider_model(
             model, None, rules_of(provider).price_name or provider, None
         )
     except (LookupError, ValueError):
         return 0
-    return found.context_window or 0
+    return entry.context_window or 0
 
 
 def table_of(today: date) -> str:

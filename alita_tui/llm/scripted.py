@@ -173,37 +173,37 @@ class ScriptedModel:
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """Stream the script's reply to this conversation. Raise ModelError."""
-        said = choose(self._script, request.role, request.messages)
-        if said.error is not None:
-            error = said.error
+        scripted = choose(self._script, request.role, request.messages)
+        if scripted.error is not None:
+            error = scripted.error
             raise ModelError(error.kind, error.text, hint=error.hint, retry_after=error.retry_after)
-        for delta in _deltas(said):
+        for delta in _deltas(scripted):
             await asyncio.sleep(self._delay)
             yield delta
-        wires = [call.wire for call in said.requests]
+        wires = [call.wire for call in scripted.requests]
         yield Reply(
             model=self.name,
-            text=said.text,
-            thinking=said.thinking,
-            requests=_requests(request, said),
-            stop=said.ended,
-            usage=said.usage or estimate(request, said.text, said.thinking, *wires),
+            text=scripted.text,
+            thinking=scripted.thinking,
+            requests=_requests(request, scripted),
+            stop=scripted.ended,
+            usage=scripted.usage or estimate(request, scripted.text, scripted.thinking, *wires),
         )
 
 
-def _deltas(said: ScriptReply) -> list[Delta]:
+def _deltas(reply: ScriptReply) -> list[Delta]:
     words = re.compile(r"\S+\s*|\s+")
-    found = [Delta(channel="thinking", text=word) for word in words.findall(said.thinking)]
-    found += [Delta(channel="text", text=word) for word in words.findall(said.text)]
-    for call in said.requests:
+    deltas = [Delta(channel="thinking", text=word) for word in words.findall(reply.thinking)]
+    deltas += [Delta(channel="text", text=word) for word in words.findall(reply.text)]
+    for call in reply.requests:
         pieces = range(0, len(call.wire), _PIECE)
-        found += [Delta(channel="arguments", text=call.wire[start : start + _PIECE]) for start in pieces]
-    return found
+        deltas += [Delta(channel="arguments", text=call.wire[start : start + _PIECE]) for start in pieces]
+    return deltas
 
 
-def _requests(request: ModelRequest, said: ScriptReply) -> tuple[ToolRequest, ...]:
+def _requests(request: ModelRequest, reply: ScriptReply) -> tuple[ToolRequest, ...]:
     """Return the calls, with ids that are the same in every run and unique in a conversation."""
     so_far = digest_of(request.role, *(msgspec.json.encode(m).decode() for m in request.messages))[:12]
     return tuple(
-        parse(f"call_{so_far}_{number}", call.name, call.wire) for number, call in enumerate(said.requests)
+        parse(f"call_{so_far}_{number}", call.name, call.wire) for number, call in enumerate(reply.requests)
     )

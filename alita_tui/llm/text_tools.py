@@ -155,11 +155,11 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
     """Return a text reply with its actions as calls; a malformed action becomes a call with a problem."""
     thoughts = _THOUGHT.findall(reply.text)
     text = _HERMES.sub(_as_action, _THOUGHT.sub("", reply.text))
-    head, found, tail = text, [], ""
+    head, calls, tail = text, [], ""
     blocks = list(_BLOCK.finditer(text))
     if blocks:
         head, tail = text[: blocks[0].start()], _BLOCK.sub("", text[blocks[0].start() :])
-        found = [_call(block[1], block[2], f"{reply.text}{place}") for place, block in enumerate(blocks)]
+        calls = [_call(block[1], block[2], f"{reply.text}{place}") for place, block in enumerate(blocks)]
     problem = ""
     if _OPEN in (tail if blocks else text):
         problem = "an <action> is not closed, or its first line is not as described"
@@ -168,26 +168,26 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
     elif not blocks and request.must_call:
         problem = 'the reply has no <action name="NAME"> block'
     if problem:
-        found = [ToolRequest(call_id=_id(reply.text), name=NO_ACTION, arguments={}, problem=problem)]
+        calls = [ToolRequest(call_id=_id(reply.text), name=NO_ACTION, arguments={}, problem=problem)]
         head = text
     return msgspec.structs.replace(
         reply,
         text=head.strip(),
         thinking="\n".join(filter(None, (reply.thinking, *map(str.strip, thoughts)))),
-        requests=tuple(found),
-        stop="tool_use" if found and reply.stop == "end_turn" else reply.stop,
+        requests=tuple(calls),
+        stop="tool_use" if calls and reply.stop == "end_turn" else reply.stop,
     )
 
 
-def _as_action(found: re.Match[str]) -> str:
+def _as_action(match: re.Match[str]) -> str:
     """Return a call of a model's own template in our form, or the text unchanged where it is none."""
     try:
-        said = json.loads(found[1], strict=False)
-        name, arguments = said["name"], said.get("arguments", said.get("parameters", {}))
+        call = json.loads(match[1], strict=False)
+        name, arguments = call["name"], call.get("arguments", call.get("parameters", {}))
     except (ValueError, TypeError, KeyError, RecursionError):
-        return found[0]
+        return match[0]
     if not isinstance(name, str) or '"' in name:
-        return found[0]
+        return match[0]
     return f'{_OPEN} name="{name}">\n{json.dumps(arguments)}\n</action>'
 
 
@@ -213,17 +213,17 @@ def _turns(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     for message in messages:
         match message.role:
             case "assistant":
-                said = "\n".join(filter(None, (message.text, *map(_block, message.requests)))) or "(nothing)"
+                text = "\n".join(filter(None, (message.text, *map(_block, message.requests)))) or "(nothing)"
             case "tool":
                 failed = ", which failed" if message.is_error else ""
-                said = f"Result of {names.get(message.call_id, 'the action')}{failed}:\n{message.text}"
+                text = f"Result of {names.get(message.call_id, 'the action')}{failed}:\n{message.text}"
             case _:
-                said = message.text
+                text = message.text
         role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
         if turns and turns[-1].role == role:
-            turns[-1] = Message(role=role, text=f"{turns[-1].text}\n\n{said}")
+            turns[-1] = Message(role=role, text=f"{turns[-1].text}\n\n{text}")
         else:
-            turns.append(Message(role=role, text=said))
+            turns.append(Message(role=role, text=text))
     return tuple(turns)
 
 

@@ -36,10 +36,10 @@ class Splitter:
     def take(self, piece: str) -> list[Part]:
         """Return what a piece adds; the possible beginning of a tag is held back."""
         self._held += piece
-        found: list[Part] = []
+        parts: list[Part] = []
         while part := self._next():
-            found.append(part)
-        return [part for part in found if part[1]]
+            parts.append(part)
+        return [part for part in parts if part[1]]
 
     def rest(self) -> list[Part]:
         """Return what is held back at the end."""
@@ -55,10 +55,10 @@ class Splitter:
                 return "thinking", thought
             return self._give("thinking", (self._close,))
         whole = self._before + self._held
-        if found := _OPENS.search(whole):
-            text = self._held[: found.start(1) - len(self._before)]
-            self._held = self._held[found.end(1) - len(self._before) :]
-            self._close = _PAIRS[found[1]]
+        if match := _OPENS.search(whole):
+            text = self._held[: match.start(1) - len(self._before)]
+            self._held = self._held[match.end(1) - len(self._before) :]
+            self._close = _PAIRS[match[1]]
             return "text", text
         part = self._give("text", tuple(_PAIRS))
         if part is not None:

@@ -27,17 +27,17 @@ async def window_of(at: Endpoint, client: Any) -> int:
         return 0
 
 
-def _read(said: Any, model: str) -> int:
-    if not isinstance(said, dict):
+def _read(answer: Any, model: str) -> int:
+    if not isinstance(answer, dict):
         return 0
-    listed = said.get("data", said.get("models"))
+    listed = answer.get("data", answer.get("models"))
     if isinstance(listed, list):
         names = ("id", "name", "model", "root")
-        own = (one for one in listed if isinstance(one, dict) and model in map(one.get, names))
+        own = (entry for entry in listed if isinstance(entry, dict) and model in map(entry.get, names))
         return _read(next(own, None), model)
-    settings = said.get("default_generation_settings")
-    for part in (said, settings if isinstance(settings, dict) else {}):
+    settings = answer.get("default_generation_settings")
+    for part in (answer, settings if isinstance(settings, dict) else {}):
         for key in _KEYS:
-            if type(found := part.get(key)) is int and found > 0:
-                return found
+            if type(tokens := part.get(key)) is int and tokens > 0:
+                return tokens
     return 0

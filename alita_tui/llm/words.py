@@ -98,10 +98,10 @@ def kind_of(status: int, names: Iterable[object], text: str) -> ModelErrorKind |
     `status` is the HTTP status, 0 for an error in the middle of a stream; `names` are codes and types in its body.
     """
     listed = [str(name) for name in names if isinstance(name, str | int) and not isinstance(name, bool)]
-    said = " ".join((*listed, text))
+    wording = " ".join((*listed, text))
     allowed = _MAY.get(status, _ANY)
     for kind, words in _TABLE:
-        if kind in allowed and words.search(said):
+        if kind in allowed and words.search(wording):
             return kind
     if status in STATUSES:
         return STATUSES[status]
@@ -123,21 +123,21 @@ def by_range(status: int) -> ModelErrorKind:
 
 def window_in(text: str) -> int:
     """Return the window in tokens that an error names; 0 where it names none."""
-    found = [int(one[1]) for one in _WINDOWS.finditer(text)]
-    return min(found, default=0)
+    sizes = [int(match[1]) for match in _WINDOWS.finditer(text)]
+    return min(sizes, default=0)
 
 
 def most_in(text: str) -> int:
     """Return the longest reply in tokens that an error names after a request for more; 0 where it names none."""
-    found = _MOST.search(text)
-    return int(next(filter(None, found.groups()))) if found else 0
+    match = _MOST.search(text)
+    return int(next(filter(None, match.groups()))) if match else 0
 
 
 def wait_in(text: str) -> float | None:
     """Return the seconds to wait that an error names in its words."""
-    found = _WAITS.search(text)
-    if found is None or not any(found.groups()):
+    match = _WAITS.search(text)
+    if match is None or not any(match.groups()):
         return None
-    hours, minutes, seconds, unit = found.groups()
+    hours, minutes, seconds, unit = match.groups()
     last = float(seconds or 0) / (1000 if unit and unit.lower() == "ms" else 1)
     return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + last

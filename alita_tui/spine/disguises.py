@@ -65,20 +65,20 @@ class _View:
         self._starts: list[int] = []
         self._parts: list[tuple[int, int, bool]] = []
         at = here = 0
-        for found in shape.finditer(source):
-            said = means(found)
-            if said is None:
+        for match in shape.finditer(source):
+            meaning = means(match)
+            if meaning is None:
                 continue
             for part, begin, end, plain in (
-                (source[at : found.start()], at, found.start(), True),
-                (said, found.start(), found.end(), False),
+                (source[at : match.start()], at, match.start(), True),
+                (meaning, match.start(), match.end(), False),
             ):
                 if part:
                     self._starts.append(here)
                     self._parts.append((begin, end, plain))
                     pieces.append(part)
                     here += len(part)
-            at = found.end()
+            at = match.end()
         self.changed = at > 0
         if at < len(source):
             self._starts.append(here)
@@ -112,7 +112,7 @@ class Disguises:
                     self._base64 += ((core, number) for core in _cores(part))
                     self._hex.append((part.hex().encode(), number))
         for kind in (self._plain, self._base64, self._hex):
-            kind.sort(key=lambda one: -len(one[0]))
+            kind.sort(key=lambda entry: -len(entry[0]))
 
     @property
     def any(self) -> bool:
@@ -187,7 +187,7 @@ def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, 
     back: _Back = _same
     yield view, back
     if b"=" in view:
-        quoted = _View(view, _QUOTED, lambda one: bytes.fromhex(one[1].decode()) if one[1] else b"")
+        quoted = _View(view, _QUOTED, lambda match: bytes.fromhex(match[1].decode()) if match[1] else b"")
         if quoted.changed:
             yield quoted.data, quoted.back
     yield from _resolved(view, back, ends, _ROUNDS, {view})
@@ -229,13 +229,13 @@ def _through(inner: _Back, outer: _Back) -> _Back:
     return lambda begin, end: outer(*inner(begin, end))
 
 
-def _meant(found: re.Match[bytes]) -> bytes | None:
-    kind, text = found.lastgroup, found[found.lastgroup or 0]
+def _meant(match: re.Match[bytes]) -> bytes | None:
+    kind, text = match.lastgroup, match[match.lastgroup or 0]
     match kind:
         case "url" | "byte":
             return bytes.fromhex(text.decode())
         case "low":  # a letter beyond the first plane, as JSON writes it
-            return chr(0x10000 + ((int(found["high"], 16) - 0xD800) << 10) + int(text, 16) - 0xDC00).encode()
+            return chr(0x10000 + ((int(match["high"], 16) - 0xD800) << 10) + int(text, 16) - 0xDC00).encode()
         case "octal":
             return bytes((int(text, 8),))
         case "itself":
@@ -257,25 +257,25 @@ def _parts(value: str) -> list[bytes]:
     """Return what to look for of a value: all of it without surrounding blanks, and each longer line."""
     whole = value.strip()
     lines = [line for line in map(str.strip, whole.splitlines()) if len(line) >= _LINE]
-    found = dict.fromkeys((whole, *lines) if len(lines) > 1 or whole not in lines else (whole,))
-    parts = [one.encode("utf-8", "surrogatepass") for one in found if one]
+    texts = dict.fromkeys((whole, *lines) if len(lines) > 1 or whole not in lines else (whole,))
+    parts = [text.encode("utf-8", "surrogatepass") for text in texts if text]
     # Of plain letters UTF-16 and UTF-32 are the same with zeros between them; of others they are other bytes.
     others = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1")
-    wide = [one.encode(code, "replace") for one in found if not one.isascii() for code in others]
+    wide = [text.encode(code, "replace") for text in texts if not text.isascii() for code in others]
     # A server that takes a header's bytes for Latin-1 writes each of them as a letter.
-    mistaken = [one.decode("latin-1").encode() for one in parts if not one.isascii()]
+    mistaken = [part.decode("latin-1").encode() for part in parts if not part.isascii()]
     return [*parts, *dict.fromkeys((*mistaken, *wide))]
 
 
 def _cores(part: bytes) -> list[bytes]:
     """Return the base64 letters that depend on the value alone, for each offset at which it can begin."""
-    found = []
+    cores = []
     for before in range(3):
         coded = base64.b64encode(b"\0" * before + part)
         core = coded[-(-before * 8 // 6) : (before + len(part)) * 8 // 6]
         if len(core) >= LEAST:
-            found.append(core)
-    return found
+            cores.append(core)
+    return cores
 
 
 def _overlap(text: bytes, literal: bytes) -> int:

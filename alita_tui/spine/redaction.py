@@ -94,7 +94,7 @@ class Redactor:
         # The longest first: one may be a part of another.
         self._known = sorted(
             ((value, mark) for value, mark in self._values.items() if len(value) >= LEAST),
-            key=lambda one: -len(one[0]),
+            key=lambda entry: -len(entry[0]),
         )
         markers = (marker.encode() for marker, _, _ in self._shapes)
         self._markers = (*markers, *(_escaped(value) for value, _ in self._known))
@@ -160,13 +160,13 @@ class Redactor:
             case str():
                 return self.text(value)
             case dict():
-                return {self._walk(name): self._walk(one) for name, one in value.items()}
+                return {self._walk(name): self._walk(item) for name, item in value.items()}
             case list() | tuple():
                 return type(value)(map(self._walk, value))
             case msgspec.Struct():
                 fields = {name: getattr(value, name) for name in value.__struct_fields__}
                 return msgspec.structs.replace(
-                    value, **{name: self._walk(one) for name, one in fields.items()}
+                    value, **{name: self._walk(item) for name, item in fields.items()}
                 )
             case _:
                 return value
@@ -174,13 +174,13 @@ class Redactor:
 
 def secrets_in(text: str, rules: Sequence[Rule] = ()) -> list[tuple[int, str]]:
     """Return line and kind of each text that has the shape of a secret, without the text itself."""
-    found = {
-        (text.count("\n", 0, one.start()) + 1, MARK.search(mark)[0].strip("[]").removeprefix("redacted "))  # type: ignore[index]
+    secrets = {
+        (text.count("\n", 0, match.start()) + 1, MARK.search(mark)[0].strip("[]").removeprefix("redacted "))  # type: ignore[index]
         for marker, mark, shape in (*_RULES, *rules)
         if marker in text
-        for one in shape.finditer(text)
+        for match in shape.finditer(text)
     }
-    return sorted(found)
+    return sorted(secrets)
 
 
 def _escaped(value: str) -> bytes:

@@ -27,20 +27,20 @@ async def duckduckgo(fetcher: Fetcher, base: str, query: str, limit: int) -> tup
     """Search with DuckDuckGo's HTML endpoint: no key, one page of results. Raise WebError."""
     answer = await fetcher.get(_with_query(base, {"q": query}), trusted=base)
     check_status(answer, ok=(200, 202))
-    found, challenged = await asyncio.to_thread(_duckduckgo_results, answer)
+    results, challenged = await asyncio.to_thread(_duckduckgo_results, answer)
     if challenged:
         raise WebError(
             "DuckDuckGo asks for a person to prove themselves, so it gave no results.",
             hint="Wait a few minutes, or set a Google Programmable Search key and web.google_cx.",
         )
-    return found[:limit]
+    return results[:limit]
 
 
 def _duckduckgo_results(answer: Fetched) -> tuple[tuple[WebResult, ...], bool]:
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(answer.body, "html.parser")
-    found = []
+    results = []
     for block in soup.select(".result"):
         link = block.select_one("a.result__a[href]")
         if link is None or "result--ad" in (block.get("class") or ()):
@@ -50,11 +50,11 @@ def _duckduckgo_results(answer: Fetched) -> tuple[tuple[WebResult, ...], bool]:
         if parts.path == "/l/":
             url = parse_qs(parts.query).get("uddg", [""])[0]
         snippet = block.select_one(".result__snippet")
-        found.append(_result(link.get_text(), url, snippet.get_text() if snippet else ""))
-    challenged = not found and (
+        results.append(_result(link.get_text(), url, snippet.get_text() if snippet else ""))
+    challenged = not results and (
         answer.status == 202 or bool(soup.select_one("#challenge-form, .anomaly-modal"))
     )
-    return _clean(found), challenged
+    return _clean(results), challenged
 
 
 async def google(
@@ -76,7 +76,7 @@ async def github(fetcher: Fetcher, base: str, token: str, query: str, limit: int
     url = _with_query(f"{base.rstrip('/')}/search/repositories", {"q": query, "per_page": str(limit)})
     answer = await fetcher.get(url, headers=headers, trusted=base, max_bytes=_ANSWER_BYTES)
     check_status(answer, hint="" if token else "A GITHUB_TOKEN raises the limit of searches.")
-    found = []
+    results = []
     for item in _list(_json(answer), "items"):
         stars, language = item.get("stargazers_count"), _text(item, "language")
         facts = [
@@ -86,22 +86,22 @@ async def github(fetcher: Fetcher, base: str, token: str, query: str, limit: int
             f"last push {_text(item, 'pushed_at')[:10]}" if _text(item, "pushed_at") else "",
             "archived" if item.get("archived") is True else "",
         ]
-        found.append(
+        results.append(
             _result(_text(item, "full_name"), _text(item, "html_url"), " · ".join(filter(None, facts)))
         )
-    return _clean(found)[:limit]
+    return _clean(results)[:limit]
 
 
 async def pypi(fetcher: Fetcher, base: str, query: str) -> tuple[WebResult, ...]:
     """Return packages whose names the words of the query spell; PyPI itself has no search. Raise WebError."""
     names = candidate_names(query)
     answers = await asyncio.gather(*(_package(fetcher, base, name) for name in names), return_exceptions=True)
-    found = [answer for answer in answers if isinstance(answer, WebResult)]
-    if not found:
+    results = [answer for answer in answers if isinstance(answer, WebResult)]
+    if not results:
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-    return _clean(found)
+    return _clean(results)
 
 
 def candidate_names(query: str) -> tuple[str, ...]:
@@ -185,10 +185,10 @@ def _result(title: str, url: str, snippet: str) -> WebResult:
     return WebResult(title=one_line(title, 160), url=url, snippet=one_line(snippet, 400))
 
 
-def _clean(found: Iterable[WebResult]) -> tuple[WebResult, ...]:
+def _clean(results: Iterable[WebResult]) -> tuple[WebResult, ...]:
     """Return the results with a title and an ordinary web address, each address once."""
     kept: dict[str, WebResult] = {}
-    for result in found:
+    for result in results:
         plain = result.url == neutralise(result.url) and not any(c.isspace() for c in result.url)
         web = result.url.startswith(("http://", "https://")) and len(result.url) <= 2000
         if plain and web and result.title:

@@ -10,7 +10,7 @@ from disguising import FORMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_tui.sandbox.broker.secrets import Blot
+from alita_tui.sandbox.broker.secrets import SecretMask
 from alita_tui.spine.disguises import Disguises
 
 VALUES = (
@@ -26,7 +26,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=6,
 
 
 def blotted(value: str, data: bytes, cuts: list[int]) -> bytes:
-    blot, found, at = Blot(Disguises([value])), b"", 0
+    blot, found, at = SecretMask(Disguises([value])), b"", 0
     for cut in sorted(min(cut, len(data)) for cut in cuts):
         found, at = found + blot.over(data[at:cut]), cut
     return found + blot.over(data[at:]) + blot.over(b"", last=True)
@@ -70,7 +70,7 @@ def test_what_holds_no_value_is_left_alone(data, cuts):
 
 
 def test_a_stream_is_not_held_back_for_nothing():
-    blot = Blot(Disguises(["s3cret-value-9"]))
+    blot = SecretMask(Disguises(["s3cret-value-9"]))
     assert blot.over(b"data: one event after another\n\n").endswith(b"\n\n")
     assert blot.over(b"data: s3cr") == b"data: "
     assert blot.over(b"umbs\n") == b"s3crumbs\n"

@@ -133,19 +133,19 @@ class Route(Protocol):
     def first(self) -> str:
         """Return the name of the first model in the role's order."""
 
-    def spare(self, one: Candidate) -> bool:
+    def spare(self, candidate: Candidate) -> bool:
         """Return whether another model, which has not failed yet, could be asked at once."""
 
-    def why(self, previous: str, one: Candidate) -> str:
+    def why(self, previous: str, candidate: Candidate) -> str:
         """Return why a call goes to this model and not to the previous one."""
 
-    def replied(self, one: Candidate) -> None:
+    def replied(self, candidate: Candidate) -> None:
         """Record a whole reply."""
 
-    def failed(self, one: Candidate, error: ModelError) -> None:
+    def failed(self, candidate: Candidate, error: ModelError) -> None:
         """Record a failure."""
 
-    def released(self, one: Candidate) -> None:
+    def released(self, candidate: Candidate) -> None:
         """Record that the call was given up without an outcome."""
 
 

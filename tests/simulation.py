@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 
 from alita_tui.agent.budget import Budget
+from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.calling import ModelCalls
-from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
 from alita_tui.events import ModelErrorKind, ToolRequest, Usage
 from alita_tui.llm.router import Router
@@ -143,8 +143,8 @@ class Desk:
             {"orchestrator": [Candidate(model=model) for model in models]}, self.time, lambda: jitter
         )
         self.questions = Questions(self.bus, parks=True)
-        self.purse = Purse(self.bus, budget or Budget(), self.questions, self.new_id, book=book)
-        self.calls = ModelCalls(self.bus, self.router, self.purse, self.new_id, sleep=self.time.sleep)
+        self.call_budget = CallBudget(self.bus, budget or Budget(), self.questions, self.new_id, book=book)
+        self.calls = ModelCalls(self.bus, self.router, self.call_budget, self.new_id, sleep=self.time.sleep)
 
     def new_id(self) -> str:
         self.ids += 1

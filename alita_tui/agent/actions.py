@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from alita_tui.events import ToolRequest, Value
+from alita_tui.events import ActionName, ToolRequest, Value
 from alita_tui.spine.errors import AlitaError
-from alita_tui.spine.names import ActionName, taken
+from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,63}$", description="snake_case")]

@@ -10,8 +10,8 @@ from contextlib import aclosing
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.estimate import Estimate, Meter, Scales, estimate_of
-from alita_tui.agent.purse import Purse
 from alita_tui.agent.tokens import tokens_in
 from alita_tui.events import Usage, digest_of
 from alita_tui.spine.bus import Bus
@@ -38,7 +38,7 @@ class ModelCalls:
         self,
         bus: Bus,
         router: Router,
-        purse: Purse,
+        call_budget: CallBudget,
         new_id: Callable[[], str],
         *,
         cache: ReplyCache | None = None,
@@ -47,7 +47,7 @@ class ModelCalls:
     ) -> None:
         self._bus = bus
         self._router = router
-        self._purse = purse
+        self._call_budget = call_budget
         self._new_id = new_id
         """`cached` are the roles that may be answered from the cache."""
         self._cache = cache
@@ -137,7 +137,7 @@ class ModelCalls:
         if reply is not None:
             reply = msgspec.structs.replace(reply, call_id=call_id)
             await self._tell(request, model, call_id, reply, cached=True)
-            await self._purse.spared(call_id, request.role, model, reply.usage)
+            await self._call_budget.spared(call_id, request.role, model, reply.usage)
         return reply
 
     async def _fitted(
@@ -160,7 +160,7 @@ class ModelCalls:
     async def _paid(self, model: Model, request: ModelRequest, limit: Estimate, call_id: str) -> Reply:
         """One attempt between its reservation and its settlement, however it ends."""
         estimated = self._scales.bound(model.name, limit)
-        await self._purse.reserve(call_id, request.role, model, estimated, request.build)
+        await self._call_budget.reserve(call_id, request.role, model, estimated, request.build)
         said: list[str] = []
         usage: Usage | None = None
         try:
@@ -175,7 +175,7 @@ class ModelCalls:
             raise
         finally:
             usage = usage or _counted(estimated, said)  # none: it was cancelled
-            await self._purse.settle(
+            await self._call_budget.settle(
                 call_id, request.role, model, usage, estimated=not usage.reported, build=request.build
             )
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker
     from alita_tui.sandbox.broker.grants import Tell
     from alita_tui.sandbox.fleet import Fleet
-    from alita_tui.sandbox.policy import SandboxSettings
+    from alita_tui.sandbox.settings import EngineSettings
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.backups import Backups
     from alita_tui.store.documents import CleanDocuments, DocumentTable
@@ -382,7 +382,7 @@ class AppContext:
         chosen = self.loaded.settings.sandbox.workspace
         return Path(chosen).expanduser() if chosen else self.paths.data / "workspace"
 
-    def sandbox_settings(self, *, pool: bool = False, profile: str = "") -> SandboxSettings:
+    def sandbox_settings(self, *, pool: bool = False, profile: str = "") -> EngineSettings:
         """Return how the sandbox is set up; only with `pool` are containers started ahead."""
         from alita_tui.app.room_settings import sandbox_settings
 

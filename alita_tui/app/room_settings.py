@@ -9,7 +9,7 @@ import msgspec
 from alita_tui.config.load import Loaded
 from alita_tui.config.paths import Paths
 from alita_tui.sandbox.install_limits import InstallLimits
-from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.web.client import WebSettings
 
 _POOL = ("pool_hot", "pool_warm", "pool_environments", "session_calls")
@@ -17,13 +17,13 @@ _POOL = ("pool_hot", "pool_warm", "pool_environments", "session_calls")
 
 def sandbox_settings(
     paths: Paths, loaded: Loaded, *, pool: bool = False, profile: str = ""
-) -> SandboxSettings:
+) -> EngineSettings:
     """Return how the sandbox is set up; without `pool` no container is started ahead or shared.
 
     `profile` replaces the one of the settings.
     """
     chosen = loaded.settings.sandbox
-    same = _same_named(chosen, SandboxSettings)
+    same = _same_named(chosen, EngineSettings)
     if not pool:
         same = {name: value for name, value in same.items() if name not in _POOL}
     if profile:

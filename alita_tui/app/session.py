@@ -353,14 +353,14 @@ def _caps(chosen: BudgetSettings) -> Budget:
 
 def model_calls(app: AppContext, bus: Bus, models: Roster, questions: Questions) -> ModelCalls:
     """Return model calls that are recorded on this bus and paid from its session's budget."""
+    from alita_tui.agent.call_budget import CallBudget
     from alita_tui.agent.calling import ModelCalls
-    from alita_tui.agent.purse import Purse
 
     book = None if models.recorded else app.spend_book(bus.session_id)
     chosen = app.loaded.settings.budget
-    purse = Purse(bus, _caps(chosen), questions, new_id, book=book, unknown_usd=chosen.unknown_usd)
+    call_budget = CallBudget(bus, _caps(chosen), questions, new_id, book=book, unknown_usd=chosen.unknown_usd)
     replies = None if models.recorded else app.replies(bus.redacted)
-    return ModelCalls(bus, models.router, purse, new_id, cache=replies, cached=app.cached_roles)
+    return ModelCalls(bus, models.router, call_budget, new_id, cache=replies, cached=app.cached_roles)
 
 
 def checks(

@@ -193,7 +193,7 @@ def run(
     Exit code 1 if a file failed, 6 if the sandbox could not run any of them.
     """
     from alita_tui.app.file_runs import run_files
-    from alita_tui.sandbox.policy import PROFILES
+    from alita_tui.sandbox.settings import PROFILES
 
     if profile and profile not in PROFILES:
         raise UsageError(

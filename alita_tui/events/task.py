@@ -98,10 +98,10 @@ ActionName = Literal[
     "search_web",
     "read_page",
     "look_back",
-    "wait",
     "build_tool",
     "run_tool",
     "ask_user",
+    "wait",
     "answer",
 ]
 

@@ -131,7 +131,7 @@ class _Reading:
         return []
 
     def _count(self, usage: Any) -> None:
-        """Counts are totals so far; those that a later event leaves out keep their value."""
+        """Take in counts, which are totals so far; those that a later event leaves out keep their value."""
         if usage is None:
             return
         for name in (
@@ -140,10 +140,10 @@ class _Reading:
             "cache_read_input_tokens",
             "output_tokens",
         ):
-            if (told := getattr(usage, name, None)) or name not in self._counts:
-                self._counts[name] = told or 0
+            if (count := getattr(usage, name, None)) or name not in self._counts:
+                self._counts[name] = count or 0
         fresh, written, cached, output = self._counts.values()
-        whole = all(type(one) is int for one in (fresh, written, cached))
+        whole = all(type(part) is int for part in (fresh, written, cached))
         self._draft.count(
             input_tokens=fresh + written + cached if whole else -1,
             output_tokens=output,
@@ -152,7 +152,11 @@ class _Reading:
         )
 
     def _carry(self) -> None:
-        kept = [one for _, one in sorted(self._thoughts.items()) if one.get("signature") or "data" in one]
+        kept = [
+            thought
+            for _, thought in sorted(self._thoughts.items())
+            if thought.get("signature") or "data" in thought
+        ]
         self._draft.carried["blocks"] = msgspec.json.encode(kept).decode()
 
 
@@ -184,7 +188,7 @@ def _choice(must_call: str) -> dict[str, str]:
 
 
 def _turns(name: str, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """Alternating turns: results and words of the person that follow each other are one user turn."""
+    """Return alternating turns: results and texts of the person in a row are one user turn."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
@@ -199,22 +203,22 @@ def _turns(name: str, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 
 def _blocks(name: str, message: Message) -> list[dict[str, Any]]:
-    """The blocks of a message; never none, and no text block without text, which the API refuses."""
+    """Return the blocks of a message; never none and no text block without text, both of which the API refuses."""
     text = mend(message.text)
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": _id(message.call_id), "content": text}
         return [{**result, "is_error": True} if message.is_error else result]
-    said: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
     carried = message.requests[0].carried if message.requests else {}
     if "blocks" in carried and carried.get("by") == name:
-        said = msgspec.json.decode(carried["blocks"]) + said
-    said += [
+        blocks = msgspec.json.decode(carried["blocks"]) + blocks
+    blocks += [
         {"type": "tool_use", "id": _id(call.call_id), "name": call.name, "input": call.arguments}
         for call in message.requests
     ]
-    return said or [{"type": "text", "text": "(nothing)"}]
+    return blocks or [{"type": "text", "text": "(nothing)"}]
 
 
 def _id(call_id: str) -> str:
-    """An id that the API takes, for calls that another provider's model made earlier."""
+    """Return an id that the API accepts, for calls that another provider's model made."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)

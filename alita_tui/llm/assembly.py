@@ -1,4 +1,4 @@
-"""A reply while it arrives. Only what ended properly becomes a `Reply`."""
+"""A reply while it arrives; it becomes a `Reply` only if it ends properly."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class CallDraft:
 
     @property
     def whole(self) -> bool:
-        """True when the arguments are a complete JSON object."""
+        """Return whether the arguments are a complete JSON object."""
         return bool(self.arguments) and not parse(self.call_id, self.name, self.arguments).problem
 
 
@@ -77,10 +77,10 @@ class ReplyDraft:
         self._odd_counts = False
 
     def say(self, channel: Channel, piece: str, call: CallDraft | None = None) -> list[Delta]:
-        """Add a piece; returns what can be shown of it.
+        """Add a piece; return what can be shown of it.
 
-        Half a character (a high surrogate whose other half comes in the next piece) is held back, and
-        what may be the beginning of a tag. Thoughts that a server leaves in the text are told apart.
+        Half a character (a high surrogate) and the possible beginning of a tag are held back. Thoughts that a server
+        leaves in the text are separated from it.
         """
         if not isinstance(piece, str):
             raise TypeError(f"a piece of the {channel} is no text")  # of a server that knows no types
@@ -100,7 +100,7 @@ class ReplyDraft:
         return [Delta(channel=channel, text=mend(text))] if text else []
 
     def finish(self, at: Endpoint, request: ModelRequest) -> Reply:
-        """The whole reply. Raises ModelError when it did not end properly."""
+        """Return the whole reply. Raise ModelError when it did not end properly."""
         for kind, part in self._split.rest():
             self._take(kind, part)
         self._check(at, request)
@@ -123,17 +123,17 @@ class ReplyDraft:
         )
 
     def count(self, **counts: object) -> None:
-        """Take in the server's counts, by the names of `Usage`. What no server can mean is left out, and noted.
+        """Take in the server's counts by the names of `Usage`; None means not reported.
 
-        Counts that are None are not told.
+        Counts that no server can mean are dropped and noted.
         """
-        told = {name: value for name, value in counts.items() if value is not None}
-        if not all(type(value) is int and 0 <= value <= _MOST for value in told.values()):
+        reported = {name: value for name, value in counts.items() if value is not None}
+        if not all(type(value) is int and 0 <= value <= _MOST for value in reported.values()):
             self._odd_counts = True
             return
-        if not any(told.values()):
+        if not any(reported.values()):
             return
-        usage = Usage(**told)  # type: ignore[arg-type]
+        usage = Usage(**reported)  # type: ignore[arg-type]
         cached = min(usage.cached_tokens, usage.input_tokens)
         self.usage = msgspec.structs.replace(
             usage,
@@ -142,12 +142,12 @@ class ReplyDraft:
         )
 
     def _believed(self, at: Endpoint, request: ModelRequest) -> tuple[Usage | None, tuple[str, ...]]:
-        """The server's counts, and what is odd about them. A character has four tokens at most, one for each byte."""
+        """Return the server's counts, or a note where they are impossible: a character has at most four tokens."""
         usage, odd = self.usage, self._odd_counts
         if usage is not None:
             sent = sum(map(len, texts_of(request)))
-            said = sum(map(len, self._said.values()))
-            most = 4 * sent + _FRAME, 4 * said + 8 * request.max_tokens + _FRAME
+            received = sum(map(len, self._said.values()))
+            most = 4 * sent + _FRAME, 4 * received + 8 * request.max_tokens + _FRAME
             odd = odd or usage.input_tokens > most[0] or usage.output_tokens > most[1]
         note = f"{at.name} tells counts of tokens that cannot be: they are estimated instead."
         return (None, (note,)) if odd else (usage, ())
@@ -197,7 +197,7 @@ class ReplyDraft:
 
 
 def parse(call_id: str, name: str, arguments: str) -> ToolRequest:
-    """A tool call from the JSON text that came over the wire; what is no object becomes a problem."""
+    """Return a tool call from its JSON text; arguments that are no object become a problem."""
     try:
         value = msgspec.json.decode(arguments.strip() or "{}")
         problem = "" if isinstance(value, dict) else "they are no JSON object"
@@ -207,14 +207,14 @@ def parse(call_id: str, name: str, arguments: str) -> ToolRequest:
 
 
 def mend(text: str) -> str:
-    """Surrogate pairs that came in two pieces become one character, lone halves U+FFFD."""
+    """Return the text with surrogate pairs that came in two pieces joined, and lone halves as U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def texts_of(request: ModelRequest) -> Iterator[str]:
-    """Every text that a request sends."""
+    """Yield every text that a request sends."""
     yield request.system
     for message in request.messages:
         yield message.text
@@ -225,7 +225,7 @@ def texts_of(request: ModelRequest) -> Iterator[str]:
         yield f"{tool.name}{tool.description}{tool.parameters}"
 
 
-def estimate(request: ModelRequest, *said: str) -> Usage:
-    """Tokens by length, about four characters each, for servers that report none."""
+def estimate(request: ModelRequest, *received: str) -> Usage:
+    """Return the tokens by length, four characters each, for servers that report none."""
     sent = sum(map(len, texts_of(request)))
-    return Usage(input_tokens=sent // 4, output_tokens=sum(map(len, said)) // 4, reported=False)
+    return Usage(input_tokens=sent // 4, output_tokens=sum(map(len, received)) // 4, reported=False)

@@ -1,6 +1,6 @@
-"""What a server may take at most, whatever it sends: silence, time in all, and bytes.
+"""Bounds on what a server may take, whatever it sends: silence, total time, and bytes.
 
-The HTTP library's own time-out hears every byte: a comment every second keeps a dead reply alive.
+The HTTP library's own time-out counts every byte, so that a comment per second keeps a dead reply alive.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Silent(TooMuch):
 
 
 async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGenerator[T, None]:
-    """The pieces, as long as each comes within `silence` seconds and all of them within fifteen times that.
+    """Yield the pieces as long as each comes within `silence` seconds and all within fifteen times that.
 
-    Only pieces count: pings, comments and empty events are silence. Raises Silent.
+    Only pieces count; pings, comments and empty events are silence. Raise Silent.
     """
     end = time.monotonic() + _IN_ALL * silence
     while True:
@@ -52,7 +52,7 @@ async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGener
 
 
 async def watch(response: Any) -> None:
-    """Bound the body of a response; a hook of the HTTP client. Raises TooMuch."""
+    """Bound the body of a response; a hook of the HTTP client. Raise TooMuch."""
     if response.headers.get("content-encoding", "identity") != "identity":
         # Not asked for; a few bytes could become gigabytes.
         raise TooMuch("sent a compressed answer, which was not asked for")

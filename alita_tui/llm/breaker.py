@@ -32,7 +32,7 @@ class Breaker:
 
     @property
     def state(self) -> ProviderState:
-        """As the status line shows it."""
+        """Return the state as the status line shows it."""
         if self._off:
             return "disabled"
         if self._probing:
@@ -41,17 +41,17 @@ class Breaker:
 
     @property
     def reason(self) -> str:
-        """The cause in words; empty when it is closed."""
+        """Return the cause in words; an empty string while it is closed."""
         return self.cause.message if self.cause else ""
 
     def ready_at(self, now: float) -> float | None:
-        """When the next call may go through; None while it is off, or while a probe is under way."""
+        """Return when the next call may go through; None while it is off or a probe is under way."""
         if self._off or self._probing:
             return None
         return max(now, self._until) if self._open else now
 
     def admit(self, now: float) -> bool:
-        """Let a call through if one may; where the breaker is open this call is the probe."""
+        """Let a call through if one may, and return whether; while the breaker is open, this call is the probe."""
         at = self.ready_at(now)
         if at is None or at > now:
             return False
@@ -59,11 +59,11 @@ class Breaker:
         return True
 
     def release(self) -> None:
-        """The probe was given up without an outcome: another call may be it."""
+        """Record a probe that was given up without an outcome, so that another call may probe."""
         self._probing = False
 
     def succeed(self, now: float) -> None:
-        """A reply came: whatever was wrong is over."""
+        """Record a reply: whatever was wrong is over."""
         if self._open:
             self._outcomes.clear()
         self._open = self._probing = self._off = False
@@ -72,7 +72,7 @@ class Breaker:
         self._note(now, ok=True)
 
     def fail(self, now: float, cause: ModelError, *, probe: bool = False) -> None:
-        """No usable reply came; opens after two in a row, or half of at least four within a minute."""
+        """Record a failure; two in a row, or half of at least four within a minute, open the breaker."""
         self._note(now, ok=False)
         self._row += 1
         if self._off or (self._open and not probe):
@@ -84,15 +84,15 @@ class Breaker:
             self._shut(now + min(_FIRST * 2 ** (self._openings - 1), _LONGEST), cause)
 
     def cool(self, until: float, cause: ModelError) -> None:
-        """The server named the time from which it answers again."""
+        """Open until the time that the server named."""
         self._shut(max(until, self._until if self._open else 0.0), cause)
 
     def disable(self, cause: ModelError) -> None:
-        """Nothing but the person can mend it."""
+        """Turn the model off until the person acts."""
         self._off, self._probing, self.cause = True, False, cause
 
     def enable(self) -> None:
-        """The person says that it is mended."""
+        """Close the breaker: the person has fixed the cause."""
         self._open = self._probing = self._off = False
         self._row = self._openings = 0
         self._outcomes.clear()

@@ -1,4 +1,4 @@
-"""Replies to requests that were made before, byte for byte the same. Never by similarity."""
+"""Replies to requests that are byte for byte the same as earlier ones; never by similarity."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ _KEPT = 400
 
 
 class ReplyStore:
-    """Meets `ReplyCache` over a table of documents; without a disk nothing is kept.
+    """A `ReplyCache` in a table of documents; errors of the disk only cost the cached reply.
 
-    What was asked in this process is asked anew when it comes again: whoever asks twice was not
-    content with the answer.
+    A request that this process repeats is sent again: whoever asks twice was not content with the reply.
     """
 
     def __init__(self, opened: Callable[[], Documents]) -> None:
@@ -34,7 +33,7 @@ class ReplyStore:
         return self._opened()
 
     def get(self, model: str, request: ModelRequest) -> Reply | None:
-        """See `ReplyCache.get`."""
+        """Return the recorded reply of this model to this request, or None."""
         key = _key(model, request)
         if key in self._asked:
             return None
@@ -46,7 +45,7 @@ class ReplyStore:
         return None
 
     def put(self, model: str, request: ModelRequest, reply: Reply) -> None:
-        """See `ReplyCache.put`."""
+        """Record a reply; the oldest goes when there are too many."""
         key = _key(model, request)
         with suppress(StoreError):
             self._documents.put(key, {"key": key, "reply": msgspec.to_builtins(reply)})

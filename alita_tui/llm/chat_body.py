@@ -1,4 +1,4 @@
-"""A request as chat completions are asked for, by the rules of the vendor that is asked."""
+"""The body of a chat completions request, by the rules of the vendor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNSIGNED = "skip_thought_signature_validator"
 
 
 def chat_body(rules: Preset, at: Endpoint, request: ModelRequest, most: int = 0) -> dict[str, Any]:
-    """The body of the request; `most` are the tokens of the model's longest reply, 0 where that is not known."""
+    """Return the body of a request; `most` is the model's longest reply in tokens, 0 where unknown."""
     system = [{"role": "system", "content": mend(request.system)}] if request.system else []
     body: dict[str, Any] = {
         "model": at.model,
@@ -60,7 +60,7 @@ _CHANGES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
 
 
 def adapted(rules: Preset, text: str, status: int) -> Preset | None:
-    """The rules as a server's refusal shows them to be; None where it says nothing of them, or nothing new."""
+    """Return the rules as a server's refusal shows them; None where it shows nothing new."""
     if status not in (400, 404, 422, 500):
         return None
     for words, changes in _CHANGES:
@@ -102,29 +102,29 @@ def _turn(rules: Preset, name: str, message: Message) -> dict[str, Any]:
 
 def _call(rules: Preset, name: str, call: ToolRequest, first: bool) -> dict[str, Any]:
     arguments = msgspec.json.encode(call.arguments).decode()
-    told: dict[str, Any] = {
+    turn: dict[str, Any] = {
         "id": _id(rules, call.call_id),
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     }
     if (extra := call.carried.get("extra")) and call.carried.get("by") == name:
-        told["extra_content"] = msgspec.json.decode(extra)
+        turn["extra_content"] = msgspec.json.decode(extra)
     elif first and rules.wants_back == "signature":
-        told["extra_content"] = {"google": {"thought_signature": _UNSIGNED}}
-    return told
+        turn["extra_content"] = {"google": {"thought_signature": _UNSIGNED}}
+    return turn
 
 
 def _thoughts(rules: Preset, name: str, carried: dict[str, str]) -> dict[str, Any]:
-    """What the model thought before its calls, where it has to be sent back with them."""
+    """Return what the model thought before its calls, where it has to be sent back with them."""
     own = carried if carried.get("by") == name else {}
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if details := own.get("details"):
-        found["reasoning_details"] = msgspec.json.decode(details)
+        fields["reasoning_details"] = msgspec.json.decode(details)
     if rules.wants_back == "reasoning":
-        found["reasoning_content"] = own.get("reasoning", "")
+        fields["reasoning_content"] = own.get("reasoning", "")
     elif rules.wants_back == "given" and own.get("reasoning"):
-        found["reasoning_content"] = own["reasoning"]
-    return found
+        fields["reasoning_content"] = own["reasoning"]
+    return fields
 
 
 def _id(rules: Preset, call_id: str) -> str:

@@ -51,7 +51,7 @@ class OpenedModel(Model, Protocol):
     """A model that can be prepared and has to be closed."""
 
     async def warm(self) -> None:
-        """Import what the first call needs, in a thread. Raises ModelError."""
+        """Import what the first call needs, in a thread. Raise ModelError."""
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -77,7 +77,7 @@ class ProbeResult(Value, frozen=True):
 
 
 def open_model(spec: ModelSpec) -> OpenedModel:
-    """The model; nothing is imported or connected before its first call. Raises ConfigError."""
+    """Return the model; nothing is imported or connected before its first call. Raise ConfigError."""
     if spec.provider in _RECORDINGS:
         if not spec.script:
             raise ConfigError("There is no recording to play.", hint="Choose a model with `alita setup`.")
@@ -97,10 +97,7 @@ def open_model(spec: ModelSpec) -> OpenedModel:
 
 
 async def offered(spec: ModelSpec) -> tuple[str, ...]:
-    """The models that a provider's server lists, sorted; none where it has no list.
-
-    Raises ConfigError, ModelError.
-    """
+    """Return the sorted models that a provider's server lists; none without a list. Raise ConfigError, ModelError."""
     if spec.provider in _RECORDINGS:
         return ()
     server = _remote(spec, preset(spec.provider))
@@ -127,9 +124,9 @@ def _remote(spec: ModelSpec, chosen: Preset) -> RemoteModel:
 
 
 async def preload(provider: str) -> None:
-    """Import in a thread what the provider's first call needs, so that it does not hold up the screen.
+    """Import in a thread what the provider's first call needs, so that it does not block the screen.
 
-    Raises ConfigError for an unknown provider, ImportError when its SDK is missing.
+    Raise ConfigError for an unknown provider, ImportError when its SDK is missing.
     """
     if provider and provider not in _RECORDINGS:
         await _adapter(preset(provider)).preload()

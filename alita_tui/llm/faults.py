@@ -47,12 +47,12 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """Return `provider:model`."""
         return f"{self.provider}:{self.model}"
 
     @property
     def host(self) -> str:
-        """Host and port, without the credentials that a URL may hold."""
+        """Return host and port, without credentials that a URL may hold."""
         parts = urlsplit(self.base_url)
         return parts.netloc.rpartition("@")[2] or self.base_url
 
@@ -66,26 +66,26 @@ class Endpoint:
         retry_after: float | None = None,
         window: int = 0,
     ) -> ModelError:
-        """An error of this model, with the hint that fits its kind unless another is given."""
+        """Return an error of this model, with the hint for its kind unless another is given."""
         what = what.replace(self.key, "[key]") if self.key else what
         message = f"{self.name}: {one_line(what, 300)}"
         larger = rules_of(self.provider).larger if kind == "context" else ""
         hint = hint or (f"Give the server a larger window: {larger}." if larger else _HINTS.get(kind, ""))
         return ModelError(kind, message, hint=hint, status=status, retry_after=retry_after, window=window)
 
-    def answered(self, status: int, told: Told, headers: Mapping[str, str]) -> ModelError:
-        """An HTTP error status, or with status 0 an error in the middle of a stream."""
-        kind = kind_of(status, told.names, told.text[:_LONGEST_TEXT]) or "server"
+    def answered(self, status: int, body: Told, headers: Mapping[str, str]) -> ModelError:
+        """Return the error for an HTTP status, or with status 0 for an error in the middle of a stream."""
+        kind = kind_of(status, body.names, body.text[:_LONGEST_TEXT]) or "server"
         wait = retry_after(headers)
         if wait is None and kind in ("rate_limit", "overloaded"):
-            wait = wait_in(told.text[:_LONGEST_TEXT])
+            wait = wait_in(body.text[:_LONGEST_TEXT])
         before = f"answered HTTP {status}." if status else "broke off:"
         return self.fault(
             kind,
-            f"{self.host} {before} {told.shown}",
+            f"{self.host} {before} {body.shown}",
             status=status or None,
             retry_after=wait,
-            window=window_in(told.text[:_LONGEST_TEXT]) if kind == "context" else 0,
+            window=window_in(body.text[:_LONGEST_TEXT]) if kind == "context" else 0,
         )
 
 
@@ -118,14 +118,14 @@ def told_by(body: object, text: str) -> Told:
     )
     sentences: list[object] = [inner] if isinstance(inner, str) else []
     sentences += [
-        said for part in reversed(parts) for key in ("message", "detail") if (said := part.get(key))
+        sentence for part in reversed(parts) for key in ("message", "detail") if (sentence := part.get(key))
     ]
     shown = str(sentences[0]) if sentences else str(inner)
     return Told(names, text or str(body), shown)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds of a Retry-After header: a number or an HTTP date (RFC 9110, 10.2.3)."""
+    """Return the seconds of a Retry-After header: a number or an HTTP date (RFC 9110, 10.2.3)."""
     value = headers.get("retry-after", "")
     try:
         seconds = float(value)

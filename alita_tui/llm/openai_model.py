@@ -51,7 +51,7 @@ class OpenAIModel(RemoteModel):
             call.arguments = unfolded(call.arguments, tool.parameters if tool else None)
 
     async def _open_stream(self, request: ModelRequest) -> Any:
-        """The answer's stream. A server that refuses a field is asked anew without it, and so from then on."""
+        """Return the reply's stream; a field that the server refuses is left out from then on."""
         while True:
             body = chat_body(self._rules, self._at, request, self._most)
             try:
@@ -59,8 +59,8 @@ class OpenAIModel(RemoteModel):
                     **body, stream=True, timeout=self._patience(request)
                 )
             except self._sdk.APIStatusError as error:
-                said = error.response.text
-                most, changed = most_in(said), adapted(self._rules, said, error.status_code)
+                refusal = error.response.text
+                most, changed = most_in(refusal), adapted(self._rules, refusal, error.status_code)
                 if changed is None and not 0 < most < (self._most or request.max_tokens):
                     raise
                 self._rules, self._most = changed or self._rules, most or self._most
@@ -99,7 +99,7 @@ class _Reading:
         # By the protocol a chunk with nothing but the usage is the last: a server that never gave a
         # reason for the end has ended all the same.
         draft.stop = self._stop or ("stop" if chunk.usage is not None and not chunk.choices else "")
-        found: list[Delta] = []
+        deltas: list[Delta] = []
         for choice in (chunk.choices or ())[:1]:
             draft.stop = self._stop = choice.finish_reason or self._stop
             delta = choice.delta
@@ -112,19 +112,19 @@ class _Reading:
             self._details += extra.get("reasoning_details") or []
             if self._details:
                 draft.carried["details"] = msgspec.json.encode(merged(self._details)).decode()
-            found += draft.say("thinking", thought or extra.get("reasoning") or "")
+            deltas += draft.say("thinking", thought or extra.get("reasoning") or "")
             for channel, text in _parts(delta.content):
-                found += draft.say("thinking" if channel == "thinking" else "text", text)
+                deltas += draft.say("thinking" if channel == "thinking" else "text", text)
             for piece in delta.tool_calls or ():
                 call = self._call_of(piece)
-                found += draft.say("arguments", (piece.function and piece.function.arguments) or "", call)
-        return found
+                deltas += draft.say("arguments", (piece.function and piece.function.arguments) or "", call)
+        return deltas
 
     def _call_of(self, piece: Any) -> CallDraft:
-        """The call that a piece belongs to: by index, where it is sent and told apart, else by id.
+        """Return the call that a piece belongs to: by index where there is a distinct one, else by id.
 
-        Seen in the wild: no index at all, one index for all parallel calls, id or name repeated
-        with every piece, a new id with every piece.
+        Servers send no index, one index for all parallel calls, id or name repeated with every piece, or a new id
+        with every piece.
         """
         calls, index = self._draft.calls, piece.index
         name = (piece.function and piece.function.name) or ""
@@ -132,7 +132,7 @@ class _Reading:
         if index is not None:
             call = self._indexes.get(index)
         else:
-            same = [one for one in calls if piece.id and one.call_id == piece.id]
+            same = [known for known in calls if piece.id and known.call_id == piece.id]
             call = same[-1] if same else None if piece.id else (calls[-1] if calls else None)
         if call is None or _begins_another(call, piece.id or "", name):
             call = CallDraft()
@@ -147,47 +147,47 @@ class _Reading:
 
 
 def _begins_another(call: CallDraft, call_id: str, name: str) -> bool:
-    """True when a piece with a name cannot go on with this call, whose index or place it has."""
+    """Return whether a piece with a name belongs to another call than the one with its index or place."""
     if not name or not call.name or (call_id and call_id == call.call_id):
         return False
     return call.whole or bool(call_id and call.call_id and name != call.name)
 
 
 def _parts(content: object) -> list[tuple[str, str]]:
-    """Content as text, or as Mistral's reasoning models send it: a list of typed parts."""
+    """Return content as text, or as the typed parts that Mistral's reasoning models send."""
     if not content:
         return []
     if isinstance(content, str):
         return [("text", content)]
-    found: list[tuple[str, str]] = []
+    parts: list[tuple[str, str]] = []
     for part in content if isinstance(content, list) else ():
         kind = str(part.get("type", "text"))
         inner = part.get(kind)
         text = inner if isinstance(inner, str) else "".join(text for _, text in _parts(inner))
-        found.append((kind, text))
-    return found
+        parts.append((kind, text))
+    return parts
 
 
 def merged(details: list[Any]) -> list[dict[str, Any]]:
-    """OpenRouter's `reasoning_details` with the pieces of one thought put together, as it wants them back."""
-    found: list[dict[str, Any]] = []
+    """Return OpenRouter's `reasoning_details` with the pieces of each thought joined, as it wants them back."""
+    thoughts: list[dict[str, Any]] = []
     for piece in details:
-        last = found[-1] if found else {}
+        last = thoughts[-1] if thoughts else {}
         if not isinstance(piece, dict):
             continue
         if not last or any(piece.get(key) != last.get(key) for key in ("type", "index", "id")):
-            found.append(dict(piece))
+            thoughts.append(dict(piece))
             continue
         for key, value in piece.items():
             joined = key in ("text", "summary", "data") and isinstance(last.get(key), str)
             last[key] = last[key] + value if joined and isinstance(value, str) else value
-    return found
+    return thoughts
 
 
 def _count(draft: ReplyDraft, usage: Any) -> None:
-    """Prompt tokens include the cached ones here already.
+    """Take in the usage; prompt tokens include the cached ones here.
 
-    Gemini and xAI leave thoughts out of the completion's tokens, though not out of the total and the bill.
+    Gemini and xAI leave thoughts out of the completion's tokens, but not out of the total and the bill.
     """
     details = getattr(usage, "prompt_tokens_details", None)
     read, written = usage.prompt_tokens, usage.completion_tokens

@@ -1,4 +1,4 @@
-"""Providers as data: protocol, address, where the key is, a model to begin with."""
+"""Providers as data, one entry each: protocol, address, key, first model, and the vendor's own rules."""
 
 from __future__ import annotations
 
@@ -30,6 +30,10 @@ class Preset(Value, frozen=True):
     """True for servers on the person's own machine: nothing is paid for their calls."""
     larger: str = ""
     """What to set on a server of one's own for a larger window."""
+    window_path: str = ""
+    """Path at which a server of one's own reports the window of a loaded model; see `llm.windows`."""
+    price_name: str = ""
+    """The provider's name in the price table, where it differs."""
 
     # What the vendor's rules ask for, each with the place where it says so.
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -54,16 +58,19 @@ PRESETS: tuple[Preset, ...] = (
            key_name="OPENAI_API_KEY", model="gpt-5.4-mini", limit="max_completion_tokens", schemas="full"),
     Preset(name="ollama", label="Ollama (local)", protocol="openai", base_url="http://127.0.0.1:11434/v1",
            key_name="OLLAMA_API_KEY", needs_key=False, tools="auto", local=True,
-           larger="`OLLAMA_CONTEXT_LENGTH=16384 ollama serve`"),
+           larger="`OLLAMA_CONTEXT_LENGTH=16384 ollama serve`",
+           window_path="/api/ps"),  # docs/api.md; only once the model is loaded
     Preset(name="llama.cpp", label="llama.cpp server (local)", protocol="openai",
            base_url="http://127.0.0.1:8080/v1", key_name="LLAMA_API_KEY", needs_key=False, tools="auto",
-           local=True, larger="`llama-server -c 16384`"),
+           local=True, larger="`llama-server -c 16384`", window_path="/props"),  # tools/server/README.md
     Preset(name="vllm", label="vLLM (local)", protocol="openai", base_url="http://127.0.0.1:8000/v1",
            key_name="VLLM_API_KEY", needs_key=False, tools="auto", local=True,
-           larger="`vllm serve --max-model-len 16384`"),
+           larger="`vllm serve --max-model-len 16384`",
+           window_path="/v1/models"),  # ModelCard.max_model_len
     Preset(name="lmstudio", label="LM Studio (local)", protocol="openai", base_url="http://127.0.0.1:1234/v1",
            key_name="LM_API_TOKEN", needs_key=False, tools="auto", local=True,
-           larger="`lms load --context-length 16384`"),
+           larger="`lms load --context-length 16384`",
+           window_path="/api/v0/models/{model}"),  # lmstudio.ai/docs/developer/rest
     Preset(name="groq", label="Groq", protocol="openai", base_url="https://api.groq.com/openai/v1",
            key_name="GROQ_API_KEY", model="openai/gpt-oss-120b"),
     Preset(name="mistral", label="Mistral", protocol="openai", base_url="https://api.mistral.ai/v1",
@@ -72,30 +79,28 @@ PRESETS: tuple[Preset, ...] = (
            key_name="DEEPSEEK_API_KEY", model="deepseek-flash", forces_calls=False, wants_back="reasoning"),
     Preset(name="gemini", label="Google Gemini", protocol="openai",
            base_url="https://generativelanguage.googleapis.com/v1beta/openai", key_name="GEMINI_API_KEY",
-           model="gemini-3.5-flash", schemas="google", wants_back="signature"),
+           model="gemini-3.5-flash", schemas="google", wants_back="signature", price_name="google"),
     Preset(name="xai", label="xAI", protocol="openai", base_url="https://api.x.ai/v1",
-           key_name="XAI_API_KEY", model="grok-4.7"),
+           key_name="XAI_API_KEY", model="grok-4.7", price_name="x-ai"),
     Preset(name="openrouter", label="OpenRouter", protocol="openai", base_url="https://openrouter.ai/api/v1",
            key_name="OPENROUTER_API_KEY", tools="auto"),
     Preset(name="custom", label="Any OpenAI-compatible server", protocol="openai", base_url="",
            key_name="LLM_API_KEY", needs_key=False, tools="auto", wants_back="given"),
 )  # fmt: skip
-_BY_NAME = {one.name: one for one in PRESETS}
+_BY_NAME = {entry.name: entry for entry in PRESETS}
 
 
 def rules_of(name: str) -> Preset:
-    """The preset whose rules hold for a provider; those of any compatible server where there is none."""
+    """Return the provider's preset, or that of any compatible server where it has none."""
     return _BY_NAME.get(name) or _BY_NAME["custom"]
 
 
 def preset(name: str) -> Preset:
-    """A provider by its name. Raises ConfigError that lists the names."""
-    for one in PRESETS:
-        if one.name == name:
-            return one
-    names = [one.name for one in PRESETS]
-    near = get_close_matches(name, names, 1)
+    """Return a provider by its name. Raise ConfigError that lists the names."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    near = get_close_matches(name, _BY_NAME, 1)
     raise ConfigError(
         f"There is no provider {one_line(name, 60)!r}.",
-        hint=f"Did you mean {near[0]}?" if near else f"The providers are {', '.join(names)}.",
+        hint=f"Did you mean {near[0]}?" if near else f"The providers are {', '.join(_BY_NAME)}.",
     )

@@ -1,24 +1,22 @@
-"""Prices from the maintained table of genai-prices; works offline, and says when it does not know."""
+"""Prices from the maintained table of genai-prices; works offline and reports an unknown price as None."""
 
 from __future__ import annotations
 
 from datetime import date
 
 from alita_tui.events import Usage, Value
-
-_NAMES = {"gemini": "google", "xai": "x-ai"}
-"""Providers that the table calls otherwise."""
+from alita_tui.llm.presets import rules_of
 
 
 class OwnPrice(Value, frozen=True):
-    """A price that the person set, in US dollars for a million tokens; it goes before the table's."""
+    """A price that the person set, in US dollars per million tokens; it takes precedence over the table."""
 
     input_usd: float
     output_usd: float
 
 
 def price(provider: str, model: str, usage: Usage, own: OwnPrice | None = None) -> float | None:
-    """US dollars for a usage, or None when no price is known.
+    """Return the US dollars for a usage, or None when no price is known.
 
     The first call imports the table (about half a second); `RemoteModel.warm` has done so before.
     """
@@ -35,25 +33,27 @@ def price(provider: str, model: str, usage: Usage, own: OwnPrice | None = None) 
         output_tokens=usage.output_tokens,
     )
     try:
-        found = calc_price(tokens, model, provider_id=_NAMES.get(provider, provider))
+        calculated = calc_price(tokens, model, provider_id=rules_of(provider).price_name or provider)
     except (LookupError, ValueError):
         return None
-    return float(found.total_price)
+    return float(calculated.total_price)
 
 
 def window(provider: str, model: str) -> int:
-    """Tokens that a model reads at most, or 0 when the table does not say."""
+    """Return how many tokens a model reads at most, or 0 when the table does not say."""
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, found = get_snapshot().find_provider_model(model, None, _NAMES.get(provider, provider), None)
+        _, entry = get_snapshot().find_provider_model(
+            model, None, rules_of(provider).price_name or provider, None
+        )
     except (LookupError, ValueError):
         return 0
-    return found.context_window or 0
+    return entry.context_window or 0
 
 
 def table_of(today: date) -> str:
-    """The table's version and the newest change of a price in it, for people."""
+    """Return the table's version and the date of its newest price change, as text for people."""
     from importlib.metadata import version
 
     from genai_prices.data_snapshot import get_snapshot

@@ -1,8 +1,9 @@
-"""What both vendors' SDKs need around them: one client, one mapping of faults, an orderly end."""
+"""A model behind a vendor's SDK: one client, one mapping of errors, and an orderly end."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import ipaddress
 import re
 from abc import ABC, abstractmethod
@@ -16,7 +17,6 @@ from alita_tui.events import Usage
 from alita_tui.llm.assembly import ReplyDraft
 from alita_tui.llm.bounds import Silent, TooMuch, bounded, watch
 from alita_tui.llm.faults import Endpoint, told_by
-from alita_tui.llm.loading import load
 from alita_tui.llm.presets import rules_of
 from alita_tui.llm.prices import OwnPrice, price
 from alita_tui.llm.windows import window_of
@@ -30,7 +30,7 @@ _CONNECT = 10.0
 _HURRY = 1.2
 """The same, where another model could be asked instead: one lost packet is sent again within it (RFC 6298)."""
 _LOOK = 3.0
-"""Seconds that a look at a server's list, made on the side, may take."""
+"""Seconds for a request of ours beside the call: the server's list of models, its window."""
 _LOOKS = 3
 """How often a server of one's own is asked for its window, as it may load the model only at the first call."""
 _NAMED = 5
@@ -41,7 +41,7 @@ _UNUSABLE = "Check the base URL, and HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and SSL_
 
 
 class RemoteModel(ABC):
-    """A model that is asked through an SDK. Its retries are off: each attempt is to be seen."""
+    """A model that is asked through an SDK, whose own retries are off so that each attempt is on record."""
 
     sdk: str
     """The SDK's module."""
@@ -70,38 +70,38 @@ class RemoteModel(ABC):
         self._window = 0
         self._looks = 0
         self._most = 0
-        """Tokens of the longest reply, where the server said that more was asked for; 0: not known."""
+        """Tokens of the longest reply, once the server refused a longer one; 0: not known."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
     @property
     def name(self) -> str:
-        """See `Model.name`."""
+        """Return `provider:model`."""
         return self._at.name
 
     @property
     def recorded(self) -> bool:
-        """See `Model.recorded`."""
+        """Return False: a real model replies."""
         return False
 
     def price(self, usage: Usage) -> float | None:
-        """See `Model.price`. On a server of one's own nothing is paid."""
+        """Return the US dollars for a usage, or None when unknown; a server of one's own costs nothing."""
         if self._own_price is None and rules_of(self._at.provider).local:
             return 0.0
         return price(self._at.provider, self._at.model, usage, self._own_price)
 
     @classmethod
     async def preload(cls) -> Any:
-        """The SDK's module, imported in a thread with all that the first call needs."""
-        await load(cls.lazy)
-        await load("genai_prices")
-        return await load(cls.sdk)
+        """Import in threads what the first call needs; return the SDK's module."""
+        for name in (cls.lazy, "genai_prices"):
+            await asyncio.to_thread(importlib.import_module, name)
+        return await asyncio.to_thread(importlib.import_module, cls.sdk)
 
     async def warm(self) -> None:
         """Import the SDK and make the client, in a thread; sends nothing.
 
-        Raises ModelError when the SDK is missing, or when the key, the base URL or what the
+        Raise ModelError when the SDK is missing, or when the key, the base URL or what the
         environment says about proxies and certificates cannot be used.
         """
         async with self._opening:
@@ -134,7 +134,7 @@ class RemoteModel(ABC):
             await client.close()
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        """See `Model.reply`."""
+        """Stream one reply: deltas, then the Reply. Raise ModelError."""
         await self.warm()
         import httpx2
 
@@ -157,7 +157,7 @@ class RemoteModel(ABC):
         yield reply
 
     async def window(self) -> int:
-        """See `Model.window`. Only servers of one's own are asked: of the others the price table knows."""
+        """Return the window in tokens, 0 when unknown. Only servers of one's own are asked; never raises."""
         if self._window or self._looks >= _LOOKS or not rules_of(self._at.provider).local:
             return self._window
         self._looks += 1
@@ -170,7 +170,7 @@ class RemoteModel(ABC):
         return self._window
 
     async def _with_names(self, fault: ModelError) -> ModelError:
-        """What was not found, with models that the server has."""
+        """Return the error with a hint that names models the server has."""
         try:
             async with asyncio.timeout(_LOOK):
                 names = await self.offered()
@@ -184,19 +184,15 @@ class RemoteModel(ABC):
         return fault
 
     async def offered(self) -> tuple[str, ...]:
-        """Names of the models that the server lists, sorted; none where it has no list.
-
-        Gemini's come without the `models/` that its list puts before them.
-
-        Raises ModelError.
-        """
+        """Return the sorted names of the models that the server lists, none where it has no list. Raise ModelError."""
         await self.warm()
         import httpx2
 
         try:
             async with asyncio.timeout(self._timeout):
                 listed = await self._client.models.list()
-            return tuple(sorted({str(one.id).removeprefix("models/") for one in listed.data or () if one.id}))
+            ids = {str(model.id) for model in listed.data or () if model.id}
+            return tuple(sorted(name.removeprefix("models/") for name in ids))  # Gemini's prefix
         except (self._sdk.APIError, httpx2.RequestError, TooMuch, TimeoutError) as error:
             fault = self._transport_fault(error)
             if fault.kind == "not_found":
@@ -208,14 +204,14 @@ class RemoteModel(ABC):
 
     @abstractmethod
     def _connect(self) -> Any:
-        """The SDK's client. Called in a thread: its TLS context takes a while."""
+        """Return the SDK's client. Called in a thread: its TLS context takes a while."""
 
     @abstractmethod
     def _stream(self, request: ModelRequest, draft: ReplyDraft) -> AsyncGenerator[Delta, None]:
         """Send the request and fill the draft."""
 
     def _settings(self) -> dict[str, Any]:
-        """What both clients are made with. Nothing is left for the environment to fill in."""
+        """Return the arguments of both SDKs' clients; none is left to the environment."""
         import httpx2
 
         host = urlsplit(self._at.base_url).hostname or ""
@@ -234,7 +230,7 @@ class RemoteModel(ABC):
         }
 
     def _patience(self, request: ModelRequest) -> Any:
-        """How long this request waits for a connection and for each piece."""
+        """Return how long this request waits for a connection and for each piece."""
         import httpx2
 
         connect = _HURRY if request.hurry else _CONNECT
@@ -266,7 +262,7 @@ class RemoteModel(ABC):
 
 
 def _body_of(error: Any) -> object:
-    """The body of a refusal, whole: the SDK keeps only its `error`, where xAI has a mere sentence."""
+    """Return the whole body of an error: the SDK keeps only `error`, where xAI has a mere sentence."""
     try:
         return error.response.json()
     except (ValueError, RecursionError):
@@ -283,5 +279,5 @@ def _is_loopback(host: str) -> bool:
 
 
 def _bracketed(host: str) -> str:
-    """A host as it stands in a URL (RFC 3986, 3.2.2)."""
+    """Return a host as a URL writes it (RFC 3986, 3.2.2)."""
     return f"[{host}]" if ":" in host else host

@@ -29,7 +29,7 @@ class Roster:
     """Every model that can be opened. The others are named in `problems`."""
 
     def __init__(self, roles: Mapping[ModelRole, Sequence[Seat]]) -> None:
-        """Imports the price table, which takes half a second. Raises ConfigError when the orchestrator has none."""
+        """Import the price table, which takes half a second. Raise ConfigError when the orchestrator has no model."""
         self._opened: dict[ModelSpec, OpenedModel] = {}
         self.problems: list[ConfigError] = []
         seated = {role: [one for seat in seats if (one := self._seat(seat))] for role, seats in roles.items()}

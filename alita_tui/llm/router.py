@@ -15,20 +15,20 @@ _AGAIN: frozenset[ModelErrorKind] = frozenset({"server", "truncated", "malformed
 _ELSEWHERE: frozenset[ModelErrorKind] = frozenset({"connection", "timeout", "overloaded", "rate_limit"})
 """Likely to last: the next model is asked now, the same one only where there is no other."""
 _OFF: frozenset[ModelErrorKind] = frozenset({"auth", "payment", "not_found", "unavailable"})
-"""Nothing but the person can mend it."""
+"""Only the person can fix these."""
 _ANSWERED: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request", "context", "no_tools"})
-"""No use to the caller, but from a server that works."""
+"""No reply for the caller, but proof that the server works."""
 _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
 """Another attempt would end the same way; another model has rules of its own, and is asked."""
 _RETRIES = 2
 """Further attempts on one model in one call."""
 _ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1, "malformed": 1, "context": 0}
-"""The same, where it differs: after `no_tools` the second attempt is in text; an odd reply may come once."""
+"""The same for kinds that differ: after `no_tools` the second attempt is in text."""
 _ADD = "Add a model with a larger window or limit: `alita models add PROVIDER:NAME --role ROLE`."
 _PATIENCE = 60.0
 """Seconds that one call waits at most in all; a longer wait is the person's choice."""
 _BUSY = 0.25
-"""Seconds until one looks again where another call is just probing."""
+"""Seconds until the next look while another call probes the model."""
 
 
 class Router:
@@ -42,28 +42,30 @@ class Router:
     ) -> None:
         """`clock` is monotonic, in seconds; `jitter` gives numbers in [0, 1)."""
         self._roles = {role: tuple(listed) for role, listed in roles.items()}
-        self._breakers = {one.name: Breaker() for listed in roles.values() for one in listed}
+        self._breakers = {candidate.name: Breaker() for listed in roles.values() for candidate in listed}
         self._told = dict.fromkeys(self._breakers, ("closed", ""))
-        self._windows = {one.name: one.context for listed in roles.values() for one in listed}
+        self._windows = {
+            candidate.name: candidate.context for listed in roles.values() for candidate in listed
+        }
         self.clock = clock
         self.jitter = jitter
 
     def route(
         self, role: ModelRole, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]
     ) -> Route:
-        """See `Router.route`."""
+        """Return the way of one call through the candidates of its role."""
         return Route(self, self._roles.get(role) or self._roles["orchestrator"], tokens, usd)
 
     def window(self, role: ModelRole) -> int:
-        """See `Router.window`."""
+        """Return the window in tokens of the model that the role would ask now; 0 when unknown."""
         seated = self._roles.get(role) or self._roles["orchestrator"]
-        listed = [one for one in seated if one.needs <= one.model.abilities] or seated
+        listed = [candidate for candidate in seated if candidate.needs <= candidate.model.abilities] or seated
         now = self.clock()
-        ready = [one for one in listed if self._breakers[one.name].ready_at(now) == now]
+        ready = [candidate for candidate in listed if self._breakers[candidate.name].ready_at(now) == now]
         return self._windows[(ready or listed)[0].name]
 
     def narrow(self, name: str, tokens: int) -> ModelError:
-        """See `Router.narrow`."""
+        """Return the error for a model whose window leaves no room for a reply to so many tokens."""
         return ModelError(
             "context",
             f"{name}: its window of {self._windows[name]} tokens is too small for a call of about {tokens} "
@@ -72,35 +74,35 @@ class Router:
         )
 
     def learn(self, name: str, window: int) -> int:
-        """See `Router.learn`: of two windows the smaller holds."""
+        """Note a window that a server reported; return the one that holds, the smaller of two, 0 when unknown."""
         known = self._windows.get(name, 0)
         self._windows[name] = min(known, window) if known and window else known or window
         return self._windows[name]
 
     def breaker(self, name: str) -> Breaker:
-        """The breaker of a model."""
+        """Return the breaker of a model."""
         return self._breakers[name]
 
     def enable(self, name: str) -> None:
-        """The person says that a model works again; an unknown name is passed over."""
+        """Ask a model again that was turned off; an unknown name is ignored."""
         if name in self._breakers:
             self._breakers[name].enable()
 
     def changes(self) -> tuple[ProviderChanged, ...]:
-        """What changed since the last time this was asked."""
-        found: list[ProviderChanged] = []
+        """Return the models whose state changed since the last call."""
+        changed: list[ProviderChanged] = []
         now = self.clock()
         for name, breaker in self._breakers.items():
-            told = (breaker.state, breaker.reason)
-            if told == self._told[name]:
+            state = (breaker.state, breaker.reason)
+            if state == self._told[name]:
                 continue
-            self._told[name] = told
+            self._told[name] = state
             ready = breaker.ready_at(now)
             waits = ready - now if ready is not None and breaker.state == "open" else None
-            found.append(
+            changed.append(
                 ProviderChanged(model=name, state=breaker.state, reason=breaker.reason, retry_in=waits)
             )
-        return tuple(found)
+        return tuple(changed)
 
 
 class Route:
@@ -114,10 +116,10 @@ class Route:
         usd: Callable[[Model], float | None],
     ) -> None:
         self._router = router
-        self._tokens = {one.name: tokens(one.model) for one in candidates}
-        lacks = [(one, self._lack(one, usd)) for one in candidates]
-        self._left = [one for one, lack in lacks if not lack]
-        self._lacks = {one.name: lack for one, lack in lacks if lack}
+        self._tokens = {candidate.name: tokens(candidate.model) for candidate in candidates}
+        lacks = [(candidate, self._lack(candidate, usd)) for candidate in candidates]
+        self._left = [candidate for candidate, lack in lacks if not lack]
+        self._lacks = {candidate.name: lack for candidate, lack in lacks if lack}
         why = "; ".join(f"{name} {lack}" for name, lack in self._lacks.items())
         self._last = ModelError(
             "context",
@@ -130,31 +132,31 @@ class Route:
         self._stay: Candidate | None = None
         self._probe = False
         """True while the call that this route let through is a breaker's probe."""
-        self._order = [one.name for one in candidates]
+        self._order = [candidate.name for candidate in candidates]
         self._waited = 0.0
 
     def next(self) -> Candidate | float:
-        """The model to ask now, or the seconds to wait before asking here again.
+        """Return the model to ask now, or the seconds to wait before calling this again.
 
-        Raises ModelError, the last one, when there is nobody left to ask.
+        Raise the last ModelError when no model is left to ask.
         """
         now = self._router.clock()
         soonest: float | None = None
         if self._stay and self._router.breaker(self._stay.name).state != "closed":
             self._stay = None
-        for one in (self._stay,) if self._stay else self._left:
-            breaker = self._router.breaker(one.name)
+        for candidate in (self._stay,) if self._stay else self._left:
+            breaker = self._router.breaker(candidate.name)
             ready = breaker.ready_at(now)
             if ready is None:
-                self._blame(one, breaker.cause)
+                self._blame(candidate, breaker.cause)
                 if breaker.state == "disabled":
                     continue
                 ready = now + _BUSY
-            ready = max(ready, self._not_before.get(one.name, 0.0))
+            ready = max(ready, self._not_before.get(candidate.name, 0.0))
             if ready <= now and breaker.admit(now):
                 self._probe = breaker.state == "half_open"
-                return one
-            self._blame(one, breaker.cause)
+                return candidate
+            self._blame(candidate, breaker.cause)
             soonest = ready if soonest is None else min(soonest, ready)
         if soonest is None or self._waited + soonest - now > _PATIENCE:
             if soonest is not None and self._last.retry_after is None:
@@ -165,40 +167,42 @@ class Route:
 
     @property
     def first(self) -> str:
-        """The model that comes first in the role's order."""
+        """Return the name of the first model in the role's order."""
         return self._order[0]
 
-    def spare(self, one: Candidate) -> bool:
-        """True where a model that did not fail yet could be asked at once instead."""
+    def spare(self, candidate: Candidate) -> bool:
+        """Return whether another model, which has not failed yet, could be asked at once."""
         now = self._router.clock()
-        others = (other for other in self._left if other is not one and other.name not in self._failures)
+        others = (
+            other for other in self._left if other is not candidate and other.name not in self._failures
+        )
         return any(self._router.breaker(other.name).ready_at(now) == now for other in others)
 
-    def why(self, previous: str, one: Candidate) -> str:
-        """Why a call goes to this model and not to the one before."""
+    def why(self, previous: str, candidate: Candidate) -> str:
+        """Return why a call goes to this model and not to the previous one."""
         if previous in self._failures:
             return self._last.message
         if previous in self._order and (reason := self._router.breaker(previous).reason):
             return reason
-        if previous in self._order[: self._order.index(one.name)]:
+        if previous in self._order[: self._order.index(candidate.name)]:
             return f"the call is not within the limits: {previous} {self._lacks.get(previous, '')}".rstrip()
         return "it comes first, and answers again"
 
-    def replied(self, one: Candidate) -> None:
-        """It gave a whole reply."""
-        self._router.breaker(one.name).succeed(self._router.clock())
+    def replied(self, candidate: Candidate) -> None:
+        """Record a whole reply."""
+        self._router.breaker(candidate.name).succeed(self._router.clock())
 
-    def released(self, one: Candidate) -> None:
-        """The call was given up before there was an outcome."""
+    def released(self, candidate: Candidate) -> None:
+        """Record that the call was given up without an outcome."""
         if self._probe:
-            self._router.breaker(one.name).release()
+            self._router.breaker(candidate.name).release()
 
-    def failed(self, one: Candidate, error: ModelError) -> None:
-        """It gave none."""
-        now, breaker = self._router.clock(), self._router.breaker(one.name)
+    def failed(self, candidate: Candidate, error: ModelError) -> None:
+        """Record a failure and decide what follows: the same model, another one, a pause, or off."""
+        now, breaker = self._router.clock(), self._router.breaker(candidate.name)
         self._last, self._stay = error, None
-        count = self._failures[one.name] = self._failures.get(one.name, 0) + 1
-        self._not_before[one.name] = now + 2.0 ** (count - 2) * (0.5 + 0.5 * self._router.jitter())
+        count = self._failures[candidate.name] = self._failures.get(candidate.name, 0) + 1
+        self._not_before[candidate.name] = now + 2.0 ** (count - 2) * (0.5 + 0.5 * self._router.jitter())
         kind = error.kind
         if kind in _OFF:
             breaker.disable(error)
@@ -208,59 +212,64 @@ class Route:
             breaker.succeed(now)
         else:
             breaker.fail(now, error, probe=self._probe)
-        if error.window and self._fits_anew(one, error.window) and count == 1:
-            self._stay, self._not_before[one.name] = one, now
+        if error.window and self._fits_anew(candidate, error.window) and count == 1:
+            self._stay, self._not_before[candidate.name] = candidate, now
         elif kind in _OFF or kind in _NEVER or count > _ATTEMPTS.get(kind, _RETRIES):
             self._left = [
-                other for other in self._left if other is not one and not _smaller(other, one, kind)
+                other
+                for other in self._left
+                if other is not candidate and not _smaller(other, candidate, kind)
             ]
         elif kind in _AGAIN and breaker.state == "closed":
-            self._stay = one
-        elif kind == "no_tools" and "tools" in one.needs:
-            self._lacks[one.name] = _unable(frozenset({"tools"}))
-            self._left = [other for other in self._left if other is not one]
+            self._stay = candidate
+        elif kind == "no_tools" and "tools" in candidate.needs:
+            self._lacks[candidate.name] = _unable(frozenset({"tools"}))
+            self._left = [other for other in self._left if other is not candidate]
         elif kind == "no_tools":
-            self._stay, self._not_before[one.name] = one, now
+            self._stay, self._not_before[candidate.name] = candidate, now
 
-    def _fits_anew(self, one: Candidate, window: int) -> bool:
-        """True where a shorter reply fits into a window that was not known so far."""
-        known = self._router.learn(one.name, 0)
-        return self._tokens[one.name] <= self._router.learn(one.name, window) != known
+    def _fits_anew(self, candidate: Candidate, window: int) -> bool:
+        """Return whether a shorter reply fits into this newly learnt window."""
+        known = self._router.learn(candidate.name, 0)
+        return self._tokens[candidate.name] <= self._router.learn(candidate.name, window) != known
 
-    def _lack(self, one: Candidate, usd: Callable[[Model], float | None]) -> str:
-        """Why a model may not take a call; empty where it may."""
-        context = self._router.learn(one.name, 0)
-        if context and self._tokens[one.name] > context:
+    def _lack(self, candidate: Candidate, usd: Callable[[Model], float | None]) -> str:
+        """Return why a model may not take this call; an empty string where it may."""
+        context = self._router.learn(candidate.name, 0)
+        if context and self._tokens[candidate.name] > context:
             return f"reads {context} tokens"
-        if missing := one.needs - one.model.abilities:
+        if missing := candidate.needs - candidate.model.abilities:
             return _unable(missing)
-        if one.max_usd is None:
+        if candidate.max_usd is None:
             return ""
-        cost = usd(one.model)
+        cost = usd(candidate.model)
         if cost is None:
             return "has no known price"
-        return f"could cost ${cost:.4f}" if cost > one.max_usd else ""
+        return f"could cost ${cost:.4f}" if cost > candidate.max_usd else ""
 
-    def _blame(self, one: Candidate, cause: ModelError | None) -> None:
-        """Where nobody was asked yet, the error is why this model is not."""
+    def _blame(self, candidate: Candidate, cause: ModelError | None) -> None:
+        """Remember why this model is not asked, unless another was asked before."""
         if not self._failures and cause is not None:
-            words = cause.message.removeprefix(f"{one.name}: ")
+            words = cause.message.removeprefix(f"{candidate.name}: ")
             self._last = ModelError(
-                cause.kind, f"{one.name} is not asked for now: {words}", hint=cause.hint, status=cause.status
+                cause.kind,
+                f"{candidate.name} is not asked for now: {words}",
+                hint=cause.hint,
+                status=cause.status,
             )
 
 
 def _larger(name: str) -> str:
-    """What to set on a model's server, where it is one of one's own."""
+    """Return the hint for a larger window, for servers of one's own."""
     larger = rules_of(name.partition(":")[0]).larger
     return f"Give the server a larger window: {larger}." if larger else ""
 
 
 def _unable(missing: frozenset[Ability]) -> str:
     words: dict[Ability, str] = {"tools": "calls no tools of its own", "vision": "reads no images"}
-    return " and ".join(words[one] for one in sorted(missing))
+    return " and ".join(words[ability] for ability in sorted(missing))
 
 
-def _smaller(other: Candidate, one: Candidate, kind: ModelErrorKind) -> bool:
-    """True where a conversation that was too long for one is too long for the other as well."""
-    return kind == "context" and 0 < other.context <= one.context
+def _smaller(other: Candidate, candidate: Candidate, kind: ModelErrorKind) -> bool:
+    """Return whether a conversation too long for one model is too long for the other as well."""
+    return kind == "context" and 0 < other.context <= candidate.context

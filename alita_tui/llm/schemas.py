@@ -1,4 +1,4 @@
-"""JSON Schema in the part that a vendor takes: what it does not know it refuses, for the whole request.
+"""JSON Schema reduced to what a vendor accepts; an unknown keyword makes it refuse the whole request.
 
 Nothing is lost: every call is checked against the whole schema when it comes back.
 """
@@ -21,29 +21,29 @@ _GOOGLE = _PLAIN - {"default"} | {"nullable"}
 
 
 def fitting(schema: Any, rules: Literal["full", "plain", "google"]) -> Any:
-    """A schema with nothing but what a vendor knows. `full` is the schema as it is.
+    """Return a schema with only the keywords that a vendor knows; `full` leaves it unchanged.
 
-    Google takes no list of types and no `null` type, only texts in `enum`, and no object without properties:
-    such an object is asked for as a text that holds JSON.
+    Google accepts no list of types and no `null` type, only texts in `enum`, and no object without properties: such an
+    object is requested as a text that holds JSON.
     """
     if rules == "full" or not isinstance(schema, dict):
         return schema
     if rules == "google":
         schema = _googled(schema)
     known = _GOOGLE if rules == "google" else _PLAIN
-    found: dict[str, Any] = {}
+    fitted: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "properties" and isinstance(value, dict):
-            found[key] = {name: fitting(part, rules) for name, part in value.items()}
+            fitted[key] = {name: fitting(part, rules) for name, part in value.items()}
         elif key == "items":
-            found[key] = fitting(value, rules)
+            fitted[key] = fitting(value, rules)
         elif key == "anyOf" and isinstance(value, list):
-            found[key] = [fitting(part, rules) for part in value]
+            fitted[key] = [fitting(part, rules) for part in value]
         elif key == "const":
-            found["enum"] = [value]
+            fitted["enum"] = [value]
         elif key in known:
-            found[key] = value
-    return found
+            fitted[key] = value
+    return fitted
 
 
 def _googled(schema: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +54,9 @@ def _googled(schema: dict[str, Any]) -> dict[str, Any]:
         schema["nullable"] = "null" in kinds
     choices = schema.get("anyOf")
     if isinstance(choices, list):
-        real = [one for one in choices if not (isinstance(one, dict) and one.get("type") == "null")]
+        real = [
+            choice for choice in choices if not (isinstance(choice, dict) and choice.get("type") == "null")
+        ]
         if len(real) < len(choices):
             schema["nullable"] = True
         if len(real) == 1 and isinstance(real[0], dict):
@@ -62,9 +64,9 @@ def _googled(schema: dict[str, Any]) -> dict[str, Any]:
         else:
             schema["anyOf"] = real
     if schema.get("type") == "object" and not schema.get("properties"):
-        said = f"{schema.get('description', '')} A JSON object, written as text.".strip()
-        schema = {**schema, "type": "string", "description": said}
-    if any(not isinstance(one, str) for one in schema.get("enum", ())):
+        description = f"{schema.get('description', '')} A JSON object, written as text.".strip()
+        schema = {**schema, "type": "string", "description": description}
+    if any(not isinstance(choice, str) for choice in schema.get("enum", ())):
         del schema["enum"]
     if "type" not in schema and "anyOf" not in schema:
         schema["type"] = "string"
@@ -72,16 +74,16 @@ def _googled(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def unfolded(arguments: str, schema: Any) -> str:
-    """Arguments as JSON text, with objects where the schema wants them and a text that holds one came."""
+    """Return arguments as JSON text, with texts that hold an object parsed where the schema wants an object."""
     try:
-        found = msgspec.json.decode(arguments)
+        parsed = msgspec.json.decode(arguments)
     except msgspec.DecodeError:
         return arguments
-    if not isinstance(found, dict) or not isinstance(schema, dict):
+    if not isinstance(parsed, dict) or not isinstance(schema, dict):
         return arguments
     for name, part in (schema.get("properties") or {}).items():
-        if part.get("type") == "object" and isinstance(value := found.get(name), str):
+        if part.get("type") == "object" and isinstance(value := parsed.get(name), str):
             with suppress(msgspec.DecodeError):
                 read = msgspec.json.decode(value)
-                found[name] = read if isinstance(read, dict) else value
-    return msgspec.json.encode(found).decode()
+                parsed[name] = read if isinstance(read, dict) else value
+    return msgspec.json.encode(parsed).decode()

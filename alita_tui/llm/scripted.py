@@ -29,7 +29,7 @@ class ScriptRequest(Value, frozen=True, forbid_unknown_fields=True):
 
     @property
     def wire(self) -> str:
-        """The arguments as JSON text, in the order of the recording."""
+        """Return the arguments as JSON text, in the order of the recording."""
         if self.raw_arguments is not None:
             return self.raw_arguments
         return msgspec.json.encode(self.arguments).decode()
@@ -57,7 +57,7 @@ class ScriptReply(Value, frozen=True, forbid_unknown_fields=True):
 
     @property
     def ended(self) -> str:
-        """Why the reply ends."""
+        """Return why the reply ends."""
         return self.stop or ("tool_use" if self.requests else "end_turn")
 
 
@@ -86,15 +86,15 @@ class Script(Value, frozen=True, forbid_unknown_fields=True):
 
     @property
     def requirements(self) -> tuple[str, ...]:
-        """What the tools that it writes need from the package index."""
+        """Return the requirements of all tools that the script writes."""
         replies = (reply for rule in self.rules for reply in rule.replies)
-        asked = (request.arguments for reply in replies for request in reply.requests)
-        listed = (one.get("requirements", ()) for one in asked if isinstance(one, dict))
-        return tuple(sorted({requirement for one in listed for requirement in one}))
+        calls = (request.arguments for reply in replies for request in reply.requests)
+        listed = (call.get("requirements", ()) for call in calls if isinstance(call, dict))
+        return tuple(sorted({requirement for requirements in listed for requirement in requirements}))
 
 
 def load_script(path: Path) -> Script:
-    """Read a recording. Raises ConfigError that says what is wrong with it, and where."""
+    """Return the script in a file. Raise ConfigError that says what is wrong with it, and where."""
     try:
         script = msgspec.json.decode(path.read_bytes(), type=Script)
     except OSError as error:
@@ -111,27 +111,25 @@ def load_script(path: Path) -> Script:
     return script
 
 
-def choose(script: Script, role: str, messages: Sequence[Message]) -> ScriptReply:
-    """The reply to a conversation, from its text alone, so that a resumed one goes on rightly.
+def choose(script: Script, role: ModelRole, messages: Sequence[Message]) -> ScriptReply:
+    """Return the reply to a conversation, found by its text alone, so that a resumed session goes on correctly.
 
-    The last message that matches a rule of the role is the anchor (the first such rule counts);
-    the number of assistant turns after it is the number of the reply. Raises ModelError where the
-    recording has none.
+    The last message that matches a rule of the role is the anchor (the first such rule counts); the number of
+    assistant turns after it is the number of the reply. Raise ModelError where the recording has none.
     """
     hint = "Configure a model with `alita setup` to go on."
     rules = [rule for rule in script.rules if rule.role == role]
     for place in range(len(messages) - 1, -1, -1):
-        said = messages[place]
+        message = messages[place]
         for rule in rules:
-            if rule.told_by != said.role or not re.search(rule.match, said.text, re.IGNORECASE):
+            if rule.told_by != message.role or not re.search(rule.match, message.text, re.IGNORECASE):
                 continue
-            turn = sum(message.role == "assistant" for message in messages[place + 1 :])
+            turn = sum(later.role == "assistant" for later in messages[place + 1 :])
             if turn < len(rule.replies):
                 return rule.replies[turn]
             raise ModelError("unavailable", f"The recording {script.name!r} ends here.", hint=hint)
-    for known, reply in script.otherwise.items():
-        if known == role:
-            return reply
+    if reply := script.otherwise.get(role):
+        return reply
     raise ModelError("unavailable", f"The recording {script.name!r} has no reply to this.", hint=hint)
 
 
@@ -146,66 +144,66 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """See `Model.name`."""
+        """Return `provider:model`."""
         return self._name
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """See `Model.abilities`."""
+        """Return what it can do: call tools."""
         return frozenset({"tools"})
 
     @property
     def recorded(self) -> bool:
-        """See `Model.recorded`."""
+        """Return whether the replies are a recording."""
         return self._script.recorded
 
     def price(self, usage: Usage) -> float | None:
-        """Nothing is spent on a recording; of another script no price is known."""
+        """Return 0 for a recording; the price of any other script is unknown."""
         return 0.0 if self.recorded else None
 
     async def window(self) -> int:
-        """A recording has none."""
+        """Return 0: a recording has no window."""
         return 0
 
     async def warm(self) -> None:
-        """There is nothing to import."""
+        """Do nothing: there is no SDK."""
 
     async def aclose(self) -> None:
-        """There is no connection."""
+        """Do nothing: there is no connection."""
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        """See `Model.reply`."""
-        said = choose(self._script, request.role, request.messages)
-        if said.error is not None:
-            error = said.error
+        """Stream the script's reply to this conversation. Raise ModelError."""
+        scripted = choose(self._script, request.role, request.messages)
+        if scripted.error is not None:
+            error = scripted.error
             raise ModelError(error.kind, error.text, hint=error.hint, retry_after=error.retry_after)
-        for delta in _deltas(said):
+        for delta in _deltas(scripted):
             await asyncio.sleep(self._delay)
             yield delta
-        wires = [call.wire for call in said.requests]
+        wires = [call.wire for call in scripted.requests]
         yield Reply(
             model=self.name,
-            text=said.text,
-            thinking=said.thinking,
-            requests=_requests(request, said),
-            stop=said.ended,
-            usage=said.usage or estimate(request, said.text, said.thinking, *wires),
+            text=scripted.text,
+            thinking=scripted.thinking,
+            requests=_requests(request, scripted),
+            stop=scripted.ended,
+            usage=scripted.usage or estimate(request, scripted.text, scripted.thinking, *wires),
         )
 
 
-def _deltas(said: ScriptReply) -> list[Delta]:
+def _deltas(reply: ScriptReply) -> list[Delta]:
     words = re.compile(r"\S+\s*|\s+")
-    found = [Delta(channel="thinking", text=word) for word in words.findall(said.thinking)]
-    found += [Delta(channel="text", text=word) for word in words.findall(said.text)]
-    for call in said.requests:
+    deltas = [Delta(channel="thinking", text=word) for word in words.findall(reply.thinking)]
+    deltas += [Delta(channel="text", text=word) for word in words.findall(reply.text)]
+    for call in reply.requests:
         pieces = range(0, len(call.wire), _PIECE)
-        found += [Delta(channel="arguments", text=call.wire[start : start + _PIECE]) for start in pieces]
-    return found
+        deltas += [Delta(channel="arguments", text=call.wire[start : start + _PIECE]) for start in pieces]
+    return deltas
 
 
-def _requests(request: ModelRequest, said: ScriptReply) -> tuple[ToolRequest, ...]:
-    """The calls, with ids that are the same in every run and differ within a conversation."""
+def _requests(request: ModelRequest, reply: ScriptReply) -> tuple[ToolRequest, ...]:
+    """Return the calls, with ids that are the same in every run and unique in a conversation."""
     so_far = digest_of(request.role, *(msgspec.json.encode(m).decode() for m in request.messages))[:12]
     return tuple(
-        parse(f"call_{so_far}_{number}", call.name, call.wire) for number, call in enumerate(said.requests)
+        parse(f"call_{so_far}_{number}", call.name, call.wire) for number, call in enumerate(reply.requests)
     )

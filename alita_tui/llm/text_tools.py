@@ -22,7 +22,7 @@ NO_ACTION = "no_action"
 """Name of a call that stands for a reply without one."""
 _OPEN = "<action"
 _HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
-"""How many templates write calls: models that were trained on it do so whatever they are told."""
+"""Calls as many chat templates write them; models trained on it use it whatever they are told."""
 _BLOCK = re.compile(r'<action\s+name="([^"\n]{0,100})"\s*>(.*?)</action>', re.DOTALL)
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _HOW = """
@@ -46,48 +46,48 @@ class TextToolsModel:
     """Meets `OpenedModel` over a model that may not call tools: by their text, once that is known."""
 
     def __init__(self, model: OpenedModel, tools: Literal["text", "auto"]) -> None:
-        """`auto` finds out by the first reply that should be a call."""
+        """`auto` decides by the first reply that should be a call."""
         self._model = model
         self._mode: Literal["text", "auto", "native"] = tools
 
     @property
     def name(self) -> str:
-        """See `Model.name`."""
+        """Return `provider:model`."""
         return self._model.name
 
     @property
     def recorded(self) -> bool:
-        """See `Model.recorded`."""
+        """Return whether the replies are a recording."""
         return self._model.recorded
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """See `Model.abilities`."""
+        """Return the model's abilities, without tools once it needs the text protocol."""
         return self._model.abilities - {"tools"} if self.in_text else self._model.abilities
 
     @property
     def in_text(self) -> bool:
-        """True when tools are called by the text protocol."""
+        """Return whether tools are called by the text protocol."""
         return self._mode == "text"
 
     def price(self, usage: Usage) -> float | None:
-        """See `Model.price`."""
+        """Return the US dollars for a usage, or None when unknown."""
         return self._model.price(usage)
 
     async def window(self) -> int:
-        """See `Model.window`."""
+        """Return the window in tokens, 0 when unknown."""
         return await self._model.window()
 
     async def warm(self) -> None:
-        """See `OpenedModel.warm`."""
+        """Import what the first call needs. Raise ModelError."""
         await self._model.warm()
 
     async def aclose(self) -> None:
-        """See `OpenedModel.aclose`."""
+        """Close the connections."""
         await self._model.aclose()
 
     async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
-        """See `Model.reply`. Raises ModelError `no_tools` once, where this turns out; ask again then."""
+        """Stream one reply. Raise ModelError `no_tools` once, when the model turns out to call none; ask again then."""
         how = self._in_text(request) if self._mode == "text" and request.tools else self._natively(request)
         async with aclosing(how) as pieces:
             async for piece in pieces:
@@ -131,7 +131,7 @@ class TextToolsModel:
 
 
 def in_text(request: ModelRequest) -> ModelRequest:
-    """The same request for a model that knows only text."""
+    """Return the request for a model that knows only text."""
     listed = "\n".join(
         f"- {tool.name}: {tool.description}\n  schema: {msgspec.json.encode(tool.parameters).decode()}"
         for tool in request.tools
@@ -152,14 +152,14 @@ def in_text(request: ModelRequest) -> ModelRequest:
 
 
 def read(reply: Reply, request: ModelRequest) -> Reply:
-    """A reply in text as a reply with calls. What is malformed becomes a call with a problem."""
+    """Return a text reply with its actions as calls; a malformed action becomes a call with a problem."""
     thoughts = _THOUGHT.findall(reply.text)
     text = _HERMES.sub(_as_action, _THOUGHT.sub("", reply.text))
-    head, found, tail = text, [], ""
+    head, calls, tail = text, [], ""
     blocks = list(_BLOCK.finditer(text))
     if blocks:
         head, tail = text[: blocks[0].start()], _BLOCK.sub("", text[blocks[0].start() :])
-        found = [_call(block[1], block[2], f"{reply.text}{place}") for place, block in enumerate(blocks)]
+        calls = [_call(block[1], block[2], f"{reply.text}{place}") for place, block in enumerate(blocks)]
     problem = ""
     if _OPEN in (tail if blocks else text):
         problem = "an <action> is not closed, or its first line is not as described"
@@ -168,26 +168,26 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
     elif not blocks and request.must_call:
         problem = 'the reply has no <action name="NAME"> block'
     if problem:
-        found = [ToolRequest(call_id=_id(reply.text), name=NO_ACTION, arguments={}, problem=problem)]
+        calls = [ToolRequest(call_id=_id(reply.text), name=NO_ACTION, arguments={}, problem=problem)]
         head = text
     return msgspec.structs.replace(
         reply,
         text=head.strip(),
         thinking="\n".join(filter(None, (reply.thinking, *map(str.strip, thoughts)))),
-        requests=tuple(found),
-        stop="tool_use" if found and reply.stop == "end_turn" else reply.stop,
+        requests=tuple(calls),
+        stop="tool_use" if calls and reply.stop == "end_turn" else reply.stop,
     )
 
 
-def _as_action(found: re.Match[str]) -> str:
-    """A call of a model's own template in our form; as it was where it is none."""
+def _as_action(match: re.Match[str]) -> str:
+    """Return a call of a model's own template in our form, or the text unchanged where it is none."""
     try:
-        said = json.loads(found[1], strict=False)
-        name, arguments = said["name"], said.get("arguments", said.get("parameters", {}))
+        call = json.loads(match[1], strict=False)
+        name, arguments = call["name"], call.get("arguments", call.get("parameters", {}))
     except (ValueError, TypeError, KeyError, RecursionError):
-        return found[0]
+        return match[0]
     if not isinstance(name, str) or '"' in name:
-        return found[0]
+        return match[0]
     return f'{_OPEN} name="{name}">\n{json.dumps(arguments)}\n</action>'
 
 
@@ -207,23 +207,23 @@ def _id(text: str) -> str:
 
 
 def _turns(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The conversation in text, alternating, as many chat templates demand."""
+    """Return the conversation as text in alternating turns, which many chat templates demand."""
     names = {call.call_id: call.name for message in messages for call in message.requests}
     turns: list[Message] = []
     for message in messages:
         match message.role:
             case "assistant":
-                said = "\n".join(filter(None, (message.text, *map(_block, message.requests)))) or "(nothing)"
+                text = "\n".join(filter(None, (message.text, *map(_block, message.requests)))) or "(nothing)"
             case "tool":
                 failed = ", which failed" if message.is_error else ""
-                said = f"Result of {names.get(message.call_id, 'the action')}{failed}:\n{message.text}"
+                text = f"Result of {names.get(message.call_id, 'the action')}{failed}:\n{message.text}"
             case _:
-                said = message.text
+                text = message.text
         role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
         if turns and turns[-1].role == role:
-            turns[-1] = Message(role=role, text=f"{turns[-1].text}\n\n{said}")
+            turns[-1] = Message(role=role, text=f"{turns[-1].text}\n\n{text}")
         else:
-            turns.append(Message(role=role, text=said))
+            turns.append(Message(role=role, text=text))
     return tuple(turns)
 
 

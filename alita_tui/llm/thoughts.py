@@ -34,15 +34,15 @@ class Splitter:
         """The tag that ends the thought; empty outside of one."""
 
     def take(self, piece: str) -> list[Part]:
-        """What a piece adds. The beginning of what may be a tag is held back."""
+        """Return what a piece adds; the possible beginning of a tag is held back."""
         self._held += piece
-        found: list[Part] = []
+        parts: list[Part] = []
         while part := self._next():
-            found.append(part)
-        return [part for part in found if part[1]]
+            parts.append(part)
+        return [part for part in parts if part[1]]
 
     def rest(self) -> list[Part]:
-        """What is held back at the end."""
+        """Return what is held back at the end."""
         held, self._held = self._held, ""
         return [("thinking" if self._close else "text", held)] if held else []
 
@@ -55,10 +55,10 @@ class Splitter:
                 return "thinking", thought
             return self._give("thinking", (self._close,))
         whole = self._before + self._held
-        if found := _OPENS.search(whole):
-            text = self._held[: found.start(1) - len(self._before)]
-            self._held = self._held[found.end(1) - len(self._before) :]
-            self._close = _PAIRS[found[1]]
+        if match := _OPENS.search(whole):
+            text = self._held[: match.start(1) - len(self._before)]
+            self._held = self._held[match.end(1) - len(self._before) :]
+            self._close = _PAIRS[match[1]]
             return "text", text
         part = self._give("text", tuple(_PAIRS))
         if part is not None:
@@ -66,7 +66,7 @@ class Splitter:
         return part
 
     def _give(self, kind: Literal["text", "thinking"], tags: tuple[str, ...]) -> Part | None:
-        """All that is held but the end that may be the beginning of a tag; None where nothing is left to give."""
+        """Return what is held except the possible beginning of a tag; None where nothing is left."""
         sizes = range(min(_LONGEST + 2, len(self._held)), 0, -1)
         keep = next((n for n in sizes if any(tag.startswith(self._held[-n:]) for tag in tags)), 0)
         given, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
@@ -74,7 +74,7 @@ class Splitter:
 
 
 def tidied(text: str) -> tuple[str, str]:
-    """(text, thoughts): a thought whose beginning the template had swallowed ends at its closing tag."""
+    """Return text and thoughts; a thought whose opening tag the template swallowed ends at its closing tag."""
     thoughts = [thought.strip() for thought in _HARMONY.findall(text)]
     text = _FINAL.sub("", _HARMONY.sub("", text))
     for opens, closes in _PAIRS.items():
@@ -86,5 +86,5 @@ def tidied(text: str) -> tuple[str, str]:
 
 
 def raw_call(text: str) -> bool:
-    """True where a call stands in the text as the model's own template writes it."""
+    """Return whether the text has a call as the model's own template writes it."""
     return _RAW_CALL.search(text) is not None

@@ -1,4 +1,4 @@
-"""The window of a model on a server of one's own: each server says it in its own place."""
+"""The window of a model on a server of one's own, which each server reports at a path of its own."""
 
 from __future__ import annotations
 
@@ -6,24 +6,19 @@ from typing import Any
 from urllib.parse import quote
 
 from alita_tui.llm.faults import Endpoint
+from alita_tui.llm.presets import rules_of
 
-_PLACES: dict[str, str] = {
-    "llama.cpp": "/props",  # tools/server/README.md
-    "vllm": "/v1/models",  # ModelCard.max_model_len
-    "lmstudio": "/api/v0/models/{model}",  # lmstudio.ai/docs/developer/rest
-    "ollama": "/api/ps",  # docs/api.md; only once the model is loaded
-}
 _KEYS = ("n_ctx", "max_model_len", "loaded_context_length", "context_length")
 
 
 async def window_of(at: Endpoint, client: Any) -> int:
-    """Tokens that the model's server says it has loaded it with, or 0."""
+    """Return the window in tokens with which the server loaded the model, or 0."""
     import httpx2
 
-    place = _PLACES.get(at.provider)
-    if place is None:
+    path = rules_of(at.provider).window_path
+    if not path:
         return 0
-    url = at.base_url.removesuffix("/v1") + place.format(model=quote(at.model, safe="/"))
+    url = at.base_url.removesuffix("/v1") + path.format(model=quote(at.model, safe="/"))
     headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
     try:
         answer = await client._client.get(url, headers=headers)
@@ -32,17 +27,17 @@ async def window_of(at: Endpoint, client: Any) -> int:
         return 0
 
 
-def _read(said: Any, model: str) -> int:
-    if not isinstance(said, dict):
+def _read(answer: Any, model: str) -> int:
+    if not isinstance(answer, dict):
         return 0
-    listed = said.get("data", said.get("models"))
+    listed = answer.get("data", answer.get("models"))
     if isinstance(listed, list):
         names = ("id", "name", "model", "root")
-        own = (one for one in listed if isinstance(one, dict) and model in map(one.get, names))
+        own = (entry for entry in listed if isinstance(entry, dict) and model in map(entry.get, names))
         return _read(next(own, None), model)
-    settings = said.get("default_generation_settings")
-    for part in (said, settings if isinstance(settings, dict) else {}):
+    settings = answer.get("default_generation_settings")
+    for part in (answer, settings if isinstance(settings, dict) else {}):
         for key in _KEYS:
-            if type(found := part.get(key)) is int and found > 0:
-                return found
+            if type(tokens := part.get(key)) is int and tokens > 0:
+                return tokens
     return 0

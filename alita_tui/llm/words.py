@@ -1,8 +1,8 @@
-"""How the vendors word their errors: one table from words to what follows.
+"""How the vendors word their errors: one table from words to kinds.
 
-Where a status or a name says too little (a 400 for everything, a 500 for a long prompt), only the words
-tell. Collected from the vendors' documentation, from the servers' sources, and from reports of their
-users; `tests/llm/test_llm_words.py` has every wording, with the place where it is from.
+Where a status or a name says too little (400 for everything, 500 for a long prompt), only the words tell. Collected
+from the vendors' documentation, the servers' sources and reports of users; `tests/llm/test_llm_words.py` has every
+wording and its source.
 """
 
 from __future__ import annotations
@@ -93,15 +93,15 @@ _WAITS = re.compile(
 
 
 def kind_of(status: int, names: Iterable[object], text: str) -> ModelErrorKind | None:
-    """The kind of an error; None where nothing tells.
+    """Return the kind of an error; None where nothing shows it.
 
-    `status` is that of HTTP, 0 for an error in the middle of a stream; `names` are codes and types in its body.
+    `status` is the HTTP status, 0 for an error in the middle of a stream; `names` are codes and types in its body.
     """
     listed = [str(name) for name in names if isinstance(name, str | int) and not isinstance(name, bool)]
-    said = " ".join((*listed, text))
+    wording = " ".join((*listed, text))
     allowed = _MAY.get(status, _ANY)
     for kind, words in _TABLE:
-        if kind in allowed and words.search(said):
+        if kind in allowed and words.search(wording):
             return kind
     if status in STATUSES:
         return STATUSES[status]
@@ -115,29 +115,29 @@ def kind_of(status: int, names: Iterable[object], text: str) -> ModelErrorKind |
 
 
 def by_range(status: int) -> ModelErrorKind:
-    """The kind of a status that has none of its own."""
+    """Return the kind of a status without an entry of its own."""
     if status >= 500:
         return "server"
     return "bad_request" if status >= 400 else "not_found"  # a redirect: the address is another
 
 
 def window_in(text: str) -> int:
-    """The size of the window in tokens, where an error names it; else 0."""
-    found = [int(one[1]) for one in _WINDOWS.finditer(text)]
-    return min(found, default=0)
+    """Return the window in tokens that an error names; 0 where it names none."""
+    sizes = [int(match[1]) for match in _WINDOWS.finditer(text)]
+    return min(sizes, default=0)
 
 
 def most_in(text: str) -> int:
-    """The longest reply in tokens that a model gives, where an error says that more was asked for; else 0."""
-    found = _MOST.search(text)
-    return int(next(filter(None, found.groups()))) if found else 0
+    """Return the longest reply in tokens that an error names after a request for more; 0 where it names none."""
+    match = _MOST.search(text)
+    return int(next(filter(None, match.groups()))) if match else 0
 
 
 def wait_in(text: str) -> float | None:
-    """Seconds to wait, where an error names them in its words."""
-    found = _WAITS.search(text)
-    if found is None or not any(found.groups()):
+    """Return the seconds to wait that an error names in its words."""
+    match = _WAITS.search(text)
+    if match is None or not any(match.groups()):
         return None
-    hours, minutes, seconds, unit = found.groups()
+    hours, minutes, seconds, unit = match.groups()
     last = float(seconds or 0) / (1000 if unit and unit.lower() == "ms" else 1)
     return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + last

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import re
 import struct
 from typing import Any
 
+from alita_tui.sandbox.warden.words import strict_json
 from alita_tui.spine.errors import SandboxUnavailable
 
 _LARGEST = 64 << 20
@@ -18,7 +18,7 @@ _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Channel:
-    """The host's end of the line to a warden."""
+    """The host's end of the channel to a warden."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -33,21 +33,20 @@ class Channel:
         await self._writer.drain()
 
     async def receive(self) -> tuple[bytes, bytes] | None:
-        """The next frame, or None when the container is gone. Raises SandboxUnavailable."""
+        """Return the next frame, or None when the container is gone. Raise SandboxUnavailable."""
         while True:
-            found = take(self._buffer)
-            if found is not None:
-                return found
+            if (frame := take(self._buffer)) is not None:
+                return frame
             if not await self._more():
                 return None
 
     @property
     def ended(self) -> bool:
-        """True once the other end has closed the line."""
+        """Return whether the other end has closed the channel."""
         return self._reader.at_eof() or self._reader.exception() is not None
 
     def close(self) -> None:
-        """Close the line; the warden ends everything inside."""
+        """Close the channel; the warden then ends everything inside."""
         self._writer.close()
 
     async def _more(self) -> bool:
@@ -67,12 +66,12 @@ class Channel:
 
 
 def frame(kind: bytes, payload: bytes) -> bytes:
-    """4 bytes length, 1 byte type, payload."""
+    """Return a frame: 4 bytes length, 1 byte type, payload."""
     return struct.pack(">I", len(payload)) + kind + payload
 
 
 def take(buffer: bytearray) -> tuple[bytes, bytes] | None:
-    """Remove the first whole frame from a buffer. Raises SandboxUnavailable on an impossible one."""
+    """Remove and return the first whole frame of a buffer. Raise SandboxUnavailable on an impossible one."""
     if len(buffer) < 5:
         return None
     size = struct.unpack(">I", buffer[:4])[0]
@@ -86,7 +85,7 @@ def take(buffer: bytearray) -> tuple[bytes, bytes] | None:
 
 
 def parse(text: bytes | str) -> Any:
-    """JSON from inside, refused where it is nested too deeply. Raises ValueError."""
+    """Return the JSON that a container sent. Raise ValueError where it is invalid or nested too deeply."""
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     depth = deepest = 0
     for byte in _QUOTED.sub(b"", raw).translate(None, _NO_BRACKETS):
@@ -95,18 +94,9 @@ def parse(text: bytes | str) -> Any:
     if deepest > _DEEPEST:
         raise ValueError(f"it is nested {deepest} levels deep")
     try:
-        value = json.loads(raw, parse_constant=_no_number, parse_float=_finite)
+        value = strict_json(raw)
         if b"\\ud" in raw or b"\\uD" in raw:  # half a surrogate pair is no text that could be passed on
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
         return value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else float(_no_number(text[:40]))

@@ -1,4 +1,4 @@
-"""One attested container: it is handed its job, and ended."""
+"""One attested container: it waits, is given its job, and is ended."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from alita_tui.events import Value
 from alita_tui.sandbox.channel import Channel
-from alita_tui.sandbox.judging import task
+from alita_tui.sandbox.imports import imports_of
 from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.spine.trials import Piece, Plan
 
 _PRELOAD_SECONDS = 30.0
 _END_SECONDS = 5.0
@@ -27,7 +30,7 @@ class Kind(Value, frozen=True):
     """Folder with installed requirements; empty for none."""
     limits: Limits = Limits()
     calls: int = 1
-    """How many jobs it takes, one after the other, before it ends; more than one in a session container."""
+    """How many jobs it takes one after the other; more than one only in a session container."""
 
     @property
     def name(self) -> str:
@@ -44,7 +47,7 @@ class Container:
         channel: Channel,
         kind: Kind,
         uids: range,
-        seen: dict[str, Any],
+        attested: dict[str, Any],
         pid: int,
         conmon: int = 0,
     ) -> None:
@@ -53,7 +56,7 @@ class Container:
         self._conmon = conmon
         self.channel = channel
         self.kind = kind
-        self.seen = seen
+        self.attested = attested
         """What the warden reported of itself."""
         self.imports: frozenset[str] = frozenset()
         """Modules that are imported ahead."""
@@ -74,9 +77,9 @@ class Container:
             return not self.channel.ended
         if self._pidfd < 0:
             return False
-        looking = select.poll()
-        looking.register(self._pidfd, select.POLLIN)
-        return not looking.poll(0)
+        poll = select.poll()
+        poll.register(self._pidfd, select.POLLIN)
+        return not poll.poll(0)
 
     @property
     def watched(self) -> bool:
@@ -104,12 +107,12 @@ class Container:
         self.given = False
         if not self._configured:
             await self._configure(frozenset())
-        if job.what in ("test", "judge"):  # the judge is forked before anything of the draft is in here
-            await self._judge()
+        if job.what in ("test", "judge"):
+            await self._fork_judge()
         if broker:
             await self.channel.send(b"G", broker)
         self.given = True
-        await self.channel.send(b"J", json.dumps(task(job)).encode())  # escapes lone surrogates
+        await self.channel.send(b"J", json.dumps(_message(job)).encode())  # escapes lone surrogates
 
     async def end(self) -> None:
         """Kill it; return when no process of it is left."""
@@ -118,33 +121,57 @@ class Container:
         if pidfd < 0:
             return
         loop = asyncio.get_running_loop()
-        gone = asyncio.Event()
+        ended = asyncio.Event()
         try:
             with suppress(OSError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            loop.add_reader(pidfd, gone.set)
+            loop.add_reader(pidfd, ended.set)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_END_SECONDS):
-                    await gone.wait()
+                    await ended.wait()
         finally:
             loop.remove_reader(pidfd)
             os.close(pidfd)
 
-    async def _judge(self) -> None:
-        """Have the judge forked. Raise ConnectionError where the container ends instead."""
+    async def _fork_judge(self) -> None:
+        """Have the judge forked before anything of the draft is inside. Raise ConnectionError where it ends instead."""
         await self.channel.send(b"T", b"")
         async with asyncio.timeout(_PRELOAD_SECONDS):
             while (frame := await self.channel.receive()) is not None:
                 if frame[0] == b"T":
                     return
-        raise ConnectionError("the container ended before its judge was there")
+        raise ConnectionError("the container ended before its judge was ready")
 
     async def _configure(self, imports: frozenset[str]) -> None:
         self._configured = True
         limits = self.kind.limits
         settings = {
-            "limits": {name: getattr(limits, name) for name in limits.__struct_fields__},
+            "limits": msgspec.structs.asdict(limits),
             "imports": sorted(imports),
             "environment": bool(self.kind.environment),
         }
         await self.channel.send(b"L", json.dumps(settings).encode())
+
+
+def _message(job: Job) -> dict[str, Any]:
+    """Return the job as the warden reads it: a call, a script, or what the judge has to do with a draft."""
+    if job.what not in ("test", "judge"):
+        return {"module": job.module, "code": job.code, "what": job.what, "arguments": job.arguments or {}}
+    plan = job.plan
+    if job.what == "test" or plan is None:
+        own_tests = Piece(kind="tests", name=job.module, code=job.code, tests=job.tests)
+        plan = Plan(pieces=(own_tests,) if job.what == "test" else ())
+    return {
+        "what": job.what,
+        "show": job.what == "test",
+        "imports": sorted(imports_of(job.code, packages=False)),
+        "total": plan.total,
+        "pieces": [
+            {
+                **msgspec.structs.asdict(piece),
+                "module": piece.module or piece.name,
+                "conditions": msgspec.to_builtins(piece.conditions),
+            }
+            for piece in plan.pieces
+        ],
+    }

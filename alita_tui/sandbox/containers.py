@@ -1,4 +1,4 @@
-"""Creates containers, and makes sure that none stays behind, whoever is killed meanwhile."""
+"""Creates and removes containers; none stays behind, whichever process is killed meanwhile."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from alita_tui.sandbox import gvisor, leftovers
+from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.channel import Channel, parse
 from alita_tui.sandbox.container import Container, Kind
+from alita_tui.sandbox.host import FIX
 from alita_tui.sandbox.owner import alive, machine
 from alita_tui.sandbox.podman_http import RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
-from alita_tui.sandbox.policy import OOM_SCORE, Place, deviations, fresh_uid, spec
+from alita_tui.sandbox.policy import OOM_SCORE, Place, fresh_uid, spec
 from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 
@@ -31,11 +33,10 @@ _STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
 """A container that nobody is left to start is given up after so many looks, that far apart."""
 _CLOSE_SECONDS = 4.0
 """Containers that are not removed by then are left to the supervisor."""
-FIX = "`alita doctor` says what is missing, `alita doctor --fix` installs it."
 
 
-class _WentAway(SandboxUnavailable):
-    """A container ended before it had anything to do; another one may not."""
+class _EndedEarly(SandboxUnavailable):
+    """A container ended before it was given a job; the next one may not."""
 
 
 T = TypeVar("T")
@@ -63,7 +64,7 @@ class Containers:
         self._elsewhere = elsewhere
         self._profile = profile
         self._uids: set[int] = set()
-        self._going: set[asyncio.Task[None]] = set()
+        self._removals: set[asyncio.Task[None]] = set()
         self._numbers = count(1)
         self.image = ""
         self.controllers: frozenset[str] = frozenset()
@@ -78,7 +79,7 @@ class Containers:
             raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
         try:
             return await self._make(kind, warden, seccomp, environment)
-        except (_WentAway, ServiceLost):  # it had nothing to do yet
+        except (_EndedEarly, ServiceLost):  # it had nothing to do yet
             await asyncio.sleep(RETRY_SECONDS[-1])
         return await self._make(kind, warden, seccomp, environment)
 
@@ -104,14 +105,14 @@ class Containers:
         try:
             container_id = await asyncio.shield(creating)
         except BaseException:
-            self._let_go(self._undo(creating, name, place.uids))
+            spawn(self._undo(creating, name, place.uids), self._removals)
             raise
         try:
             return await self._start(container_id, kind, place)
         except BaseException as error:
-            self._let_go(self._remove(container_id, place.uids, ()))
+            spawn(self._remove(container_id, place.uids, ()), self._removals)
             if isinstance(error, RestError | TimeoutError | OSError | ValueError):
-                raise _WentAway(f"A container could not be started: {error}", hint=FIX) from error
+                raise _EndedEarly(f"A container could not be started: {error}", hint=FIX) from error
             raise
 
     async def end(self, container: Container) -> None:
@@ -120,27 +121,28 @@ class Containers:
             await container.end()
             await self._remove(container.id, container.uids, ())
             return
-        self._let_go(self._remove(container.id, container.uids, _OWN_REMOVAL if container.watched else ()))
+        pauses = _OWN_REMOVAL if container.watched else ()
+        spawn(self._remove(container.id, container.uids, pauses), self._removals)
         await container.end()
 
     async def close(self) -> bool:
         """Wait until every ended container is removed; return False where that takes too long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                while self._going:
-                    await asyncio.wait(self._going)
-        clean = not self._going
-        for removal in self._going:
+                while self._removals:
+                    await asyncio.wait(self._removals)
+        clean = not self._removals
+        for removal in self._removals:
             removal.cancel()
-        while self._going:
-            await asyncio.wait(self._going)
+        while self._removals:
+            await asyncio.wait(self._removals)
         return clean
 
     async def reap(self) -> int:
         """Remove containers whose owner is gone; return how many."""
         ids = {
             listed["Id"]
-            for listed in await self.found()
+            for listed in await self.listed()
             if listed["Labels"].get("alita.machine", machine()) == machine()
             and not alive(listed["Labels"]["alita.owner"])
         }
@@ -151,15 +153,10 @@ class Containers:
             await self._remove(container_id, range(0), ())
         return len(ids)
 
-    async def found(self) -> list[dict[str, Any]]:
+    async def listed(self) -> list[dict[str, Any]]:
         """Return every container that any alita of this account made, as Podman lists them."""
         filters = quote(json.dumps({"label": ["alita.owner"]}))
         return await self._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
-
-    def _let_go(self, removal: Any) -> None:
-        task = asyncio.create_task(removal)
-        self._going.add(task)
-        task.add_done_callback(self._going.discard)
 
     async def _undo(self, creating: asyncio.Future[str], name: str, uids: range) -> None:
         """Remove what Podman creates after the request was cancelled or its answer lost."""
@@ -179,7 +176,7 @@ class Containers:
             created = await self._service.request("GET", f"/containers/{container_id}/json")
             if frame is None or frame[0] != b"A":
                 complaint = channel.stray.decode("utf-8", "replace").strip()[-300:]
-                raise _WentAway(f"The container ended before it reported: {complaint or 'no reason given'}")
+                raise _EndedEarly(f"The container ended before it reported: {complaint or 'no reason given'}")
             seen = parse(frame[1])
             wrong = deviations(seen, place, kind.limits)
             if place.profile == "gvisor":
@@ -201,10 +198,10 @@ class Containers:
             raise
 
     async def _unstuck(self, container_id: str, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for Podman to start a container, as long as something is at work on it. Raise what `work` raises.
+        """Return what `work` returns: a request that makes Podman start a container. Raise what it raises.
 
-        Where the runtime is killed at the wrong moment, conmon waits for ever for what the runtime began, and Podman
-        for conmon: then the beginnings are killed, and the work fails.
+        When the runtime is killed at the wrong moment, conmon waits for ever for the process that the runtime began,
+        and Podman waits for conmon. That process is then killed, and the request fails.
         """
         task = asyncio.ensure_future(work)
         looks = 0
@@ -228,21 +225,19 @@ class Containers:
                 if error.status < 500 or attempt == 2:
                     raise SandboxUnavailable(f"Podman refuses the container: {error}", hint=FIX) from error
                 with suppress(RestError):  # its name may be taken by now
-                    where = f"/containers/{body['name']}?force=true&timeout=0&ignore=true"
-                    await self._service.request("DELETE", where)
+                    await self._service.request("DELETE", _forced(body["name"]))
         raise AssertionError
 
-    async def _remove(self, container_id: str, uids: range, patience: tuple[float, ...]) -> None:
-        """Give it time to remove itself, then remove it until it is gone."""
+    async def _remove(self, container_id: str, uids: range, pauses: tuple[float, ...]) -> None:
+        """Give it these pauses to remove itself, then remove it until it is gone."""
         silent = 0
         forced = False
-        for wait in (*patience, *(0.05,) * _REMOVAL_LOOKS):
+        for pause in (*pauses, *(0.05,) * _REMOVAL_LOOKS):
             try:
-                if wait == 0.05:
+                if pause == 0.05:
                     forced = True
                     with suppress(RestError):
-                        where = f"/containers/{container_id}?force=true&timeout=0&ignore=true"
-                        await self._soon("DELETE", where)
+                        await self._soon("DELETE", _forced(container_id))
                 await self._soon("GET", f"/containers/{container_id}/exists")
                 silent = 0
             except RestError as error:
@@ -251,11 +246,11 @@ class Containers:
             except (SandboxUnavailable, OSError):
                 silent += 1
                 if silent == _SILENT_LOOKS:
-                    break  # the service is gone: its supervisor, or the next start, removes what is left
+                    break  # the service is gone: its supervisor or the next start removes the rest
                 if not self._elsewhere:
                     await asyncio.to_thread(leftovers.end, (container_id,))
-            await asyncio.sleep(wait)
-        if forced and not self._elsewhere:  # Podman lists it no longer, but what it began may still run
+            await asyncio.sleep(pause)
+        if forced and not self._elsewhere:  # Podman no longer lists it, but its processes may still run
             await asyncio.to_thread(leftovers.end, (container_id,))
         self._uids.difference_update(uids)
 
@@ -263,3 +258,14 @@ class Containers:
         """Send a request with a time limit. Raise TimeoutError."""
         async with asyncio.timeout(_REMOVAL_SECONDS):
             await self._service.request(method, path)
+
+
+def spawn(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
+    """Run something in the background; `tasks` holds it until it is done."""
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+
+
+def _forced(name: str) -> str:
+    return f"/containers/{name}?force=true&timeout=0&ignore=true"

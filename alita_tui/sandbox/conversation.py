@@ -1,4 +1,4 @@
-"""A job's conversation with the warden: hand it over, pass on what comes, return the report."""
+"""One run: give a container its job, pass on output and requests, return the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.container import Container
-from alita_tui.sandbox.outlook import beyond
+from alita_tui.sandbox.memory_watch import beyond
 from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.report import run_report
 from alita_tui.spine.errors import SandboxUnavailable

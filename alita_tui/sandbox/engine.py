@@ -16,18 +16,18 @@ from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.container import Kind
-from alita_tui.sandbox.containers import FIX, Containers, Harden
+from alita_tui.sandbox.containers import Containers, Harden
 from alita_tui.sandbox.conversation import converse
-from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.host import FIX, Host
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
 from alita_tui.sandbox.owner import machine, me
 from alita_tui.sandbox.podman_http import EngineLost, RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
-from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.pool import Pool
 from alita_tui.sandbox.remote import Remote, bring
 from alita_tui.sandbox.sessions import Sessions
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files, Folders, Volumes
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, PoolRow
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 class PodmanSandbox:
-    """Implements `Sandbox` with rootless Podman."""
+    """One engine: rootless Podman, here or on another machine."""
 
     def __init__(
         self,
-        settings: SandboxSettings,
+        settings: EngineSettings,
         session_id: str,
         *,
         engine: str = "local",
@@ -86,10 +86,8 @@ class PodmanSandbox:
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
-    # --- Sandbox --------------------------------------------------------------------------
-
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
-        """Return what is there and what enforces each limit; with `fresh` every limit is tried again."""
+        """Return the state of the engine and what enforces each limit; with `fresh` every limit is tried again."""
         if fresh or self._status is None or not self._status.available:
             try:
                 self._status = await self._probe(fresh=fresh)
@@ -163,8 +161,6 @@ class PodmanSandbox:
         """Return how many processors the engine's machine has; 1 until it was asked."""
         return max(int((self._info or {}).get("host", {}).get("cpus", 1)), 1)
 
-    # --- the pool -------------------------------------------------------------------------
-
     async def warm_up(self, wanted: Limits, progress: Progress) -> None:
         """Fill the pool for tools without requirements. Raise SandboxUnavailable."""
         await self.prepare(progress)
@@ -174,13 +170,11 @@ class PodmanSandbox:
         """Return what waits in the pool."""
         return self._pool.rows()
 
-    # --- housekeeping ---------------------------------------------------------------------
-
     async def overview(self) -> tuple[tuple[ContainerRow, ...], tuple[EnvironmentRow, ...]]:
         """Return the containers of every alita here, and the installed requirements. Raise SandboxUnavailable."""
         await self._service.ensure()
         try:
-            containers = container_rows(await self._containers.found(), self.name, self._pool.ids())
+            containers = container_rows(await self._containers.listed(), self.name, self._pool.ids())
         except RestError as error:
             raise SandboxUnavailable(f"Podman does not list its containers: {error}", hint=FIX) from error
         return containers, await asyncio.to_thread(environment_rows, self._environments)
@@ -215,8 +209,6 @@ class PodmanSandbox:
                 return containers, await self._volumes.tidy(most)
         return containers, await asyncio.to_thread(tidy, self._environments, most)
 
-    # --- inside ---------------------------------------------------------------------------
-
     async def _kind(self, job: Job, progress: Progress) -> Kind:
         if not job.lock.packages:
             return Kind(limits=job.limits)
@@ -236,7 +228,7 @@ class PodmanSandbox:
         async with self._asking:
             if self._python is None:
                 container = await self._containers.make(Kind())
-                self._python = environment.target(container.seen)
+                self._python = environment.target(container.attested)
                 await self._containers.end(container)
             return self._python
 
@@ -306,8 +298,8 @@ class PodmanSandbox:
         kernel = str((self._info or {}).get("host", {}).get("kernel", ""))
         key = (what, kernel, *sorted(controllers), *self._files.versions)
         profile = self._host.settings.profile
-        found = await limits.known(self._host.area, key, run, controllers, fresh=fresh, profile=profile)
-        return (*found, Caps().row)
+        rows = await limits.known(self._host.area, key, run, controllers, fresh=fresh, profile=profile)
+        return (*rows, Caps().row)
 
 
 def _info(url: str) -> dict[str, Any]:
@@ -317,7 +309,7 @@ def _info(url: str) -> dict[str, Any]:
 
     try:
         with PodmanClient(base_url=url, timeout=30) as client:
-            found: dict[str, Any] = client.info()  # type: ignore[no-untyped-call]
+            info: dict[str, Any] = client.info()  # type: ignore[no-untyped-call]
     except (APIError, OSError) as error:
         raise ServiceLost(f"Podman's service does not answer: {error}") from error
-    return found
+    return info

@@ -1,7 +1,7 @@
-"""Requirements as content-addressed folders: resolved on the host with uv, wheels only.
+"""Requirements as content-addressed folders, resolved and installed on the host with uv, from wheels only.
 
-No build script ever runs on the host: `--only-binary :all:` refuses source distributions, and
-nothing of a package is imported here. Folders are mounted read-only.
+No build script ever runs on the host: `--only-binary :all:` refuses source distributions, and nothing of a package is
+imported here. The folders are mounted read-only.
 """
 
 from __future__ import annotations
@@ -52,34 +52,35 @@ def target(seen: dict[str, Any]) -> Target:
     major, minor = seen["python"][:2]
     machine = "aarch64" if seen["machine"] in ("arm64", "aarch64") else "x86_64"
     version = tuple(int(n) for n in re.findall(r"\d+", seen["libc"])[:2]) or (2, 17)
-    glibc = next((one for one in _GLIBC if tuple(map(int, one.split("."))) <= version), "2.17")
+    glibc = next((known for known in _GLIBC if tuple(map(int, known.split("."))) <= version), "2.17")
     return Target(python=f"{major}.{minor}", platform=f"{machine}-manylinux_{glibc.replace('.', '_')}")
 
 
 async def lock(
-    asked: Sequence[str], where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
+    requested: Sequence[str], where: Target, progress: Progress, *, most: InstallLimits = _LIMITS
 ) -> Lock:
     """Resolve requirements to exact, hashed wheels. Raise RequirementsError that names what is wrong.
 
     Wheels that are larger together than what may be installed are refused before any is downloaded.
     """
-    wanted = tuple(sorted({plain(one) for one in asked if one.strip()}))
+    wanted = tuple(sorted({plain(requirement) for requirement in requested if requirement.strip()}))
     if not wanted:
         return Lock()
-    progress("Resolving requirements", 0, 0, ", ".join(wanted))
+    names = ", ".join(wanted)
+    progress("Resolving requirements", 0, 0, names)
     text = await _uv_with_cache(
         "pip", "compile", "-", "--format", "pylock.toml", "--no-header", "--quiet",
         "--only-binary", ":all:", "--python-version", where.python, "--python-platform", where.platform,
-        stdin="\n".join(wanted) + "\n", about=", ".join(wanted),
+        stdin="\n".join(wanted) + "\n", about=names,
     )  # fmt: skip
-    packages = parse_lock(text, {requirements.distribution(one) for one in wanted})
+    packages = parse_lock(text, set(map(requirements.distribution, wanted)))
     if not packages:
-        raise RequirementsError(f"{', '.join(wanted)} resolved to nothing.")
-    size = sum(one.size for one in packages)
+        raise RequirementsError(f"{names} resolved to nothing.")
+    size = sum(package.size for package in packages)
     progress("Resolving requirements", 1, 1, f"{len(packages)} packages, {size / 2**20:.1f} MB to download")
     if size > most.bytes:
         raise RequirementsError(
-            f"{', '.join(wanted)}: {size >> 20:,} MB to download; {most.bytes >> 20:,} MB are allowed.",
+            f"{names}: {size >> 20:,} MB to download; {most.bytes >> 20:,} MB are allowed.",
             hint=most.hint,
         )
     return Lock(requirements=wanted, packages=packages, python=where.python, platform=where.platform)
@@ -104,12 +105,12 @@ def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage,
     """Return the packages of a `pylock.toml` (PEP 751) with the wheels that fit. Raise RequirementsError."""
     import tomllib
 
-    found: list[LockedPackage] = []
+    packages: list[LockedPackage] = []
     try:
         for package in tomllib.loads(text).get("packages", ()):
             wheels = package["wheels"]
             times = sorted(wheel["upload-time"].isoformat() for wheel in wheels if "upload-time" in wheel)
-            found.append(
+            packages.append(
                 LockedPackage(
                     name=package["name"],
                     version=package["version"],
@@ -123,7 +124,7 @@ def parse_lock(text: str, direct: Container[str | None]) -> tuple[LockedPackage,
         raise RequirementsError(
             f"The package index's answer gives no lock that can be read: {error}."
         ) from error
-    return tuple(found)
+    return tuple(packages)
 
 
 async def ensure(
@@ -143,9 +144,9 @@ async def ensure(
     if (folder / ".complete").exists():
         os.utime(folder / ".complete")
         return folder
-    names = ", ".join(p.name for p in wanted.packages)
+    names = ", ".join(package.name for package in wanted.packages)
     progress("Installing packages", 0, 0, f"{names} (at most {most.bytes >> 20:,} MB, {most.files:,} files)")
-    cache = await _cache()
+    cache = Path((await _uv("cache", "dir", about="uv's cache")).strip())
     draft = await asyncio.to_thread(_draft, root)
     watch = InstallWatch(most, cache, draft)
     try:
@@ -156,13 +157,13 @@ async def ensure(
             "--link-mode", "copy", "--quiet", *(("--compile-bytecode",) if same else ()),
             stdin=wanted.listing, about=names, measure=watch.look,
         )  # fmt: skip
-        if found := await asyncio.to_thread(most.exceeded, draft):
-            raise TooMuch(found)
+        if excess := await asyncio.to_thread(most.exceeded, draft):
+            raise TooMuch(excess)
         await asyncio.to_thread(_open_up, draft)
         await asyncio.to_thread(_publish, draft, folder, wanted.digest)
     except TooMuch as error:
         await asyncio.to_thread(watch.clear)
-        await _uv("cache", "clean", "--quiet", *(one.name for one in wanted.packages), about=names)
+        await _uv("cache", "clean", "--quiet", *(package.name for package in wanted.packages), about=names)
         raise RequirementsError(f"{names} cannot be installed: {error}.", hint=most.hint) from error
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, True)
@@ -171,7 +172,7 @@ async def ensure(
 
 def provided(folder: Path, installed: Lock) -> tuple[Provided, ...]:
     """Return the top-level modules of every direct requirement installed there, by the wheels' own records."""
-    direct = {requirements.distribution(one.name) for one in installed.packages if one.direct}
+    direct = {requirements.distribution(package.name) for package in installed.packages if package.direct}
     return tuple(
         Provided(distribution=name, modules=modules)
         for record in sorted(folder.glob("*.dist-info/RECORD"))
@@ -214,11 +215,6 @@ def _open_up(folder: Path) -> None:
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
 
 
-async def _cache() -> Path:
-    """Return the folder where uv unpacks wheels."""
-    return Path((await _uv("cache", "dir", about="uv's cache")).strip())
-
-
 async def _uv_with_cache(
     *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> str:
@@ -235,18 +231,18 @@ async def _uv(
     *arguments: str, about: str, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> str:
     try:
-        code, out, said = await uv(*arguments, seconds=_UV_SECONDS, stdin=stdin, measure=measure)
+        code, output, complaints = await uv(*arguments, seconds=_UV_SECONDS, stdin=stdin, measure=measure)
     except TimeoutError:
         raise RequirementsError(f"{about}: the package index did not answer in {_UV_SECONDS} s.") from None
     if not code:
-        return out
-    if _UNREACHABLE.search(said):
-        cause = said.partition(" hint:")[0].rpartition("cause: ")[2]
+        return output
+    if _UNREACHABLE.search(complaints):
+        cause = complaints.partition(" hint:")[0].rpartition("cause: ")[2]
         raise IndexUnreachable(
             f"{about} cannot be installed: the package index could not be reached ({cause[-300:]}).",
             hint="Check the network, or UV_DEFAULT_INDEX where another index is meant.",
         )
     raise RequirementsError(
-        f"{about} cannot be installed: {said[-600:]}",
+        f"{about} cannot be installed: {complaints[-600:]}",
         hint="Only packages that exist on the index and come as wheels can be used.",
     )

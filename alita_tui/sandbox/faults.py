@@ -1,4 +1,4 @@
-"""Known faults of locked packages, looked up by `uv audit` in a database with OSV's interface (osv.dev)."""
+"""Known vulnerabilities of locked packages, looked up by `uv audit` in a database with OSV's API (osv.dev)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_tui.spine.text import one_line
 LONGEST = 30.0
 """Seconds for all packages of a draft."""
 _ALIKE = 3
-"""Names of one fault that are shown."""
+"""How many names of one fault are shown."""
 
 
 class _Dependency(Value, frozen=True):
@@ -37,14 +37,14 @@ class _Summary(Value, frozen=True):
 
 
 class _Audit(Value, frozen=True):
-    """What `uv audit --output-format json` prints, as far as it is needed."""
+    """The part of the output of `uv audit --output-format json` that is needed."""
 
     summary: _Summary
     vulnerabilities: tuple[_Fault, ...]
 
 
 class FaultDatabase:
-    """Meets `FaultBook`. Nothing of a package is fetched, and nothing but names and versions is sent."""
+    """A `FaultBook` over such a database. Only names and versions are sent; no package is fetched."""
 
     def __init__(self, url: str, *, seconds: float = LONGEST) -> None:
         """`url` is where the database's `/v1/querybatch` is."""
@@ -52,12 +52,12 @@ class FaultDatabase:
         self._seconds = seconds
 
     async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
-        """See `FaultBook.faults`."""
+        """Return the known faults of these versions, within bounded time."""
         if not packages:
             return Faults()
         folder = await asyncio.to_thread(_project, packages)
         try:
-            code, out, said = await uv(
+            code, output, complaints = await uv(
                 "audit", "--directory", folder.name, "--frozen", "--no-config", "--no-cache", "--quiet",
                 "--output-format", "json",
                 "--preview-features", "audit-command,json-output", "--service-url", self._url,
@@ -68,41 +68,43 @@ class FaultDatabase:
         finally:
             await asyncio.to_thread(folder.cleanup)
         try:
-            read = msgspec.json.decode(out, type=_Audit)
+            audit = msgspec.json.decode(output, type=_Audit)
         except msgspec.DecodeError:
-            return Faults(problem=one_line(said, 300) or f"uv ended with {code} and told nothing")
-        if (read.summary.audited_packages, read.summary.vulnerabilities) != (
+            return Faults(problem=one_line(complaints, 300) or f"uv ended with {code} and no explanation")
+        if (audit.summary.audited_packages, audit.summary.vulnerabilities) != (
             len(packages),
-            len(read.vulnerabilities),
+            len(audit.vulnerabilities),
         ):
-            return Faults(problem=f"uv looked at {read.summary.audited_packages} of {len(packages)} packages")
-        known: dict[str, tuple[str, ...]] = {one.name: () for one in packages}
-        for fault in read.vulnerabilities:
-            said = " = ".join((fault.id, *fault.aliases)[:_ALIKE])
-            known[fault.dependency.name] = (*known.get(fault.dependency.name, ()), said)
+            return Faults(
+                problem=f"uv looked at {audit.summary.audited_packages} of {len(packages)} packages"
+            )
+        known: dict[str, tuple[str, ...]] = {package.name: () for package in packages}
+        for fault in audit.vulnerabilities:
+            names = " = ".join((fault.id, *fault.aliases)[:_ALIKE])
+            known[fault.dependency.name] = (*known.get(fault.dependency.name, ()), names)
         return Faults(known=known)
 
 
 def _project(packages: Sequence[LockedPackage]) -> tempfile.TemporaryDirectory[str]:
-    """A folder with a project that is locked to just these packages.
+    """Return a folder with a project that is locked to just these packages.
 
-    A path in place of an index keeps uv from asking one as well: only the database is asked.
+    A path in place of an index keeps uv from asking an index too: only the database is asked.
     """
     import tomlkit
 
     root = {"name": "alita-audit", "version": "0"}
-    names = [{"name": one.name, "version": one.version} for one in packages]
+    names = [{"name": package.name, "version": package.version} for package in packages]
     project = {
         **root,
         "requires-python": ">=3.8",
-        "dependencies": [f"{one.name}=={one.version}" for one in packages],
+        "dependencies": [f"{package.name}=={package.version}" for package in packages],
     }
     lock = {
         "version": 1,
         "requires-python": ">=3.8",
         "package": [
             {**root, "source": {"virtual": "."}, "dependencies": names},
-            *({**one, "source": {"registry": "index"}} for one in names),
+            *({**package, "source": {"registry": "index"}} for package in names),
         ],
     }
     folder = tempfile.TemporaryDirectory(prefix="alita-audit-")

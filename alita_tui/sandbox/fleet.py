@@ -1,7 +1,7 @@
-"""Every engine that the settings name, as one sandbox: same policy everywhere, nothing of a tool shared.
+"""All engines that the settings name, as one sandbox with one policy.
 
-A run goes to the engine that is least loaded for its size. An engine that cannot take it rests for a
-while and the next one is asked; a run that was lost half way is reported, never repeated.
+A run goes to the engine with the least load for its size. An engine that cannot take it rests for a while and the
+next one is asked; a run that was lost half way is reported, never repeated.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -16,9 +17,9 @@ import msgspec
 from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.podman_http import EngineLost
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
-from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
+from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory
 from alita_tui.spine.ports.sandbox import Job, Limits, OnOutput
 from alita_tui.spine.ports.stream import Progress
 
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 
 class _Member:
-    """An engine, what it is doing, and until when it is left alone."""
+    """An engine, its load, and until when it rests."""
 
     def __init__(self, sandbox: PodmanSandbox) -> None:
         self.sandbox = sandbox
@@ -39,10 +40,10 @@ class _Member:
 
 
 class Fleet:
-    """Meets `Sandbox` with one engine or several."""
+    """A `Sandbox` of one engine or several."""
 
-    def __init__(self, settings: SandboxSettings, session_id: str, *, broker: Broker | None = None) -> None:
-        """Without a `broker` nothing is granted to any tool. Raises UsageError for an engine that is none."""
+    def __init__(self, settings: EngineSettings, session_id: str, *, broker: Broker | None = None) -> None:
+        """Without a `broker` nothing is granted to any tool. Raise UsageError for an address that is no engine's."""
         if not settings.engines:
             raise UsageError("sandbox.engines names no engine.", hint='Write engines = ["local"].')
         self._settings = settings
@@ -53,60 +54,43 @@ class Fleet:
 
     @property
     def engines(self) -> tuple[PodmanSandbox, ...]:
-        """The engines in the order of the settings."""
+        """Return the engines in the order of the settings."""
         return tuple(member.sandbox for member in self._members)
 
-    # --- Sandbox --------------------------------------------------------------------------
-
     async def status(self, *, fresh: bool = False) -> SandboxStatus:
-        """See `Sandbox.status`: of several engines, what holds on the weakest."""
+        """Return the state of the sandbox; of several engines, what the weakest one enforces."""
         return together((await self.statuses(fresh=fresh)).values())
 
     async def statuses(self, *, fresh: bool = False) -> dict[str, SandboxStatus]:
-        """What each engine says of itself, by its name in the settings."""
-        found = await asyncio.gather(*(engine.status(fresh=fresh) for engine in self.engines))
-        return {engine.name: one for engine, one in zip(self.engines, found, strict=True)}
+        """Return the state of each engine, by its name in the settings."""
+        statuses = await asyncio.gather(*(engine.status(fresh=fresh) for engine in self.engines))
+        return {engine.name: status for engine, status in zip(self.engines, statuses, strict=True)}
 
     async def prepare(self, progress: Progress) -> None:
-        """See `Sandbox.prepare`; one engine that is ready is enough."""
+        """Prepare one engine; one that is ready is enough. Raise SandboxUnavailable."""
         await self._first(lambda engine: engine.prepare(progress))
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """See `Sandbox.lock`; all engines have the same base image."""
+        """Resolve requirements to hashed wheels; all engines have the same base image. Raise RequirementsError."""
         return await self._first(lambda engine: engine.lock(requirements, progress))
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
-        """See `Sandbox.run`."""
+        """Run a job on the least loaded engine. Raise SandboxUnavailable, RequirementsError."""
         return await self._first(lambda engine: engine.run(job, on_output, progress))
 
     async def close(self) -> None:
-        """See `Sandbox.close`."""
-        done = await asyncio.gather(*(engine.close() for engine in self.engines), return_exceptions=True)
-        for error in done:
+        """End everything that runs on any engine."""
+        results = await asyncio.gather(*(engine.close() for engine in self.engines), return_exceptions=True)
+        for error in results:
             if error is not None:
                 raise error
 
-    # --- the pool and housekeeping --------------------------------------------------------
-
     async def warm_up(self, wanted: Limits, progress: Progress) -> None:
-        """Have containers wait on the first engine that can. Raises SandboxUnavailable."""
+        """Fill the pool of the first engine that can. Raise SandboxUnavailable."""
         await self._first(lambda engine: engine.warm_up(wanted, progress))
 
-    def waiting(self) -> tuple[PoolRow, ...]:
-        """What waits in the pools."""
-        return tuple(
-            msgspec.structs.replace(row, engine=engine.name)
-            for engine in self.engines
-            for row in engine.waiting()
-        )
-
-    async def overview(self) -> tuple[tuple[ContainerRow, ...], tuple[EnvironmentRow, ...]]:
-        """Containers on every engine that answers, and installed requirements. Raises SandboxUnavailable."""
-        found = await self.inventory()
-        return found.containers, found.environments
-
     async def inventory(self) -> Inventory:
-        """What is there and what waits, at this moment. Raises SandboxUnavailable when no engine answers."""
+        """Return what there is now. Raise SandboxUnavailable when no engine answers."""
         containers: list[ContainerRow] = []
         environments: dict[str, EnvironmentRow] = {}
         answers = await self._each(lambda engine: engine.overview())
@@ -116,7 +100,11 @@ class Fleet:
         return Inventory(
             at=time.time(),
             containers=tuple(containers),
-            pool=self.waiting(),
+            pool=tuple(
+                msgspec.structs.replace(row, engine=engine.name)
+                for engine in self.engines
+                for row in engine.waiting()
+            ),
             environments=tuple(environments.values()),
             silent=tuple(engine.name for engine in self.engines if engine.name not in answers),
             hot=self._settings.pool_hot,
@@ -125,15 +113,14 @@ class Fleet:
         )
 
     async def reap(self) -> tuple[int, int]:
-        """Remove what dead sessions left: how many containers and folders. Raises SandboxUnavailable."""
-        gone = (await self._each(lambda engine: engine.reap())).values()
-        return sum(containers for containers, _ in gone), sum(folders for _, folders in gone)
+        """Remove what dead sessions left; return how many containers and folders. Raise SandboxUnavailable."""
+        counts = (await self._each(lambda engine: engine.reap())).values()
+        return sum(containers for containers, _ in counts), sum(folders for _, folders in counts)
 
     async def rebuild(self, progress: Progress) -> dict[str, SandboxUnavailable]:
-        """Make the base image anew here, and have the other engines take it; where that failed, and why.
+        """Make the base image anew here and copy it to the other engines; return the errors by engine.
 
-        One engine after the other, because what is made here is what is copied there. An engine that failed
-        keeps the image that it had.
+        One engine after the other, because the image made here is copied there. An engine that fails keeps its image.
         """
         failed: dict[str, SandboxUnavailable] = {}
         for engine in self.engines:
@@ -143,15 +130,13 @@ class Fleet:
                 failed[engine.name] = error
         return failed
 
-    # --- inside ---------------------------------------------------------------------------
-
     async def _first(self, work: Callable[[PodmanSandbox], Awaitable[T]]) -> T:
-        """Have the least loaded engine do it, or the next where one cannot. Raises SandboxUnavailable."""
+        """Return what the least loaded engine, or the next that can, returns. Raise SandboxUnavailable."""
         refused: list[SandboxUnavailable] = []
         for member in self._order():
             member.running += 1
             try:
-                done = await work(member.sandbox)
+                result = await work(member.sandbox)
             except SandboxUnavailable as error:
                 member.rests_until = asyncio.get_running_loop().time() + _REST_SECONDS
                 if isinstance(error, EngineLost):
@@ -159,7 +144,7 @@ class Fleet:
                 refused.append(error)
             else:
                 member.rests_until = 0.0
-                return done
+                return result
             finally:
                 member.running -= 1
         if len(refused) == 1:
@@ -169,41 +154,42 @@ class Fleet:
         )
 
     def _order(self) -> list[_Member]:
-        """The least loaded first; those that rest come last."""
+        """Return the members, the least loaded first and the resting ones last."""
         now = asyncio.get_running_loop().time()
-        return sorted(
-            self._members, key=lambda one: (one.rests_until > now, one.running / one.sandbox.processors)
-        )
+
+        def load(member: _Member) -> tuple[bool, float]:
+            return member.rests_until > now, member.running / member.sandbox.processors
+
+        return sorted(self._members, key=load)
 
     async def _each(self, work: Callable[[PodmanSandbox], Awaitable[T]]) -> dict[str, T]:
-        """What every engine that can says, by its name. Raises SandboxUnavailable when none can."""
-        done = await asyncio.gather(*(work(engine) for engine in self.engines), return_exceptions=True)
-        failed = [one for one in done if isinstance(one, BaseException)]
-        for error in failed:
-            if len(failed) == len(done) or not isinstance(error, SandboxUnavailable):
+        """Return the results of all engines that answer, by name. Raise SandboxUnavailable when none does."""
+        results = await asyncio.gather(*(work(engine) for engine in self.engines), return_exceptions=True)
+        errors = [result for result in results if isinstance(result, BaseException)]
+        for error in errors:
+            if len(errors) == len(results) or not isinstance(error, SandboxUnavailable):
                 raise error
-        named = zip(self.engines, done, strict=True)
-        return {engine.name: one for engine, one in named if not isinstance(one, BaseException)}
+        named = zip(self.engines, results, strict=True)
+        return {engine.name: result for engine, result in named if not isinstance(result, BaseException)}
 
 
 def together(statuses: Collection[SandboxStatus]) -> SandboxStatus:
-    """What holds on the weakest of the engines that are there, and what is wrong with the others."""
-    found = tuple(statuses)
-    good = [one for one in found if one.available]
-    if len(found) == 1 or not good:
-        return found[0]
+    """Return what the weakest available engine enforces, and what is wrong with the others."""
+    available = [status for status in statuses if status.available]
+    if len(statuses) == 1 or not available:
+        return next(iter(statuses))
     return msgspec.structs.replace(
-        good[0],
-        engine="; ".join(one.engine for one in good),
-        enforcement=_weakest([one.enforcement for one in good]),
-        problem=" ".join(one.problem for one in found if not one.available),
+        available[0],
+        engine="; ".join(status.engine for status in available),
+        enforcement=_weakest([status.enforcement for status in available]),
+        problem=" ".join(status.problem for status in statuses if not status.available),
     )
 
 
 def _weakest(tables: Sequence[Sequence[Enforcement]]) -> tuple[Enforcement, ...]:
-    """For each resource the row of the engine that holds it least."""
-    found: dict[str, Enforcement] = {}
-    for row in (row for rows in tables for row in rows):
-        if row.resource not in found or not row.strong:
-            found[row.resource] = row
-    return tuple(found.values())
+    """Return for each resource the row of the engine that enforces it least."""
+    weakest: dict[str, Enforcement] = {}
+    for row in chain.from_iterable(tables):
+        if row.resource not in weakest or not row.strong:
+            weakest[row.resource] = row
+    return tuple(weakest.values())

@@ -1,7 +1,7 @@
-"""The profile `gvisor`: a tool's system calls are answered by a kernel of its own, in user space.
+"""The profile `gvisor`: a kernel of the container's own, in user space, answers a tool's system calls.
 
-Everything of the profile `draft` is asked for as well; our seccomp profile is applied inside. What gVisor
-does not show, or shows in its own way, is said here. Runtime: https://gvisor.dev/docs/
+It demands all that the profile `draft` demands, and applies our seccomp profile inside. What gVisor does not show, or
+shows differently, is handled here. Runtime: https://gvisor.dev/docs/
 """
 
 from __future__ import annotations
@@ -21,19 +21,14 @@ FLAGS = (
     "--runtime-flag", "network=none",  # loopback only, in its own network stack
     "--runtime-flag", "oci-seccomp",
 )  # fmt: skip
-"""What Podman's service is started with."""
+"""Options of Podman's service."""
 NO_AMBIENT = -1
-"""gVisor has no ambient capabilities, so the warden does not see a number for them."""
-
-
-def there(path: str) -> bool:
-    """True when runsc is in one of these folders."""
-    return shutil.which(RUNTIME, path=path) is not None
+"""gVisor has no ambient capabilities, so the warden reads no number for them."""
 
 
 def require(path: str) -> None:
-    """Raises SandboxUnavailable when runsc is in none of these folders: no weaker profile takes its place."""
-    if not there(path):
+    """Raise SandboxUnavailable when runsc is in none of these folders; no weaker profile takes its place."""
+    if shutil.which(RUNTIME, path=path) is None:
         raise SandboxUnavailable(
             f"The profile gvisor needs {RUNTIME}, which is not installed; no other profile is used instead.",
             hint=f"`alita doctor --fix` or `apt-get install {PACKAGE}` installs it; "
@@ -42,24 +37,24 @@ def require(path: str) -> None:
 
 
 _OTHER_NAMES = ("pselect",)
-"""What runsc calls system calls that libseccomp has another name for; it passes over names it does not know."""
+"""runsc's names of system calls that libseccomp names differently; it ignores unknown names."""
 
 
 def filtered(profile: bytes) -> bytes:
-    """Our seccomp profile as runsc reads it.
+    """Return our seccomp profile as runsc reads it.
 
-    runsc answers every refusal with EPERM, and from `clone3` the C library falls back only at ENOSYS: it is left
-    to gVisor, which does not have it. A newer one may, and makes a namespace then that is its own alone.
+    runsc answers every refusal with EPERM, and the C library falls back from `clone3` only on ENOSYS. So `clone3` is
+    left to gVisor, which does not have it. A newer gVisor may; its namespaces are then its own alone.
     """
-    read = json.loads(profile)
-    allowed = [rule for rule in read["syscalls"] if rule["action"] == "SCMP_ACT_ALLOW"]
-    left = [name for rule in read["syscalls"] if rule not in allowed for name in rule["names"]]
+    shipped = json.loads(profile)
+    allowed = [rule for rule in shipped["syscalls"] if rule["action"] == "SCMP_ACT_ALLOW"]
+    left = [name for rule in shipped["syscalls"] if rule not in allowed for name in rule["names"]]
     more = {"names": [*_OTHER_NAMES, *left], "action": "SCMP_ACT_ALLOW"}
-    return json.dumps({**read, "syscalls": [*allowed, more]}).encode()
+    return json.dumps({**shipped, "syscalls": [*allowed, more]}).encode()
 
 
 def outside(made: dict[str, Any], oom_score: int) -> list[str]:
-    """What gVisor does not show inside, as Podman describes the container; what is wrong with it."""
+    """Return what is wrong with settings that gVisor does not show inside, by Podman's description."""
     host = made["HostConfig"]
     wanted = {
         "network": host.get("NetworkMode") == "none",
@@ -70,7 +65,7 @@ def outside(made: dict[str, Any], oom_score: int) -> list[str]:
 
 
 def asked(body: dict[str, Any]) -> dict[str, Any]:
-    """The create body of the draft profile as this one needs it."""
+    """Return the create body of the draft profile with what this profile changes."""
     sealed = {
         "type": "tmpfs",
         "source": "tmpfs",

@@ -1,16 +1,22 @@
-"""The base image: the one that is here, else pulled, else imported, else built from packages."""
+"""The base image: the present one, else pulled, else imported, else built from packages."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from alita_tui.events import Value
 from alita_tui.sandbox.host import Host
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.stream import Progress
+
+Way = Callable[[Host, Progress], Awaitable[None]]
 
 
 class Base(Value, frozen=True):
@@ -23,52 +29,45 @@ class Base(Value, frozen=True):
 
 
 async def present(host: Host) -> Base | None:
-    """The base image if it is here. Raises SandboxUnavailable when Podman fails."""
-    listed = await host.output(
+    """Return the base image if there is one. Raise SandboxUnavailable when Podman fails."""
+    output = await host.output(
         "podman", "images", "--format", "json", "--filter", f"reference={host.settings.tag}"
     )
-    found = json.loads(listed[listed.find("[") :] if "[" in listed else "[]")
-    if not found:
+    images = json.loads(output[output.find("[") :] if "[" in output else "[]")
+    if not images:
         return None
-    digest = "sha256:" + found[0]["Id"]
-    return Base(reference=host.settings.tag, digest=digest, origin=_origin_file(host, digest))
+    digest = "sha256:" + images[0]["Id"]
+    return Base(
+        reference=host.settings.tag, digest=digest, origin=_origins(host).get(digest, "already there")
+    )
 
 
 async def ensure(host: Host, progress: Progress) -> Base:
-    """The base image, made if it is missing; says through `progress` what it does.
-
-    Raises SandboxUnavailable that lists what was tried.
-    """
+    """Return the base image, made first if it is missing. Raise SandboxUnavailable that lists what was tried."""
     return await present(host) or await rebuild(host, progress)
 
 
 async def rebuild(host: Host, progress: Progress) -> Base:
-    """The base image, made anew; one that is there keeps its name until the new one takes it.
+    """Make the base image anew and return it; the present one keeps its name until then.
 
-    Raises SandboxUnavailable that lists what was tried.
+    Raise SandboxUnavailable that lists what was tried.
     """
     before = await present(host)
     if before is not None:
-        _note_origin(host, before.digest, before.origin)
+        _record_origin(host, before)
     tried: list[str] = []
-    ways = [(f"pulling {reference}", "pulled", _pull(reference)) for reference in _references(host)]
-    if not host.elsewhere:  # files and package sources are this machine's
-        if host.settings.image_tar:
-            ways.append(
-                (f"importing {host.settings.image_tar}", "imported", _import(host.settings.image_tar))
-            )
-        ways.append(("building from distribution packages", "built from distribution packages", _build))
-    for what, origin, way in ways:
+    for what, origin, make in _ways(host):
         try:
-            await way(host, progress)
+            await make(host, progress)
         except SandboxUnavailable as error:
             tried.append(f"{what}: {error.message}")
             continue
         base = await present(host)
         if base is not None:
-            _note_origin(host, base.digest, origin)
+            base = msgspec.structs.replace(base, origin=origin)
+            _record_origin(host, base)
             await forget(host)
-            return Base(reference=base.reference, digest=base.digest, origin=origin)
+            return base
     raise SandboxUnavailable(
         "No base image for the sandbox could be had. " + " | ".join(tried),
         hint="Check the network, or set sandbox.image_tar to a root file system with Python in it.",
@@ -76,47 +75,50 @@ async def rebuild(host: Host, progress: Progress) -> Base:
 
 
 async def forget(host: Host) -> None:
-    """Remove base images that lost their name to a newer one, unless a container still stands on them.
-
-    Raises SandboxUnavailable.
-    """
-    noted = _origins(host)
-    if len(noted) < 2:
+    """Remove base images that lost their name to a newer one and that no container uses. Raise SandboxUnavailable."""
+    origins = _origins(host)
+    if len(origins) < 2:
         return
     nameless = await host.output("podman", "images", "--no-trunc", "--quiet", "--filter", "dangling=true")
-    for digest in set(nameless.split()) & set(noted):
+    for digest in set(nameless.split()) & set(origins):
         with suppress(SandboxUnavailable):
             await host.output("podman", "rmi", digest.removeprefix("sha256:"))
-            del noted[digest]
-            _write_origins(host, noted)
+            del origins[digest]
+            _write_origins(host, origins)
 
 
-def _references(host: Host) -> tuple[str, ...]:
-    return host.settings.images if host.settings.pull else ()
+def _ways(host: Host) -> list[tuple[str, str, Way]]:
+    """Return the ways to get an image, best first: what each is, the origin that it leaves, and the function."""
+    settings = host.settings
+    references = settings.images if settings.pull else ()
+    ways: list[tuple[str, str, Way]] = [
+        (f"pulling {reference}", "pulled", partial(_pull, reference)) for reference in references
+    ]
+    if host.elsewhere:  # files and package sources are this machine's
+        return ways
+    if settings.image_tar:
+        ways.append((f"importing {settings.image_tar}", "imported", _import))
+    built = "built from distribution packages"
+    return [*ways, (built.replace("built", "building"), built, _build)]
 
 
-def _pull(reference: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # a way: (host, progress) -> awaitable
-    async def pull(host: Host, progress: Progress) -> None:
-        progress(f"Pulling {reference}", 0, 0, "")
-        layers = 0
-        async for line in host.lines("podman", "pull", reference, seconds=host.settings.pull_seconds):
-            layers += line.startswith(("Copying blob", "Copying config"))
-            progress(f"Pulling {reference}", layers, 0, line[:80])
-        await host.output("podman", "tag", reference, host.settings.tag)
-
-    return pull
+async def _pull(reference: str, host: Host, progress: Progress) -> None:
+    title, layers = f"Pulling {reference}", 0
+    progress(title, 0, 0, "")
+    async for line in host.lines("podman", "pull", reference, seconds=host.settings.pull_seconds):
+        layers += line.startswith(("Copying blob", "Copying config"))
+        progress(title, layers, 0, line[:80])
+    await host.output("podman", "tag", reference, host.settings.tag)
 
 
-def _import(tar: str):  # type: ignore[no-untyped-def]  # noqa: ANN202  # a way: (host, progress) -> awaitable
-    async def bring(host: Host, progress: Progress) -> None:
-        progress(f"Importing {Path(tar).name}", 0, 0, "")
-        await host.output("podman", "import", tar, host.settings.tag, seconds=host.settings.build_seconds)
-
-    return bring
+async def _import(host: Host, progress: Progress) -> None:
+    settings = host.settings
+    progress(f"Importing {Path(settings.image_tar).name}", 0, 0, "")
+    await host.output("podman", "import", settings.image_tar, settings.tag, seconds=settings.build_seconds)
 
 
 async def _build(host: Host, progress: Progress) -> None:
-    """A minimal Debian or Ubuntu with Python, from the machine's own package sources."""
+    """Build a minimal Debian or Ubuntu with Python, from the machine's own package sources."""
     suite = _release().get("VERSION_CODENAME", "")
     if not suite:
         raise SandboxUnavailable("this is no distribution that mmdebstrap can build from")
@@ -144,7 +146,7 @@ async def _build(host: Host, progress: Progress) -> None:
 
 
 def _sources() -> list[str]:
-    """The machine's own package sources, so that mirrors and proxies are the ones it uses."""
+    """Return the machine's own package sources, with its mirrors and proxies."""
     folder = Path("/etc/apt/sources.list.d")
     names = [Path("/etc/apt/sources.list"), *(folder / f"{name}.sources" for name in ("debian", "ubuntu"))]
     return [str(path) for path in names if path.is_file() and path.stat().st_size > 0]
@@ -158,22 +160,19 @@ def _release() -> dict[str, str]:
     return {name: value.strip('"') for name, _, value in (line.partition("=") for line in lines)}
 
 
-def _origin_file(host: Host, digest: str) -> str:
-    return _origins(host).get(digest, "already there")
-
-
 def _origins(host: Host) -> dict[str, str]:
+    """Return the recorded origin of each base image, by digest."""
     try:
-        noted: dict[str, str] = json.loads((host.area / "image.json").read_text())
+        origins: dict[str, str] = json.loads((host.area / "image.json").read_text())
     except (OSError, ValueError):
         return {}
-    return noted
+    return origins
 
 
-def _note_origin(host: Host, digest: str, origin: str) -> None:
+def _record_origin(host: Host, base: Base) -> None:
     host.prepare()
-    _write_origins(host, {**_origins(host), digest: origin})
+    _write_origins(host, {**_origins(host), base.digest: base.origin})
 
 
-def _write_origins(host: Host, noted: dict[str, str]) -> None:
-    (host.area / "image.json").write_text(json.dumps(noted))
+def _write_origins(host: Host, origins: dict[str, str]) -> None:
+    (host.area / "image.json").write_text(json.dumps(origins))

@@ -1,4 +1,4 @@
-"""How much an environment may take on disk, and whether what is being installed takes more."""
+"""Limits on the disk space of an environment, checked while it is installed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _UNPACKED_TWICE = 2
 
 
 class InstallLimits(Value, frozen=True):
-    """What one environment may take."""
+    """How much one environment may take."""
 
     bytes: int = 1 << 30
     files: int = 60_000
     hint: str = "`alita config set sandbox.environment_mb N` allows more."
 
     def exceeded(self, *folders: Path) -> str:
-        """What there is too much of in any of these folders; empty where nothing is."""
+        """Return what one of these folders has too much of; an empty string where none has."""
         for folder in folders:
             size = files = 0
             for entry in _below(folder):
@@ -37,23 +37,23 @@ class InstallLimits(Value, frozen=True):
 
 
 class InstallWatch:
-    """Looks at one run of uv while it installs."""
+    """Checks one run of uv while it installs."""
 
     def __init__(self, limits: InstallLimits, cache: Path, target: Path) -> None:
-        """`cache` is where uv unpacks to, in folders that begin with `.tmp`; `target` where it copies to."""
+        """`cache` is where uv unpacks, in folders named `.tmp*`; `target` is where it copies to."""
         self._limits = limits
         self._cache = cache
         self._target = target
         self._before = set(cache.glob(".tmp*"))
 
     def look(self, process: int) -> str:
-        """What uv, by its process id, has written too much of by now; empty while it has not."""
+        """Return what uv, by its process id, wrote too much of so far; an empty string where nothing."""
         if _written(process) > self._limits.bytes * _UNPACKED_TWICE:
             return f"it wrote more than {self._limits.bytes >> 20:,} MB"
         return self._limits.exceeded(self._target, *self._unpacked())
 
     def clear(self) -> None:
-        """Remove what was unpacked and is too large; what another uv unpacks just now is not."""
+        """Remove what was unpacked and is too large, but nothing that another uv unpacks right now."""
         for folder in self._unpacked():
             if self._limits.exceeded(folder):
                 shutil.rmtree(folder, ignore_errors=True)
@@ -73,7 +73,7 @@ def _below(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _written(process: int) -> int:
-    """Bytes that a process gave to write(2) so far (proc(5), `wchar`); 0 where the kernel does not tell."""
+    """Return the bytes that a process wrote so far (proc(5), `wchar`); 0 where that is unknown."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path(f"/proc/{process}/io").read_text().splitlines():
             if line.startswith("wchar:"):

@@ -1,8 +1,8 @@
-"""Processes of containers that Podman has lost: found by the container's id, its name or its mounts, and ended.
+"""Finds and ends the processes of containers that Podman has lost, by the container's id, name or mounts.
 
-Whoever kills Podman's service, its conmon or the runtime half way leaves what the others of them began, and Podman
-lists no container for it, or one that never ran. conmon and the runtime name the container in their command
-line. What the runtime began and nobody started (`runc init`) names it in its environment.
+When Podman's service, conmon or the runtime is killed half way, what the others of them started stays, and Podman lists
+no container for it, or one that never ran. conmon and the runtime name the container in their command line; a
+container's first process that was never started (`runc init`) names it in its environment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from alita_tui.sandbox.podman_supervisor import below, table
 
 PREFIX = "alita-"
-"""A container's name begins with it; then come owner and number."""
+"""Begins the name of each container; owner and number follow."""
 _OWN = re.compile(rf"{PREFIX}(\d+\.\d+\.[0-9a-f]+)-\d+")
 _WATCHERS = ("conmon",)
 _RUNTIMES = ("runc", "crun", "runsc")
@@ -29,7 +29,7 @@ _END_SECONDS = 3.0
 
 
 class _Process:
-    """What a process of Podman's says of its container."""
+    """One of Podman's processes, and the container that it belongs to."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -37,9 +37,9 @@ class _Process:
         self.words = [word.decode("utf-8", "replace") for word in words if word]
         self.program = Path(self.words[0]).name if self.words else ""
         self.waits = self.words[1:] == ["init"] and self.program in _RUNTIMES
-        """True for a container's first process that nobody has started yet."""
+        """True for a container's first process that was not started yet."""
         environ = _read(pid, "environ").split(b"\0") if self.waits else []
-        folder = next((one for one in environ if one.startswith(_STATE)), b"")
+        folder = next((variable for variable in environ if variable.startswith(_STATE)), b"")
         self.container = folder.rpartition(b"/")[2].decode("utf-8", "replace")
 
     def of(self, containers: Collection[str]) -> bool:
@@ -48,39 +48,38 @@ class _Process:
         if self.program not in _WATCHERS and not self.program.startswith(_RUNTIMES):
             return False
         return any(
-            one == word or (len(one) == _ID_DIGITS and one in word)
+            container == word or (len(container) == _ID_DIGITS and container in word)
             for word in self.words[1:]
-            for one in containers
+            for container in containers
         )
 
     @property
     def named(self) -> tuple[str, str]:
-        """Owner and id of the container that a conmon watches, by the name that alita gave it."""
+        """Return owner and id of the container that a conmon watches, by the name that alita gave it."""
         for word in self.words if self.program in _WATCHERS else ():
-            if found := _OWN.fullmatch(word):
-                return found[1], self.words[self.words.index("-c") + 1] if "-c" in self.words else ""
+            if name := _OWN.fullmatch(word):
+                return name[1], self.words[self.words.index("-c") + 1] if "-c" in self.words else ""
         return "", ""
 
 
 def stuck(container: str) -> bool:
-    """True where a container was made, waits to be started, and no runtime is there any more to do it."""
-    found = [one for one in map(_Process, table()) if one.of((container,))]
-    return any(one.waits for one in found) and not any(
-        one.program.startswith(_RUNTIMES) and not one.waits for one in found
-    )
+    """Return whether a container waits to be started and no runtime is left to start it."""
+    own = [process for process in map(_Process, table()) if process.of((container,))]
+    starters = [process for process in own if process.program.startswith(_RUNTIMES) and not process.waits]
+    return any(process.waits for process in own) and not starters
 
 
 def end(containers: Collection[str]) -> int:
-    """End every process of these containers, by id or name; how many there were. Blocks until they are gone.
+    """End every process of these containers, by id or name; return how many. Blocks until they are gone.
 
-    What runs inside goes first: its conmon notes that, and has Podman remove the container.
+    What runs inside is killed first, so that its conmon records that and has Podman remove the container.
     """
     ended: set[int] = set()
     began = time.monotonic()
     while containers and time.monotonic() - began < _END_SECONDS:
         living = table()
-        ours = {one.pid: one for one in map(_Process, living) if one.of(containers)}
-        watchers = {pid for pid, one in ours.items() if one.program in _WATCHERS}
+        ours = {process.pid: process for process in map(_Process, living) if process.of(containers)}
+        watchers = {pid for pid, process in ours.items() if process.program in _WATCHERS}
         every = set(ours).union(*(below(pid, living, spared=("podman",)) for pid in ours))
         if not every:
             break
@@ -93,19 +92,21 @@ def end(containers: Collection[str]) -> int:
 
 
 def lost(alive: Callable[[str], bool]) -> set[str]:
-    """Containers with processes here whose alita is gone, whether Podman lists them or not."""
+    """Return the containers with processes here whose alita is gone, whether Podman lists them or not."""
     living = table()
-    found = [_Process(pid) for pid in living]
-    gone = {container for owner, container in (one.named for one in found) if owner and not alive(owner)}
-    watched = {one.pid for one in found if one.program in _WATCHERS or one.program.startswith(_RUNTIMES)}
-    for one in found:  # no conmon above it: whoever would have started it was killed
-        if one.waits and one.container and living[one.pid][0] not in watched and _ours(one.pid):
-            gone.add(one.container)
+    processes = [_Process(pid) for pid in living]
+    names = (process.named for process in processes)
+    gone = {container for owner, container in names if owner and not alive(owner)}
+    starters = {process.pid for process in processes if process.program.startswith((*_WATCHERS, *_RUNTIMES))}
+    for process in processes:  # without a parent that would start it
+        parent = living[process.pid][0]
+        if process.waits and process.container and parent not in starters and _ours(process.pid):
+            gone.add(process.container)
     return gone - {""}
 
 
 def _ours(pid: int) -> bool:
-    """True where alita's warden is mounted in it."""
+    """Return whether alita's warden is mounted in it."""
     lines = _read(pid, "mountinfo").splitlines()
     return any(line.split()[4:5] in ([b"/warden.pyz"], [b"/warden"]) for line in lines)
 

@@ -1,4 +1,4 @@
-"""Which mechanism holds each limit on this machine: tried out in containers, and kept until something changes.
+"""Which mechanism enforces each limit on this machine: tried in containers, and recorded until something changes.
 
 Documentation: https://docs.kernel.org/admin-guide/cgroup-v2.html, getrlimit(2), seccomp(2).
 """
@@ -25,7 +25,7 @@ LIMITS = Limits(
     file_bytes=4 * _MB, scratch_bytes=8 * _MB,
 )  # fmt: skip
 _ROOMY = msgspec.structs.replace(LIMITS, wall_seconds=8, memory_bytes=512 * _MB)
-"""For processes: each costs gVisor some memory, and theirs is the limit that is tried."""
+"""For the limit on processes, each of which costs gVisor some memory."""
 _SLOWER = msgspec.structs.replace(LIMITS, wall_seconds=8)
 _LONGER = msgspec.structs.replace(LIMITS, wall_seconds=8, cpu_seconds=1)
 _REFUSED = """
@@ -146,17 +146,20 @@ _CPU = "def run():\n    while True: pass\n"
 _OUTPUT = "def run():\n    while True: print('x' * 4000)\n"
 
 
+Judge = Callable[[RunReport, dict[str, Any]], tuple[str, bool]]
+
+
 @dataclass(frozen=True)
 class Probe:
-    """One limit: what breaks it, what holds it, and how to read what happened."""
+    """One limit: code that tries to exceed it, what enforces it, and how to read the report."""
 
     resource: str
     code: str
     mechanism: str
-    judge: Callable[[RunReport, dict[str, Any]], tuple[str, bool]]
-    """What was seen, and whether the limit held."""
+    judge: Judge
+    """Returns what was observed, and whether the limit held."""
     controller: str = ""
-    """The controller of cgroup v2 that holds it as well."""
+    """The controller of cgroup v2 that enforces it too."""
     needs_controller: bool = False
     """Only approximate without that controller."""
     limits: Limits = LIMITS
@@ -182,14 +185,12 @@ def _privileges(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
     return text, none and refused
 
 
-def _calls(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
-    refused, tried = seen.get("refused", 0), seen.get("tried", -1)
-    return f"{refused} of {tried} dangerous calls refused", refused == tried
+def _refusals(of_what: str) -> Judge:
+    def judge(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
+        refused, tried = seen.get("refused", 0), seen.get("tried", -1)
+        return f"{refused} of {tried} {of_what} refused", refused == tried
 
-
-def _shares(_: RunReport, seen: dict[str, Any]) -> tuple[str, bool]:
-    refused, tried = seen.get("refused", 0), seen.get("tried", -1)
-    return f"{refused} of {tried} ways to others' shares refused", refused == tried
+    return judge
 
 
 def _memory(report: RunReport, _: dict[str, Any]) -> tuple[str, bool]:
@@ -235,7 +236,12 @@ PROBES = (
     Probe("network", _NETWORK, "own network namespace with loopback only, attested", _network),
     Probe("files", _FILES, "read-only root, sized /tmp, nothing of the host mounted writable", _files),
     Probe("privileges", _PRIVILEGES, "no capabilities, no new privileges, own uid, attested", _privileges),
-    Probe("system calls", _CALLS, "seccomp allow-list without namespaces, attested", _calls),
+    Probe(
+        "system calls",
+        _CALLS,
+        "seccomp allow-list without namespaces, attested",
+        _refusals("dangerous calls"),
+    ),
     Probe("memory", _MEMORY, _WATCH, _memory, "memory", needs_controller=True),
     Probe(
         "kernel memory",
@@ -250,7 +256,7 @@ PROBES = (
         "others' shares",
         _SHARES,
         "seccomp, Landlock and rlimits: priority, sessions, counts of the account",
-        _shares,
+        _refusals("ways to others' shares"),
     ),
     Probe("processes", _PROCESSES, "RLIMIT_NPROC for a uid of its own", _processes, "pids", limits=_ROOMY),
     Probe("time", _TIME, "wall clock of the warden and of the host", _time),
@@ -267,15 +273,15 @@ _GVISOR = {
     "processes": "RLIMIT_NPROC for a uid of its own, kept by gVisor",
     "processor time": "RLIMIT_CPU for each process, kept by gVisor",
 }
-"""What holds a limit in the profile `gvisor`, where it is something else."""
+"""What enforces a limit in the profile `gvisor`, where it differs."""
 _CONTROLS = {"memory": "memory.max", "pids": "pids.max", "cpu": "cpu.max"}
 
 
 async def measure(run: Run, controllers: Collection[str], profile: str = "draft") -> tuple[Enforcement, ...]:
-    """Try every limit. `controllers`: those of cgroup v2 that are delegated to us."""
-    others = _GVISOR if profile == "gvisor" else {}
+    """Try every limit; return what enforces it. `controllers` are those of cgroup v2 delegated to alita."""
+    own_kernel = _GVISOR if profile == "gvisor" else {}
 
-    async def one(probe: Probe) -> Enforcement:
+    async def tried(probe: Probe) -> Enforcement:
         job = Job(run_id="limits", module="limit_probe", code=probe.code, limits=probe.limits)
         report = await run(job)
         text, held = probe.judge(report, report.result if isinstance(report.result, dict) else {})
@@ -283,12 +289,12 @@ async def measure(run: Run, controllers: Collection[str], profile: str = "draft"
         control = f"cgroup v2 {_CONTROLS[probe.controller]}, " if delegated else ""
         return Enforcement(
             resource=probe.resource,
-            mechanism=control + others.get(probe.resource, probe.mechanism),
+            mechanism=control + own_kernel.get(probe.resource, probe.mechanism),
             measured=text,
             strong=held and (delegated or not probe.needs_controller),
         )
 
-    rows = await asyncio.gather(*map(one, PROBES))
+    rows = await asyncio.gather(*map(tried, PROBES))
     share = "cpu" in controllers
     shared = Enforcement(
         resource="cpu share", mechanism="cgroup v2 cpu.max" if share else "low priority only", strong=share
@@ -311,13 +317,13 @@ async def known(
     fresh: bool,
     profile: str = "draft",
 ) -> tuple[Enforcement, ...]:
-    """What `measure` found for this key; measured now where it never was, or with `fresh`."""
-    kept = folder / f"limits-{digest_of(profile, *key)[:16]}.json"
+    """Return the recorded rows for this key; measured now where there are none, or with `fresh`."""
+    record = folder / f"limits-{digest_of(profile, *key)[:16]}.json"
     if not fresh:
         with suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode(kept.read_bytes(), type=tuple[Enforcement, ...])
-    found = await measure(run, controllers, profile)
-    draft = kept.with_suffix(f".{os.urandom(4).hex()}")
-    draft.write_bytes(msgspec.json.encode(found))
-    draft.replace(kept)
-    return found
+            return msgspec.json.decode(record.read_bytes(), type=tuple[Enforcement, ...])
+    rows = await measure(run, controllers, profile)
+    draft = record.with_suffix(f".{os.urandom(4).hex()}")
+    draft.write_bytes(msgspec.json.encode(rows))
+    draft.replace(record)
+    return rows

@@ -1,4 +1,4 @@
-"""What of the sandbox is on this machine: containers of every alita, environments and their sizes."""
+"""The sandbox's inventory: containers of every alita, installed environments, and clearing those away."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from alita_tui.spine.inventory import ContainerRow, EnvironmentRow
 
 
 def container_rows(
-    found: list[dict[str, Any]], engine: str = "local", waiting: Collection[str] = ()
+    listed: list[dict[str, Any]], engine: str = "local", waiting: Collection[str] = ()
 ) -> tuple[ContainerRow, ...]:
-    """Rows from an engine's list, the newest first; `waiting`: ids of those that wait in the pool."""
+    """Return the rows of Podman's list, newest first; `waiting` are the ids of those in the pool."""
     rows = []
-    for one in found:
-        labels = one.get("Labels") or {}
+    for entry in listed:
+        labels = entry.get("Labels") or {}
         rows.append(
             ContainerRow(
-                container=str(one.get("Id", ""))[:12],
+                container=str(entry.get("Id", ""))[:12],
                 session=labels.get("alita.session", ""),
                 environment=labels.get("alita.environment", "base"),
-                state="waiting" if one.get("Id") in waiting else str(one.get("State", "")),
-                since=str(one.get("Created", "")),
+                state="waiting" if entry.get("Id") in waiting else str(entry.get("State", "")),
+                since=str(entry.get("Created", "")),
                 engine=engine,
                 orphan=labels.get("alita.machine", machine()) == machine()
                 and not alive(labels.get("alita.owner", "")),
@@ -39,7 +39,7 @@ def container_rows(
 
 
 def environment_rows(root: Path) -> tuple[EnvironmentRow, ...]:
-    """Every environment, the one used last first."""
+    """Return a row for each environment, the most recently used first."""
     rows = []
     for folder in root.iterdir() if root.is_dir() else ():
         with suppress(OSError):
@@ -62,51 +62,51 @@ def _packages(folder: Path) -> tuple[str, ...]:
 
 
 def _size(folder: Path, stamp: Path) -> int:
-    """Bytes of an environment, as counted when it was built."""
+    """Return the size of an environment, as counted when it was built."""
     with suppress(ValueError, TypeError, KeyError):
         return int(json.loads(stamp.read_text())["bytes"])
     return size_of(folder)
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files below a folder."""
+    """Return the size of all files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def hold(folder: Path) -> int:
-    """Keep an environment from being removed; the descriptor to close when it is no longer used."""
+    """Lock an environment against removal; return the descriptor to close when it is no longer used."""
     stamp = os.open(folder / ".complete", os.O_RDONLY)
     fcntl.flock(stamp, fcntl.LOCK_SH)
     return stamp
 
 
 def tidy(root: Path, most_bytes: int) -> int:
-    """Remove half-built environments of dead processes, and those unused for longest past a size.
+    """Remove half-built environments of dead processes, and the least recently used ones beyond a total size.
 
-    Returns how many folders went. What any process holds stays.
+    Return how many folders were removed. What a process holds stays.
     """
-    gone = 0
+    removed = 0
     for folder in root.glob("building-*") if root.is_dir() else ():
         owner = re.fullmatch(r"building-(\d+\.\d+)-\w+", folder.name)
         if owner and not alive(owner[1]):
             shutil.rmtree(folder, ignore_errors=True)
-            gone += 1
+            removed += 1
     total = 0
     for row in environment_rows(root):
         total += row.size
         if total > most_bytes:
             for folder in root.glob(row.environment + "*"):
-                gone += _discard(folder)
-    return gone
+                removed += _discard(folder)
+    return removed
 
 
 def _discard(folder: Path) -> bool:
-    """Remove an environment unless somebody holds it."""
+    """Remove an environment unless a process holds it; return whether it was removed."""
     with suppress(OSError):
         stamp = os.open(folder / ".complete", os.O_RDONLY)
         try:
             fcntl.flock(stamp, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            (folder / ".complete").unlink()  # first: an environment is whole or it is not there
+            (folder / ".complete").unlink()  # first: an environment is complete or absent
             shutil.rmtree(folder, ignore_errors=True)
             return True
         finally:

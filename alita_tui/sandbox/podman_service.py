@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from alita_tui.sandbox.host import Host, check_socket_path
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.host_folders import check_socket_path
 from alita_tui.sandbox.owner import me
 from alita_tui.sandbox.podman_http import Exchange, RestError, ServiceLost, unbroken
 from alita_tui.spine.errors import SandboxUnavailable

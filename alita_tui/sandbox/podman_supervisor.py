@@ -92,27 +92,29 @@ def collect(*_: object) -> None:
 
 def table() -> dict[int, tuple[int, str]]:
     """Return the parent and the name of every running process, by pid."""
-    found: dict[int, tuple[int, str]] = {}
+    processes: dict[int, tuple[int, str]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError, ValueError):
                 head, _, rest = (entry / "stat").read_text(errors="replace").rpartition(")")
                 state, parent = rest.split()[:2]
                 if state not in ("Z", "X"):
-                    found[int(entry.name)] = int(parent), head.partition("(")[2]
-    return found
+                    processes[int(entry.name)] = int(parent), head.partition("(")[2]
+    return processes
 
 
 def below(top: int, living: dict[int, tuple[int, str]], *, spared: tuple[str, ...] = ()) -> set[int]:
     """Return all descendants of a process; those with a spared name are left out, and what is below them too."""
-    found: set[int] = set()
+    descendants: set[int] = set()
     todo = [top]
     while todo:
-        one = todo.pop()
-        children = [pid for pid, (parent, name) in living.items() if parent == one and name not in spared]
-        found.update(children)
+        parent_pid = todo.pop()
+        children = [
+            pid for pid, (parent, name) in living.items() if parent == parent_pid and name not in spared
+        ]
+        descendants.update(children)
         todo += children
-    return found
+    return descendants
 
 
 def sweep() -> None:
@@ -137,9 +139,11 @@ def forget(command: list[str], owner: str) -> None:
         return
     podman = command[: command.index("system")]  # with its flags
     listing = [*podman, "ps", "--all", "--quiet", "--filter", "label=alita.service=" + owner]
-    found = subprocess.run(listing, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.split()
-    if found:
-        removing = [*podman, "rm", "--force", "--time", "0", *found]
+    containers = subprocess.run(
+        listing, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    ).stdout.split()
+    if containers:
+        removing = [*podman, "rm", "--force", "--time", "0", *containers]
         subprocess.run(removing, stdin=subprocess.DEVNULL, capture_output=True)
 
 

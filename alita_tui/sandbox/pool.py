@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
 
 from alita_tui.sandbox.container import Container, Kind
-from alita_tui.sandbox.containers import Containers
+from alita_tui.sandbox.containers import Containers, spawn
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import PoolRow
 
@@ -125,7 +123,7 @@ class Pool:
 
     def discard(self, container: Container) -> None:
         """Throw a container away in the background."""
-        _spawn(self.put(container), self._enders)
+        spawn(self.put(container), self._enders)
 
     async def close(self) -> None:
         """End everything that waits."""
@@ -146,7 +144,7 @@ class Pool:
         stock = self._stocks.setdefault(kind, Stock())
         self._stocks.move_to_end(kind)
         if len(self._stocks) > self._most:
-            _spawn(self._drop(self._stocks.popitem(last=False)[1]), self._enders)
+            spawn(self._drop(self._stocks.popitem(last=False)[1]), self._enders)
         return stock
 
     async def _drop(self, stock: Stock) -> None:
@@ -158,15 +156,15 @@ class Pool:
         if self._closed:
             return
         for container in stock.spare():
-            _spawn(self._containers.end(container), self._enders)
+            spawn(self._containers.end(container), self._enders)
         missing = self._hot + self._warm - len(stock.containers) - stock.making
         for _ in range(missing):
             stock.making += 1
-            _spawn(self._make(kind, stock), self._makers)
+            spawn(self._make(kind, stock), self._makers)
 
     async def _make(self, kind: Kind, stock: Stock) -> None:
         """Create a container in the background. The next run reports a failure."""
-        good = True
+        safe = True
         try:
             async with self._slots:
                 with suppress(TimeoutError):
@@ -174,11 +172,11 @@ class Pool:
                         await self._calm.wait()
                 container = await self._containers.make(kind)
                 try:
-                    good = await self._heat(container, stock)
+                    safe = await self._heat(container, stock)
                 except BaseException:
                     await self._containers.end(container)
                     raise
-                if good and not self._closed and self._stocks.get(kind) is stock:
+                if safe and not self._closed and self._stocks.get(kind) is stock:
                     stock.containers.append(container)
                 else:
                     await self._containers.end(container)
@@ -186,13 +184,13 @@ class Pool:
             pass
         finally:
             stock.making -= 1
-        if not good:
+        if not safe:
             self._refill(kind, stock)  # without imports this time
 
     async def _heat(self, container: Container, stock: Stock) -> bool:
         """Do the imports ahead where a hot container is missing; return False when that is not safe."""
         imports = stock.wanted
-        hot = stock.heating + sum(one.imports == imports for one in stock.containers)
+        hot = stock.heating + sum(waiting.imports == imports for waiting in stock.containers)
         if not imports or imports in stock.refused or hot >= self._hot:
             return True
         stock.heating += 1
@@ -203,9 +201,3 @@ class Pool:
         if problem:
             stock.refused.add(imports)
         return not problem
-
-
-def _spawn(work: Coroutine[Any, Any, None], tasks: set[asyncio.Task[None]]) -> None:
-    task = asyncio.create_task(work)
-    tasks.add(task)
-    task.add_done_callback(tasks.discard)

@@ -1,8 +1,7 @@
-"""Another machine's Podman, through a tunnel of ssh: the same policy, and nothing of this machine mounted.
+"""Podman on another machine, through an ssh tunnel: the same policy, and nothing of this machine mounted.
 
-One ssh process carries the tunnel and the service: when it ends, so does the line to every warden,
-and what runs there ends with that. Host keys are strict and nothing is ever asked: a person logs in
-once by hand, compares the key, and from then on alita can.
+One ssh process carries the tunnel and the service: when it ends, the channel to every warden closes, and what runs
+there ends too. Host keys are strict and ssh never asks: a person logs in once by hand and compares the key.
 """
 
 from __future__ import annotations
@@ -17,8 +16,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from alita_tui.sandbox import image
-from alita_tui.sandbox.host import Host, bound
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.processes import bound, running
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports.stream import Progress
 
@@ -36,7 +36,7 @@ _OPTIONS = {
     "ControlMaster": "no",
     "ControlPath": "none",
 }
-"""ssh_config(5); given on the command line they outrank a person's own file."""
+"""ssh_config(5); on the command line they take precedence over the person's own file."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PATH = re.compile(r"/[A-Za-z0-9_./-]+")
 _PIECE = 1 << 20
@@ -49,12 +49,12 @@ class Remote(Host):
     elsewhere = True
     program = "ssh"
 
-    def __init__(self, settings: SandboxSettings, url: str) -> None:
-        """Raises UsageError for what is no `ssh://[USER@]HOST[:PORT][/PATH/OF/PODMAN.SOCK]`."""
+    def __init__(self, settings: EngineSettings, url: str) -> None:
+        """Raise UsageError for anything but `ssh://[USER@]HOST[:PORT][/PATH/OF/PODMAN.SOCK]`."""
         super().__init__(msgspec.structs.replace(settings, socket=""))
         self.as_root, self.account = False, ""
         self.here = Host(settings) if "local" in settings.engines else None
-        """The engine that the base image comes from, so that all have the same."""
+        """The engine whose base image is copied, so that all have the same."""
         self.url = url
         self._user, self._name, self._port, self._path = _parts(url)
         self.what = f"The engine {url}"
@@ -65,36 +65,35 @@ class Remote(Host):
 
     @property
     def environ(self) -> dict[str, str]:
-        """Of ssh: as here, and where the person's agent is."""
+        """Return ssh's environment variables: those of a local Podman, and the person's ssh agent."""
         agent = {name: os.environ[name] for name in ("SSH_AUTH_SOCK",) if name in os.environ}
         return {**super().environ, **agent}
 
     def command(self, *argv: str) -> list[str]:
-        """The command as it runs there; it ends here when alita does."""
+        """Return the command that runs it there; ssh ends here when alita does."""
         return [*bound(), *self._ssh(), self._name, shlex.join(argv)]
 
     async def serving(self, socket: Path, idle_seconds: int) -> list[str]:
-        """See `Host.serving`: one ssh process is tunnel and service."""
+        """Return the ssh command that is tunnel and service in one. Raise SandboxUnavailable."""
         if self._path:
             return [*bound(), *self._ssh("-N", "-L", f"{socket}:{self._path}"), self._name]
         there = f"{await self._runtime()}/{socket.name}"
-        service = ("podman", *self.flags, "system", "service", "--time", str(idle_seconds), f"unix://{there}")
-        return [*bound(), *self._ssh("-L", f"{socket}:{there}"), self._name, shlex.join(service)]
+        service = shlex.join(self._service(there, idle_seconds))
+        return [*bound(), *self._ssh("-L", f"{socket}:{there}"), self._name, service]
 
     async def _runtime(self) -> str:
-        """The folder for sockets there; Podman makes it when it is asked."""
-        asked = ("podman", "info", "--format", "{{.Host.RemoteSocket.Path}}")
+        """Return the folder for sockets there, which Podman creates when asked for it."""
         try:
-            said = await self.output(*asked)
+            output = await self.output("podman", "info", "--format", "{{.Host.RemoteSocket.Path}}")
         except SandboxUnavailable as error:
             raise SandboxUnavailable(
                 f"{self.what} cannot be used: {error.message}", hint=self.hint
             ) from error
-        for line in said.splitlines():
+        for line in output.splitlines():
             path = line.strip().removeprefix("unix://")
             if _PATH.fullmatch(path):
                 return str(Path(path).parent.parent)
-        raise SandboxUnavailable(f"{self.what} does not say where its sockets are: {said[-200:]}")
+        raise SandboxUnavailable(f"{self.what} does not say where its sockets are: {output[-200:]}")
 
     def _ssh(self, *more: str) -> list[str]:
         options = [part for name, value in _OPTIONS.items() for part in ("-o", f"{name}={value}")]
@@ -105,7 +104,7 @@ class Remote(Host):
 
 
 def _parts(url: str) -> tuple[str, str, int, str]:
-    """User, host, port and path of the socket. Raises UsageError; nothing in them can be an option of ssh."""
+    """Return user, host, port and socket path, none of which ssh can take for an option. Raise UsageError."""
     try:
         read = urlsplit(url)
         user, name, port, path = read.username or "", read.hostname or "", read.port or 0, read.path
@@ -127,55 +126,50 @@ def _parts(url: str) -> tuple[str, str, int, str]:
 
 
 async def bring(there: Remote, progress: Progress) -> image.Base:
-    """The base image there, the same as here; pulled where there is none here. Raises SandboxUnavailable."""
+    """Return the base image there, copied from here, or pulled where there is none here. Raise SandboxUnavailable."""
     if there.here is None:
         return await image.ensure(there, progress)
-    found = await image.present(there)
+    theirs = await image.present(there)
     ours = await image.present(there.here)
-    if found is not None and (ours is None or found.digest == ours.digest):
-        return found
+    if theirs is not None and (ours is None or theirs.digest == ours.digest):
+        return theirs
     if ours is None:
         raise SandboxUnavailable("The base image is not here yet, so it cannot be copied.", hint=there.hint)
     await _copy(there.here, there, progress)
-    found = await image.present(there)
-    if found is None or found.digest != ours.digest:
+    theirs = await image.present(there)
+    if theirs is None or theirs.digest != ours.digest:
         raise SandboxUnavailable(f"{there.what} has another base image after the copy.", hint=there.hint)
-    return found
+    return theirs
 
 
 async def _copy(here: Host, there: Remote, progress: Progress) -> None:
     """Stream the image from one Podman into the other."""
     title = f"Copying the base image to {there.url}"
     progress(title, 0, 0, "")
-    save = await asyncio.create_subprocess_exec(
+    copied = 0
+    saving = running(
         *here.command("podman", "save", "--quiet", "--format", "oci-archive", here.settings.tag),
-        cwd="/", env=here.environ, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
+        env=here.environ, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
-    load = await there.start("podman", "load", "--quiet", stdin=asyncio.subprocess.PIPE)
-    assert save.stdout is not None
-    assert load.stdin is not None
-    assert load.stdout is not None
+    loading = there.started("podman", "load", "--quiet", stdin=asyncio.subprocess.PIPE)
     try:
-        async with asyncio.timeout(_COPY_SECONDS):
-            saying = asyncio.create_task(load.stdout.read())
-            done = 0
+        async with saving as save, loading as load, asyncio.timeout(_COPY_SECONDS):
+            assert save.stdout is not None
+            assert load.stdin is not None
+            assert load.stdout is not None
+            reading = asyncio.create_task(load.stdout.read())
             while piece := await save.stdout.read(_PIECE):
                 load.stdin.write(piece)
                 await load.stdin.drain()
-                done += len(piece)
-                progress(title, done, 0, f"{done >> 20} MB")
+                copied += len(piece)
+                progress(title, copied, 0, f"{copied >> 20} MB")
             load.stdin.close()
-            said = (await saying).decode("utf-8", "replace").strip()
+            output = await reading
             codes = await save.wait(), await load.wait()
     except (TimeoutError, ConnectionError) as error:
         raise SandboxUnavailable(
             f"{there.what} did not take the base image: {error}.", hint=there.hint
         ) from error
-    finally:
-        for process in (save, load):
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
     if any(codes):
-        raise SandboxUnavailable(f"{there.what} did not take the base image: {said[-300:]}", hint=there.hint)
+        reason = output.decode("utf-8", "replace").strip()[-300:]
+        raise SandboxUnavailable(f"{there.what} did not take the base image: {reason}", hint=there.hint)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from alita_tui.events import RunReport
 from alita_tui.sandbox.container import Container, Kind
-from alita_tui.sandbox.containers import Containers
+from alita_tui.sandbox.containers import Containers, spawn
 from alita_tui.sandbox.conversation import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, OnOutput
@@ -80,7 +79,7 @@ class Sessions:
             session.busy = False
             return None
         if not session.ready.result():
-            self._spawn(self._containers.end(self._retire(key, session)))
+            spawn(self._containers.end(self._retire(key, session)), self._tasks)
             return None
         if key in self._open:
             self._open.move_to_end(key)
@@ -96,7 +95,7 @@ class Sessions:
             if session.left == session.container.kind.calls // 2:
                 self._start(key, imports)
         else:
-            self._spawn(self._containers.end(self._retire(key, session)))
+            spawn(self._containers.end(self._retire(key, session)), self._tasks)
         return report
 
     async def empty(self) -> None:
@@ -122,7 +121,7 @@ class Sessions:
     def _start(self, key: tuple[str, Kind], imports: frozenset[str]) -> None:
         if key not in self._starting:
             self._starting.add(key)
-            self._spawn(self._make(key, imports))
+            spawn(self._make(key, imports), self._tasks)
 
     async def _make(self, key: tuple[str, Kind], imports: frozenset[str]) -> None:
         """Create one in the background. The fresh container of the next call reports a failure."""
@@ -152,7 +151,7 @@ class Sessions:
             return
         self._open[key] = session
         while len(self._open) > _MOST:
-            oldest = next((one for one, session in self._open.items() if not session.busy), key)
+            oldest = next((idle for idle, session in self._open.items() if not session.busy), key)
             while retired := self._open.get(oldest):
                 await self._drop(oldest, retired)
 
@@ -167,11 +166,6 @@ class Sessions:
                 self._open[key] = session.successor
         session.ready.cancel()
         return session.container
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 async def _ready(container: Container) -> bool:

@@ -1,4 +1,4 @@
-"""What `alita doctor` finds, and what `alita doctor --fix` does about it."""
+"""`alita doctor` for the sandbox: the checks, and what `--fix` installs and configures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from alita_tui.events import Check
 from alita_tui.sandbox import gvisor, image
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.processes import running
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.ports.stream import Progress
@@ -22,11 +23,11 @@ from alita_tui.spine.ports.stream import Progress
 _SUBIDS = 65_536
 _LOCAL = "local"
 _PROGRAMS = {"podman": "podman", "newuidmap": "uidmap", "mmdebstrap": "mmdebstrap"}
-"""What is called -> the Debian package it comes in."""
+"""Programs, and the Debian packages that contain them."""
 
 
-async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
-    """Every line about the sandbox; never raises."""
+async def diagnose(settings: EngineSettings) -> tuple[Check, ...]:
+    """Return every check of the sandbox; never raises."""
     checks: list[Check] = []
     if _LOCAL in settings.engines:
         checks += await _here(settings)
@@ -36,8 +37,8 @@ async def diagnose(settings: SandboxSettings) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-async def _there(settings: SandboxSettings, name: str) -> Check:
-    """One line about an engine on another machine."""
+async def _there(settings: EngineSettings, name: str) -> Check:
+    """Return the check of an engine on another machine."""
     try:
         sandbox = PodmanSandbox(settings, "doctor", engine=name)
     except UsageError as error:
@@ -53,8 +54,8 @@ async def _there(settings: SandboxSettings, name: str) -> Check:
         await sandbox.close()
 
 
-async def _here(settings: SandboxSettings) -> list[Check]:
-    """Every line about the engine on this machine."""
+async def _here(settings: EngineSettings) -> list[Check]:
+    """Return every check of the engine on this machine."""
     host = Host(settings)
     checks = [_programs(), _account(host), _gvisor(host)]
     sandbox = PodmanSandbox(settings, "doctor")
@@ -84,19 +85,19 @@ async def _here(settings: SandboxSettings) -> list[Check]:
     return checks
 
 
-async def repair(settings: SandboxSettings, progress: Progress) -> None:
+async def repair(settings: EngineSettings, progress: Progress) -> None:
     """Install and build what is missing; quick when nothing is.
 
-    Raises SandboxUnavailable whose hint is what a person has to type.
+    Raise SandboxUnavailable, whose hint is the command that a person has to type.
     """
     host = Host(settings)
     local = _LOCAL in settings.engines
-    missing = [package for program, package in _PROGRAMS.items() if local and not _found(program)]
-    if local and not _found("runc") and not _found("crun"):
+    missing = [package for program, package in _PROGRAMS.items() if local and not _installed(program)]
+    if local and not _installed("runc") and not _installed("crun"):
         missing.append("crun" if _cgroup_v2() else "runc")
-    if local and settings.profile == "gvisor" and not _found(gvisor.RUNTIME):
+    if local and settings.profile == "gvisor" and not _installed(gvisor.RUNTIME):
         missing.append(gvisor.PACKAGE)
-    if settings.engines != (_LOCAL,) and not _found("ssh"):
+    if settings.engines != (_LOCAL,) and not _installed("ssh"):
         missing.append("openssh-client")
     if missing:
         await _install(missing, progress)
@@ -107,14 +108,11 @@ async def repair(settings: SandboxSettings, progress: Progress) -> None:
 
 
 async def prepare_account(host: Host, progress: Progress) -> None:
-    """The account that runs Podman, able to do so without root. Raises SandboxUnavailable."""
+    """Make sure that the account which runs Podman exists and can do so without root. Raise SandboxUnavailable."""
     if host.as_root:
         await _make_account(host, progress)
     elif not _has_subids(_login()):
-        await _root(
-            "usermod", "--add-subuids", _free_range(), "--add-subgids", _free_range(), _login(),
-            progress=progress, title="Giving this account its sub-ids",
-        )  # fmt: skip
+        await _add_subids(_login(), progress, title="Giving this account its sub-ids")
     await asyncio.to_thread(_configure, host)
 
 
@@ -122,13 +120,13 @@ def _cgroup_v2() -> bool:
     return Path("/sys/fs/cgroup/cgroup.controllers").exists()
 
 
-def _found(program: str) -> bool:
+def _installed(program: str) -> bool:
     paths = os.environ.get("PATH", "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
     return shutil.which(program, path=paths) is not None
 
 
 def _programs() -> Check:
-    missing = [program for program in _PROGRAMS if not _found(program)]
+    missing = [program for program in _PROGRAMS if not _installed(program)]
     if missing:
         return Check(
             name="programs",
@@ -141,9 +139,9 @@ def _programs() -> Check:
 
 
 def _gvisor(host: Host) -> Check:
-    """Whether the profile of that name can be had; needed only where it is asked for."""
+    """Check whether the profile gvisor is available, which matters only where the settings ask for it."""
     wanted = host.settings.profile == "gvisor"
-    if _found(gvisor.RUNTIME):
+    if _installed(gvisor.RUNTIME):
         detail = f"{gvisor.RUNTIME} is installed" + (
             ""
             if wanted
@@ -169,14 +167,14 @@ def _account(host: Host) -> Check:
             name="account",
             state="problem",
             detail=f"{who} has no sub-ids in /etc/subuid and /etc/subgid",
-            hint=f"usermod --add-subuids {_free_range()} --add-subgids {_free_range()} {who}",
+            hint=_usermod(who),
             fixable=True,
         )
     return Check(name="account", state="ok", detail=f"Podman runs as {who}, never as root")
 
 
 async def _trial(sandbox: PodmanSandbox) -> Check:
-    """One real run, attested like any other."""
+    """Check one real run, attested like any other."""
     code = "def run(word: str) -> str:\n    return word[::-1]\n"
     job = Job(run_id="doctor", module="doctor_trial", code=code, arguments={"word": "alita"})
     report = await sandbox.run(job, lambda *_: None, lambda *_: None)
@@ -190,34 +188,31 @@ async def _trial(sandbox: PodmanSandbox) -> Check:
 async def _install(packages: list[str], progress: Progress) -> None:
     title = f"Installing {', '.join(packages)}"
     progress(title, 0, 0, "")
-    await _root("apt-get", "update", "-q", progress=progress, title=title)
-    await _root(
-        "apt-get", "install", "-y", "-q", "--no-install-recommends", *packages, progress=progress, title=title
-    )
+    for command in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
+        await _root("apt-get", "-q", *command, progress=progress, title=title)
 
 
 async def _root(*argv: str, progress: Progress, title: str) -> None:
-    """Run a command with root's rights, or say what to type. Raises SandboxUnavailable."""
+    """Run a command as root. Raise SandboxUnavailable that names the command to type where that fails."""
     prefix: tuple[str, ...] = ()
     if os.geteuid() != 0:
         prefix = ("sudo", "-n")
         if shutil.which("sudo") is None:
             raise SandboxUnavailable(f"{title} needs root.", hint=f"Run as root: {' '.join(argv)}")
-    process = await asyncio.create_subprocess_exec(
-        *prefix, *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-    )  # fmt: skip
-    assert process.stdout is not None
     last = ""
-    async for raw in process.stdout:
-        last = raw.decode("utf-8", "replace").strip() or last
-        progress(title, 0, 0, last[:80])
-    if await process.wait():
+    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    async with running(*prefix, *argv, env=environ) as process:
+        assert process.stdout is not None
+        async for raw in process.stdout:
+            last = raw.decode("utf-8", "replace").strip() or last
+            progress(title, 0, 0, last[:80])
+        failed = await process.wait()
+    if failed:
         raise SandboxUnavailable(f"{title} failed: {last}", hint=f"Run as root: {' '.join(argv)}")
 
 
 async def _make_account(host: Host, progress: Progress) -> None:
-    """The unprivileged account that runs Podman for root, with its own range of sub-ids."""
+    """Create the unprivileged account that runs Podman for root, with its own range of sub-ids."""
     title = f"Creating the account {host.account}"
     try:
         home = host.home
@@ -228,11 +223,16 @@ async def _make_account(host: Host, progress: Progress) -> None:
             "--user-group", host.account, progress=progress, title=title,
         )  # fmt: skip
     if not _has_subids(host.account):
-        where = _free_range()
-        await _root(
-            "usermod", "--add-subuids", where, "--add-subgids", where, host.account,
-            progress=progress, title=title,
-        )  # fmt: skip
+        await _add_subids(host.account, progress, title=title)
+
+
+async def _add_subids(account: str, progress: Progress, *, title: str) -> None:
+    """Give an account a range of sub-ids of its own. Raise SandboxUnavailable."""
+    await _root(*_usermod(account).split(), progress=progress, title=title)
+
+
+def _usermod(account: str) -> str:
+    return f"usermod --add-subuids {_free_range()} --add-subgids {_free_range()} {account}"
 
 
 def _has_subids(account: str) -> bool:
@@ -247,7 +247,7 @@ def _has_subids(account: str) -> bool:
 
 
 def _free_range() -> str:
-    """A range behind all that are given away."""
+    """Return a range of ids behind all that are taken."""
     last = 299_999
     for file in ("/etc/subuid", "/etc/subgid"):
         try:
@@ -255,13 +255,13 @@ def _free_range() -> str:
         except OSError:
             continue
         for line in lines:
-            if found := re.fullmatch(r"[^:]*:(\d+):(\d+)", line.strip()):
-                last = max(last, int(found[1]) + int(found[2]) - 1)
+            if match := re.fullmatch(r"[^:]*:(\d+):(\d+)", line.strip()):
+                last = max(last, int(match[1]) + int(match[2]) - 1)
     return f"{last + 1}-{last + _SUBIDS}"
 
 
 def _configure(host: Host) -> None:
-    """Settings that an account without a desktop session needs; a person's own files stay as they are."""
+    """Write the settings that an account without a desktop session needs; a person's own files stay unchanged."""
     host.prepare()
     folder = host.home / ".config" / "containers"
     if not host.as_root:
@@ -271,7 +271,7 @@ def _configure(host: Host) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             chosen.write_text('[storage]\ndriver = "overlay"\n')
         return
-    runtime = "crun" if _cgroup_v2() and _found("crun") else "runc" if _found("runc") else "crun"
+    runtime = "crun" if _cgroup_v2() and _installed("crun") else "runc" if _installed("runc") else "crun"
     wanted = {
         "storage.conf": '[storage]\ndriver = "overlay"\n',
         "containers.conf": f'[engine]\nruntime = "{runtime}"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n',

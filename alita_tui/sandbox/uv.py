@@ -1,4 +1,4 @@
-"""uv, run on the host with the settings of the person's machine: proxies, certificates, indexes."""
+"""uv, run on the host with the machine's own proxies, certificates and package indexes."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from alita_tui.sandbox.host import bound
+from alita_tui.sandbox.processes import bound, running
 
 _SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-
-
 _LOOK_SECONDS = 0.2
 
 
 class TooMuch(Exception):
-    """uv wrote more than it may, and was ended."""
+    """uv wrote more than it may, and was killed."""
 
 
 async def uv(
     *arguments: str, seconds: float, stdin: str = "", measure: Callable[[int], str] | None = None
 ) -> tuple[int, str, str]:
-    """Exit code, output, and what it complained of in one line. Raises TimeoutError after so many seconds.
+    """Return exit code, output, and the complaints on one line. Raise TimeoutError after so many seconds.
 
-    `measure` is asked every 0.2 s, in a thread and with uv's process id, what it has too much of; where it
-    answers anything but an empty string, TooMuch is raised with that. However this ends, uv has ended too.
+    `measure` is called every 0.2 s in a thread with uv's process id. When it returns what uv has too much of, TooMuch
+    is raised with it. However this ends, uv has ended too.
     """
     from uv import find_uv_bin
 
@@ -38,29 +36,22 @@ async def uv(
         "UV_PYTHON": sys.executable,
     }
     environ.setdefault("UV_HTTP_RETRIES", "2")
-    # As pip does: a company's own authority is among them.
+    # As pip does: a company's own certificate authority is among them.
     if await asyncio.to_thread(_SYSTEM_CERTIFICATES.exists):
         environ.setdefault("UV_SYSTEM_CERTS", "true")
-    for ours, pips in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
-        if pips in os.environ:
-            environ.setdefault(ours, os.environ[pips])
-    process = await asyncio.create_subprocess_exec(
-        *bound(), find_uv_bin(), *arguments, env=environ, cwd="/", stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(seconds):
-            ended = asyncio.ensure_future(process.communicate(stdin.encode()))
-            try:
-                while measure and not (await asyncio.wait((ended,), timeout=_LOOK_SECONDS))[0]:
-                    if found := await asyncio.to_thread(measure, process.pid):
-                        raise TooMuch(found)
-                out, err = await ended
-            finally:
-                ended.cancel()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    said = " ".join(err.decode("utf-8", "replace").split())
-    return process.returncode or 0, out.decode("utf-8", "replace"), said
+    for ours, pip in (("UV_DEFAULT_INDEX", "PIP_INDEX_URL"), ("UV_INDEX", "PIP_EXTRA_INDEX_URL")):
+        if pip in os.environ:
+            environ.setdefault(ours, os.environ[pip])
+    pipe = asyncio.subprocess.PIPE
+    command = running(*bound(), find_uv_bin(), *arguments, env=environ, stdin=pipe, stderr=pipe)
+    async with command as process, asyncio.timeout(seconds):
+        ended = asyncio.ensure_future(process.communicate(stdin.encode()))
+        try:
+            while measure and not (await asyncio.wait((ended,), timeout=_LOOK_SECONDS))[0]:
+                if excess := await asyncio.to_thread(measure, process.pid):
+                    raise TooMuch(excess)
+            out, err = await ended
+        finally:
+            ended.cancel()
+    complaints = " ".join(err.decode("utf-8", "replace").split())
+    return process.returncode or 0, out.decode("utf-8", "replace"), complaints

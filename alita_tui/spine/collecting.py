@@ -1,4 +1,4 @@
-"""When Python looks for garbage."""
+"""Python's garbage collector, switched off while much is read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without the garbage collector: all that is made while much is read stays, however often it looks."""
+    """Run without the garbage collector: what is read stays in use, however often it looks."""
     on = gc.isenabled()
     gc.disable()
     try:

@@ -1,9 +1,8 @@
-"""Finds a secret value in bytes however it is written there: as it is, escaped, in base64, in hex, in UTF-16.
+"""Finds a secret value in bytes however it is written: plain, escaped, in base64, in hex, in UTF-16.
 
-The text is looked at as it stands and with its escapes resolved (URL, JSON, HTML, those of programming languages,
+The text is searched as it stands and with its escapes resolved (URL, JSON, HTML, those of programming languages,
 quoted-printable, one inside of another), each with and without what may stand between the letters of an encoding.
-What is found is told as places in the text itself. What a party that knows the value makes of it on purpose, such as
-a cipher, nobody can find.
+Matches are reported as places in the text itself. A cipher or another deliberate encoding is not found.
 """
 
 from __future__ import annotations
@@ -66,20 +65,20 @@ class _View:
         self._starts: list[int] = []
         self._parts: list[tuple[int, int, bool]] = []
         at = here = 0
-        for found in shape.finditer(source):
-            said = means(found)
-            if said is None:
+        for match in shape.finditer(source):
+            meaning = means(match)
+            if meaning is None:
                 continue
             for part, begin, end, plain in (
-                (source[at : found.start()], at, found.start(), True),
-                (said, found.start(), found.end(), False),
+                (source[at : match.start()], at, match.start(), True),
+                (meaning, match.start(), match.end(), False),
             ):
                 if part:
                     self._starts.append(here)
                     self._parts.append((begin, end, plain))
                     pieces.append(part)
                     here += len(part)
-            at = found.end()
+            at = match.end()
         self.changed = at > 0
         if at < len(source):
             self._starts.append(here)
@@ -88,7 +87,7 @@ class _View:
         self.data = b"".join(pieces)
 
     def back(self, begin: int, end: int) -> tuple[int, int]:
-        """Where a part of it stands in the text that it was made of."""
+        """Return where a part of the view stands in its source."""
         return self._edge(begin, 0), self._edge(end - 1, 1)
 
     def _edge(self, place: int, after: int) -> int:
@@ -113,24 +112,24 @@ class Disguises:
                     self._base64 += ((core, number) for core in _cores(part))
                     self._hex.append((part.hex().encode(), number))
         for kind in (self._plain, self._base64, self._hex):
-            kind.sort(key=lambda one: -len(one[0]))
+            kind.sort(key=lambda entry: -len(entry[0]))
 
     @property
     def any(self) -> bool:
-        """False where there is nothing to look for."""
+        """Return whether there is anything to look for."""
         return bool(self._plain)
 
     def within(self, data: bytes) -> bool:
-        """Whether any of them is in there."""
+        """Return whether any of the values is in there."""
         return self.any and next(self._found(data), None) is not None
 
     def within_name(self, name: bytes) -> bool:
-        """The same of a name whose letters may have changed their case on the way."""
+        """Return whether any of them is in a name whose letters may have changed their case."""
         low = name.lower()
         return self.within(name) or any(part.lower() in low for part, _ in self._plain if len(part) >= LEAST)
 
     def spans(self, data: bytes) -> list[Span]:
-        """Where they are, in order; what overlaps is one."""
+        """Return where they are, in order; overlapping matches are one."""
         merged: list[Span] = []
         for begin, end, which in sorted(self._found(data)) if self.any else ():
             if merged and begin < merged[-1][1]:
@@ -141,7 +140,7 @@ class Disguises:
         return merged
 
     def begun(self, data: bytes) -> int:
-        """Where something begins at the end of a text that may go on to be one of them; else the text's length."""
+        """Return where the text's end may begin one of them that goes on; else the text's length."""
         if not self.any:
             return len(data)
         ends = [len(data)]
@@ -169,7 +168,7 @@ class Disguises:
                         at = bare.find(literal, end)
 
     def _kinds(self, view: bytes) -> Iterator[tuple[bytes, bytes, list[tuple[bytes, int]]]]:
-        """The view as each kind of writing is looked for in it, and the bytes that were dropped for that."""
+        """Yield the view as each encoding is searched in it, and the bytes that were dropped for that."""
         yield view, b"", self._plain
         if b"\0" in view:
             yield view.translate(None, b"\0"), b"\0", self._plain
@@ -180,15 +179,15 @@ class Disguises:
 
 
 def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, _Back]]:
-    """The text, and the text with its escapes resolved, each with the way back to places in the text.
+    """Yield the text, and the text with its escapes resolved, each with a function back to places in the text.
 
-    With `ends` more may follow the text: an escape that is not over is left out, and its place put there.
+    With `ends` more may follow the text: an unfinished escape is left out, and its place is added there.
     """
     view: bytes = _over(data, _same, ends)
     back: _Back = _same
     yield view, back
     if b"=" in view:
-        quoted = _View(view, _QUOTED, lambda one: bytes.fromhex(one[1].decode()) if one[1] else b"")
+        quoted = _View(view, _QUOTED, lambda match: bytes.fromhex(match[1].decode()) if match[1] else b"")
         if quoted.changed:
             yield quoted.data, quoted.back
     yield from _resolved(view, back, ends, _ROUNDS, {view})
@@ -197,9 +196,9 @@ def _views(data: bytes, ends: list[int] | None = None) -> Iterator[tuple[bytes, 
 def _resolved(
     view: bytes, back: _Back, ends: list[int] | None, rounds: int, seen: set[bytes]
 ) -> Iterator[tuple[bytes, _Back]]:
-    """The view with its escapes resolved, all kinds together and each alone, and what shows inside of those.
+    """Yield the view with its escapes resolved, all kinds together and each alone, and what they contain in turn.
 
-    Each alone: a value may itself hold what looks like an escape of another kind (`%41` beside `&quot;`).
+    Each alone: a value may itself contain what looks like an escape of another kind (`%41` beside `&quot;`).
     """
     for signs, shape in _ESCAPES:
         if not rounds or not any(sign in view for sign in signs):
@@ -215,7 +214,7 @@ def _resolved(
 
 
 def _over(view: bytes, back: _Back, ends: list[int] | None) -> bytes:
-    """A view without the escapes at its end that may go on, of which one may be written inside of another."""
+    """Return a view without the unfinished escapes at its end."""
     while ends is not None and (begun := _BEGUN.search(view, max(len(view) - 48, 0))):
         ends.append(back(begun.start(), begun.start() + 1)[0])
         view = view[: begun.start()]
@@ -230,13 +229,13 @@ def _through(inner: _Back, outer: _Back) -> _Back:
     return lambda begin, end: outer(*inner(begin, end))
 
 
-def _meant(found: re.Match[bytes]) -> bytes | None:
-    kind, text = found.lastgroup, found[found.lastgroup or 0]
+def _meant(match: re.Match[bytes]) -> bytes | None:
+    kind, text = match.lastgroup, match[match.lastgroup or 0]
     match kind:
         case "url" | "byte":
             return bytes.fromhex(text.decode())
         case "low":  # a letter beyond the first plane, as JSON writes it
-            return chr(0x10000 + ((int(found["high"], 16) - 0xD800) << 10) + int(text, 16) - 0xDC00).encode()
+            return chr(0x10000 + ((int(match["high"], 16) - 0xD800) << 10) + int(text, 16) - 0xDC00).encode()
         case "octal":
             return bytes((int(text, 8),))
         case "itself":
@@ -255,32 +254,32 @@ def _letter(code: int) -> bytes | None:
 
 
 def _parts(value: str) -> list[bytes]:
-    """What is looked for of a value: all of it without blanks around it, and each longer line by itself."""
+    """Return what to look for of a value: all of it without surrounding blanks, and each longer line."""
     whole = value.strip()
     lines = [line for line in map(str.strip, whole.splitlines()) if len(line) >= _LINE]
-    found = dict.fromkeys((whole, *lines) if len(lines) > 1 or whole not in lines else (whole,))
-    parts = [one.encode("utf-8", "surrogatepass") for one in found if one]
+    texts = dict.fromkeys((whole, *lines) if len(lines) > 1 or whole not in lines else (whole,))
+    parts = [text.encode("utf-8", "surrogatepass") for text in texts if text]
     # Of plain letters UTF-16 and UTF-32 are the same with zeros between them; of others they are other bytes.
     others = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1")
-    wide = [one.encode(code, "replace") for one in found if not one.isascii() for code in others]
+    wide = [text.encode(code, "replace") for text in texts if not text.isascii() for code in others]
     # A server that takes a header's bytes for Latin-1 writes each of them as a letter.
-    mistaken = [one.decode("latin-1").encode() for one in parts if not one.isascii()]
+    mistaken = [part.decode("latin-1").encode() for part in parts if not part.isascii()]
     return [*parts, *dict.fromkeys((*mistaken, *wide))]
 
 
 def _cores(part: bytes) -> list[bytes]:
-    """The letters of base64 that say a value and nothing else, wherever it begins in what was encoded."""
-    found = []
+    """Return the base64 letters that depend on the value alone, for each offset at which it can begin."""
+    cores = []
     for before in range(3):
         coded = base64.b64encode(b"\0" * before + part)
         core = coded[-(-before * 8 // 6) : (before + len(part)) * 8 // 6]
         if len(core) >= LEAST:
-            found.append(core)
-    return found
+            cores.append(core)
+    return cores
 
 
 def _overlap(text: bytes, literal: bytes) -> int:
-    """How many letters of a literal's beginning a text ends in, fewer than all."""
+    """Return the length of the longest proper beginning of a literal in which the text ends."""
     longest = min(len(literal) - 1, len(text))
     tail = text[len(text) - longest :]
     at = tail.find(literal[:1])
@@ -292,12 +291,12 @@ def _overlap(text: bytes, literal: bytes) -> int:
 
 
 def _kept(view: bytes, dropped: bytes) -> array[int]:
-    """Where each byte of a text without the dropped ones stands in the text with them."""
+    """Return where each byte of a text without the dropped ones stands in the text with them."""
     return array("Q", (place for place, byte in enumerate(view) if byte not in dropped))
 
 
 def _walk_back(view: bytes, dropped: bytes, count: int) -> int:
-    """Where the last so many bytes begin, those not counted that were dropped."""
+    """Return where the last `count` bytes begin, not counting dropped ones."""
     place = len(view)
     while count:
         place -= 1

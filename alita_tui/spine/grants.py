@@ -1,7 +1,7 @@
-"""What a tool's capabilities say, read once for everybody: the contract, the approval, the broker. Pure.
+"""How a tool's capabilities are read, for the contract, the approval and the broker alike. Pure.
 
-A host is written `name:port`, or `GET,HEAD name:port` where only these methods are granted. A secret is
-written `NAME@name:port`, or `NAME` alone where one host is granted: it goes to that host and nowhere else.
+A host is written `name:port`, or `GET,HEAD name:port` where only these methods are granted. A secret is written
+`NAME@name:port`, or `NAME` alone where one host is granted: it goes to that host and nowhere else.
 """
 
 from __future__ import annotations
@@ -32,88 +32,92 @@ class HostGrant(Value, frozen=True):
 
     @property
     def where(self) -> str:
-        """As `name:port`."""
+        """Return `name:port`."""
         return f"{self.host}:{self.port}"
 
     @property
     def text(self) -> str:
-        """As a draft writes it."""
+        """Return the grant as a draft writes it."""
         return f"{','.join(self.methods)} {self.where}" if self.methods else self.where
 
 
 def host_grants(capabilities: Capabilities) -> tuple[HostGrant, ...]:
-    """The granted hosts; what cannot be read grants nothing."""
-    read = [found for entry in capabilities.network if (found := _host(entry)) is not None]
+    """Return the granted hosts; an entry that cannot be read grants nothing."""
+    read = [grant for entry in capabilities.network if (grant := _host(entry)) is not None]
     homes = {name: home for entry in capabilities.secrets for name, home in (_home(entry, read),)}
     return tuple(
         HostGrant(
-            host=one.host,
-            port=one.port,
-            methods=one.methods,
-            secrets=tuple(name for name, home in homes.items() if home == one.where),
+            host=grant.host,
+            port=grant.port,
+            methods=grant.methods,
+            secrets=tuple(name for name, home in homes.items() if home == grant.where),
         )
-        for one in read
+        for grant in read
     )
 
 
 def faults(capabilities: Capabilities) -> tuple[str, ...]:
-    """What in the capabilities cannot be granted, one line each."""
-    found = [
+    """Return what in the capabilities cannot be granted, one line each."""
+    problems = [
         f"capabilities.network: {one_line(entry, 80)!r} is not host:port, or METHOD,METHOD host:port"
         for entry in capabilities.network
         if _host(entry) is None
     ]
-    read = [one for entry in capabilities.network if (one := _host(entry)) is not None]
-    for where in sorted({one.where for one in read if sum(two.where == one.where for two in read) > 1}):
-        found.append(f"capabilities.network: {where} is there twice")
+    read = [grant for entry in capabilities.network if (grant := _host(entry)) is not None]
+    for where in sorted(
+        {grant.where for grant in read if sum(again.where == grant.where for again in read) > 1}
+    ):
+        problems.append(f"capabilities.network: {where} is there twice")
     for entry in capabilities.secrets:
         name, home = _home(entry, read)
         if not name:
-            found.append(f"capabilities.secrets: {one_line(entry, 80)!r} is not the name of a secret")
+            problems.append(f"capabilities.secrets: {one_line(entry, 80)!r} is not the name of a secret")
         elif not home:
-            found.append(
+            problems.append(
                 f"capabilities.secrets: {one_line(entry, 80)!r} has to say which granted host it is sent to, "
                 f"as {name}@host:port"
             )
-    return tuple(found)
+    return tuple(problems)
 
 
 def canonical(capabilities: Capabilities) -> Capabilities:
-    """The same grants in the form that is shown: hosts in lower case, each entry once, sorted."""
+    """Return the same grants in the form that is shown: hosts in lower case, each entry once, sorted."""
     hosts = (_host(entry) for entry in capabilities.network)
     return msgspec.structs.replace(
         capabilities,
-        network=tuple(sorted({one.text for one in hosts if one is not None})),
+        network=tuple(sorted({grant.text for grant in hosts if grant is not None})),
         secrets=tuple(sorted({_lowered(entry) for entry in capabilities.secrets})),
     )
 
 
 def repeatable(capabilities: Capabilities) -> bool:
-    """True where a run that is begun twice changes nothing twice: by its grants the tool can only look.
+    """Return whether a second run changes nothing more: by its grants the tool can only read.
 
-    A host without named methods may be told anything; a model call costs money.
+    A host without named methods may be sent anything; a model call costs money.
     """
-    looks = all(one.methods and set(one.methods) <= {"GET", "HEAD"} for one in host_grants(capabilities))
+    looks = all(
+        grant.methods and set(grant.methods) <= {"GET", "HEAD"} for grant in host_grants(capabilities)
+    )
     return looks and capabilities.workspace != "write" and not capabilities.model_calls
 
 
 def secret_names(capabilities: Capabilities) -> tuple[str, ...]:
-    """The names alone."""
+    """Return the names of the secrets."""
     names = (_home(entry, [])[0] for entry in capabilities.secrets)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def phrases(capabilities: Capabilities) -> tuple[str, ...]:
-    """What is asked to be granted, one phrase each, for people; empty for a pure computation."""
+    """Return one phrase for people per grant that is requested; none for a pure computation."""
     hosts = host_grants(capabilities)
     parts = []
     for entry in capabilities.network:
-        one = _host(entry)
-        if one is None:
+        grant = _host(entry)
+        if grant is None:
             parts.append(f"nothing for {entry!r}, which is no host")
         else:
-            only = f", {' and '.join(one.methods)} only" if one.methods else ""
-            parts.append(f"the network host {one.where}{only}")
+            only = f", {' and '.join(grant.methods)} only" if grant.methods else ""
+            parts.append(f"the network host {grant.where}{only}")
     if capabilities.workspace != "none":
         how = "read" if capabilities.workspace == "read" else "read and write"
         parts.append(f"the workspace, to {how}")
@@ -127,13 +131,13 @@ def phrases(capabilities: Capabilities) -> tuple[str, ...]:
 
 
 def _host(entry: str) -> HostGrant | None:
-    found = _HOST.fullmatch(entry)
-    if found is None or not 0 < int(found[3]) < 65536:
+    match = _HOST.fullmatch(entry)
+    if match is None or not 0 < int(match[3]) < 65536:
         return None
-    methods = tuple(found[1].split(",")) if found[1] else ()
-    if any(one not in METHODS for one in methods):
+    methods = tuple(match[1].split(",")) if match[1] else ()
+    if any(method not in METHODS for method in methods):
         return None
-    return HostGrant(host=found[2].lower().rstrip("."), port=int(found[3]), methods=methods)
+    return HostGrant(host=match[2].lower().rstrip("."), port=int(match[3]), methods=methods)
 
 
 def _lowered(entry: str) -> str:
@@ -142,11 +146,11 @@ def _lowered(entry: str) -> str:
 
 
 def _home(entry: str, hosts: list[HostGrant]) -> tuple[str, str]:
-    """A secret's name and the one host that it goes to; each empty where there is none."""
-    found = _SECRET.fullmatch(entry)
-    if found is None:
+    """Return a secret's name and the one host that it goes to; each empty where there is none."""
+    match = _SECRET.fullmatch(entry)
+    if match is None:
         return "", ""
-    wheres = [one.where for one in hosts]
-    if found[2] is None:
-        return found[1], wheres[0] if len(wheres) == 1 else ""
-    return found[1], found[2].lower() if found[2].lower() in wheres else ""
+    wheres = [grant.where for grant in hosts]
+    if match[2] is None:
+        return match[1], wheres[0] if len(wheres) == 1 else ""
+    return match[1], match[2].lower() if match[2].lower() in wheres else ""

@@ -1,15 +1,14 @@
-"""Names that no tool may have, because something else answers to them. Pure."""
+"""Names that no tool may have, because they mean something else already. Pure."""
 
 from __future__ import annotations
 
 import builtins
 import keyword
 import sys
-from typing import Literal, get_args
+from typing import get_args
 
-ActionName = Literal[
-    "plan", "find_tool", "search_web", "read_page", "look_back", "build_tool", "run_tool", "ask_user", "wait", "answer",
-]  # fmt: skip
+from alita_tui.events import ActionName
+
 ACTION_NAMES: tuple[ActionName, ...] = get_args(ActionName)
 """What the agent can choose to do; `agent.actions` has a type for each."""
 STARTER_NAMES = ("api_query", "calculator", "csv_table", "file_read", "file_write", "text_summarizer")
@@ -17,7 +16,7 @@ STARTER_NAMES = ("api_query", "calculator", "csv_table", "file_read", "file_writ
 
 
 def taken(name: str) -> str:
-    """What a name belongs to already, in words; empty where it is free."""
+    """Return what already has this name, in words; an empty string where it is free."""
     if name in ACTION_NAMES:
         return "an action of the agent"
     if name in STARTER_NAMES:

@@ -16,7 +16,7 @@ class Proxies:
         }
 
     def of(self, scheme: str, host: str) -> str:
-        """The proxy's address, or an empty string where the way is direct."""
+        """Return the proxy's address, or an empty string for a direct connection."""
         proxy = self._named.get(scheme) or self._named.get("all", "")
         if not proxy or host == "localhost" or host.startswith("127.") or host == "::1":
             return ""

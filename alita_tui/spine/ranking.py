@@ -66,8 +66,8 @@ class Ranked(Value, frozen=True):
 
 def stem(word: str) -> str:
     """Return a word without its endings: `validate`, `validation` and `valid` are one."""
-    found: str = _SNOWBALL.stemWord(_BRITISH.sub("iz", word))
-    return found.removesuffix("i")  # `summari(es)` and `summar(ize)`
+    stemmed: str = _SNOWBALL.stemWord(_BRITISH.sub("iz", word))
+    return stemmed.removesuffix("i")  # `summari(es)` and `summar(ize)`
 
 
 def words(text: str) -> list[tuple[str, str]]:
@@ -82,8 +82,8 @@ def words(text: str) -> list[tuple[str, str]]:
 def _split(text: str) -> list[tuple[str, str]]:
     plain = unicodedata.normalize("NFKD", _CAMEL.sub(" ", _HYPHEN.sub(r"\1", text)))
     plain = "".join(char for char in plain if not unicodedata.combining(char)).casefold()
-    found = _WORD.findall(plain)
-    return [(stem(word), word) for word in found if word not in _STOP and (len(word) > 1 or word > "\x7f")]
+    split = _WORD.findall(plain)
+    return [(stem(word), word) for word in split if word not in _STOP and (len(word) > 1 or word > "\x7f")]
 
 
 class Ranking:
@@ -145,10 +145,10 @@ class Ranking:
         matched: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         for form, word in asked.items():
             forms = self._forms(form)
-            covered.update(other for other, _ in forms)
+            covered.update(alike for alike, _ in forms)
             for key, share in self._matches(forms).items():
                 matched[key].append((weights[form] * share, word))
-        found = [
+        ranked = [
             Ranked(
                 key=key,
                 score=self._score(key, min(1.0, sum(weight for weight, _ in pairs) / whole), covered),
@@ -156,7 +156,7 @@ class Ranking:
             )
             for key, pairs in matched.items()
         ]
-        return sorted(found, key=lambda text: (-text.score, text.key))
+        return sorted(ranked, key=lambda text: (-text.score, text.key))
 
     def _score(self, key: str, share: float, covered: set[str]) -> float:
         title = self._titles[key]
@@ -173,8 +173,8 @@ class Ranking:
         """Return for each text how well it contains one of these stems, from 0 to 1."""
         best: dict[str, float] = {}
         average = self._total / len(self._texts) if self._texts else 1.0
-        for other, alike in forms:
-            for key, weight in self._postings[other].items():
+        for form, alike in forms:
+            for key, weight in self._postings[form].items():
                 length = self._lengths[key] / (average or 1.0)
                 share = alike * weight / (weight + _SATURATION * (1 - _LENGTH + _LENGTH * length))
                 best[key] = max(best.get(key, 0.0), share)
@@ -183,9 +183,9 @@ class Ranking:
     def _forms(self, form: str) -> list[tuple[str, float]]:
         """Return the indexed stems that equal or resemble this one, with their similarity."""
         grams = _grams(form)
-        shared = Counter(other for gram in grams for other in self._grams.get(gram, ()))
-        alike = ((other, 2 * n / (len(grams) + len(_grams(other)))) for other, n in shared.items())
-        return [(other, score) for other, score in alike if score >= _ALIKE]
+        shared = Counter(indexed for gram in grams for indexed in self._grams.get(gram, ()))
+        alike = ((indexed, 2 * n / (len(grams) + len(_grams(indexed)))) for indexed, n in shared.items())
+        return [(indexed, score) for indexed, score in alike if score >= _ALIKE]
 
 
 def _grams(form: str) -> set[str]:

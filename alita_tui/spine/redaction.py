@@ -1,7 +1,7 @@
-"""Secrets leave no trace: what goes into a file, or out of the house, passes here first.
+"""Secrets leave no trace: what goes into a file, or to another machine, is redacted here first.
 
-Two kinds are known: values that the settings, the environment or the keyring name as secret, and
-texts with the shape of a key or token that its issuer gave it so that scanners can tell it.
+Two kinds are known: values that the settings, the environment or the keyring name as secret, and texts with the shape
+of a key or token that its issuer made recognisable for scanners.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Redactor:
         self._sorted()
 
     def learn(self, name: str, value: str) -> None:
-        """A value that is about to be used: from now on it is taken out, however it is written."""
+        """Redact a value that is about to be used, from now on and however it is written."""
         value = value.strip()
         if value not in self._values:
             self._values = {**self._values, value: f"[redacted {name}]"}
@@ -94,7 +94,7 @@ class Redactor:
         # The longest first: one may be a part of another.
         self._known = sorted(
             ((value, mark) for value, mark in self._values.items() if len(value) >= LEAST),
-            key=lambda one: -len(one[0]),
+            key=lambda entry: -len(entry[0]),
         )
         markers = (marker.encode() for marker, _, _ in self._shapes)
         self._markers = (*markers, *(_escaped(value) for value, _ in self._known))
@@ -103,7 +103,7 @@ class Redactor:
         self._marks = [mark for _, mark in disguised]
 
     def knowing(self, more: Iterable[tuple[str, str]]) -> Redactor:
-        """One that knows these besides."""
+        """Return a redactor that knows these values besides."""
         copy = Redactor((), self._shapes[len(_RULES) :])
         copy._values = dict(self._values)
         copy._sorted()
@@ -112,7 +112,7 @@ class Redactor:
         return copy
 
     def text(self, text: str) -> str:
-        """A text without secrets."""
+        """Return a text without secrets."""
         for value, mark in self._known:
             text = text.replace(value, mark)
         text = self._undisguised(text)
@@ -122,7 +122,7 @@ class Redactor:
         return text
 
     def _undisguised(self, text: str) -> str:
-        """A text without values that are written in another way: escaped, in base64, in hex."""
+        """Return a text without values in another form: escaped, in base64, in hex."""
         if not self._disguises.any:
             return text
         raw = text.encode("utf-8", "surrogatepass")
@@ -133,7 +133,7 @@ class Redactor:
         return b"".join((*pieces, raw[at:])).decode("utf-8", "surrogatepass") if at else text
 
     def begun(self, text: str) -> int:
-        """Where something begins at the end of a text that may go on to be a secret with blanks in it."""
+        """Return where the text's end may begin a secret with blanks in it that goes on."""
         at = text.rfind("-----BEGIN ")
         first = len(text) if at < 0 or text.find("-----END ", at) >= 0 else at
         for value, _ in self._known:
@@ -144,7 +144,7 @@ class Redactor:
         return min(first, len(raw[: self._disguises.begun(raw)].decode("utf-8", "ignore")))
 
     def value(self, value: T) -> T:
-        """A struct, or JSON, with no secret in any of its texts; the very same where there is none."""
+        """Return a struct, or JSON, without secrets in any text; the same object where there is none."""
         try:
             raw = msgspec.json.encode(value)
         except UnicodeEncodeError:  # a lone surrogate
@@ -160,29 +160,29 @@ class Redactor:
             case str():
                 return self.text(value)
             case dict():
-                return {self._walk(name): self._walk(one) for name, one in value.items()}
+                return {self._walk(name): self._walk(item) for name, item in value.items()}
             case list() | tuple():
                 return type(value)(map(self._walk, value))
             case msgspec.Struct():
                 fields = {name: getattr(value, name) for name in value.__struct_fields__}
                 return msgspec.structs.replace(
-                    value, **{name: self._walk(one) for name, one in fields.items()}
+                    value, **{name: self._walk(item) for name, item in fields.items()}
                 )
             case _:
                 return value
 
 
 def secrets_in(text: str, rules: Sequence[Rule] = ()) -> list[tuple[int, str]]:
-    """Where a text holds what has the shape of a secret: line and what it is called; the text itself is not given."""
-    found = {
-        (text.count("\n", 0, one.start()) + 1, MARK.search(mark)[0].strip("[]").removeprefix("redacted "))  # type: ignore[index]
+    """Return line and kind of each text that has the shape of a secret, without the text itself."""
+    secrets = {
+        (text.count("\n", 0, match.start()) + 1, MARK.search(mark)[0].strip("[]").removeprefix("redacted "))  # type: ignore[index]
         for marker, mark, shape in (*_RULES, *rules)
         if marker in text
-        for one in shape.finditer(text)
+        for match in shape.finditer(text)
     }
-    return sorted(found)
+    return sorted(secrets)
 
 
 def _escaped(value: str) -> bytes:
-    """A text as it stands inside of JSON."""
+    """Return a text as it stands inside of JSON."""
     return msgspec.json.encode(value.encode("utf-8", "replace").decode())[1:-1]

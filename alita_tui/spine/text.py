@@ -30,12 +30,12 @@ _VISIBLE = frozenset(map(chr, range(0x20, 0x7F))) | {"\n"}
 
 
 def _plain(text: str) -> bool:
-    """True when nothing in it is hostile, found without looking at each character."""
+    """Return whether nothing in it is hostile, without looking at each character."""
     return text.replace("\n", "").isprintable() and (text.isascii() or not _PRINTABLE.search(text))
 
 
 def neutralise(text: str) -> SafeText:
-    """Text for a pane: escape sequences and hidden characters removed, tabs expanded."""
+    """Return text for a pane: without escape sequences and hidden characters, tabs expanded."""
     if _plain(text):
         return SafeText(text)
     text = _ESCAPES.sub("", text.replace("\r\n", "\n")).replace("\t", "    ")
@@ -45,7 +45,7 @@ def neutralise(text: str) -> SafeText:
 
 
 def one_line(text: str, limit: int = 200) -> SafeText:
-    """Neutralised text on one line, cut at `limit` characters with an ellipsis."""
+    """Return neutralised text on one line, cut at `limit` characters with an ellipsis."""
     if (
         len(text) <= limit
         and "  " not in text
@@ -59,7 +59,7 @@ def one_line(text: str, limit: int = 200) -> SafeText:
 
 
 def reveal(text: str) -> SafeText:
-    """Text for approval: nothing is dropped, every character that cannot be seen is written as ⟨U+XXXX⟩.
+    """Return text for approval: nothing is dropped, every invisible character is written as ⟨U+XXXX⟩.
 
     So are carriage returns, tabs, joiners, blanks other than the space, and marks that stand on no letter.
     """
@@ -79,7 +79,7 @@ def reveal(text: str) -> SafeText:
 
 
 def hidden_characters(text: str) -> int:
-    """How many characters `reveal` has to spell out, tabs not counted."""
+    """Return how many characters `reveal` spells out, not counting tabs."""
     found = _to_spell(text)
     always = sum(text.count(char) for char in found if unseen(char))
     marks = {char for char in found if not unseen(char)}
@@ -90,19 +90,19 @@ def hidden_characters(text: str) -> int:
 
 
 def _to_spell(text: str) -> set[str]:
-    """The characters of a text that are never seen, and those that are seen only on a letter."""
+    """Return the characters of a text that are never seen, and those seen only on a letter."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return set()
     return {char for char in set(text) - _VISIBLE if unseen(char) or joins(char)} - {"\t"}
 
 
 def counted(number: int, thing: str) -> str:
-    """A number and what it counts: `1 event`, `2 events`."""
+    """Return a number and what it counts: `1 event`, `2 events`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def clip(text: str, limit: int) -> tuple[str, bool]:
-    """Head and tail of a long text with a mark between them, and whether anything was cut."""
+    """Return head and tail of a long text with a mark between them, and whether anything was cut."""
     if len(text) <= limit:
         return text, False
     half = limit // 2

@@ -1,7 +1,7 @@
-"""Redacts a text that comes in pieces: a secret that is cut in two is found all the same.
+"""Redacts a text that comes in pieces, so that a secret cut in two is found all the same.
 
-A piece goes out up to its last blank or letter beyond ASCII, where no key or token can go on; the rest waits for
-the next piece. What waits when the text ends is let fall: whoever sends pieces sends the whole afterwards.
+A piece is released up to its last blank or letter beyond ASCII, where no key or token can continue; the rest waits for
+the next piece. What still waits at the end is dropped: whoever sends pieces sends the whole afterwards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PieceRedactor:
         self._mute = False
 
     def take(self, piece: str) -> str:
-        """The next piece in; what may be shown by now out, without secrets."""
+        """Add the next piece; return what may be shown by now, without secrets."""
         if self._mute:
             return ""
         text, start = self._context + self._waiting + piece, len(self._context)

@@ -39,9 +39,9 @@ def _within(number: int, ranges: tuple[tuple[int, int], ...]) -> bool:
 
 
 def unseen(char: str) -> bool:
-    """True for a character that is nothing, blank or of no fixed look, wherever it stands.
+    """Return whether a character is invisible, blank or of no fixed look, wherever it stands.
 
-    A space, a tab and a line feed are none of these: their look is known.
+    A space, a tab and a line feed are not: their look is known.
     """
     if " " <= char < "\x7f" or char in "\n\t":
         return False
@@ -49,7 +49,7 @@ def unseen(char: str) -> bool:
 
 
 def hostile(char: str) -> bool:
-    """True for what is taken out of text that is only shown: it steers the terminal, or hides."""
+    """Return whether a character is removed from text that is only shown: it controls the terminal, or hides."""
     if char in "\n\t" or char in JOINERS:
         return False
     category = unicodedata.category(char)
@@ -57,13 +57,12 @@ def hostile(char: str) -> bool:
 
 
 def joins(char: str) -> bool:
-    """True for what is drawn on the character before it and has no cell without one: a mark, a vowel or a final of
-    Hangul, a skin tone."""
+    """Return whether a character is drawn on the one before it: a mark, a vowel or final of Hangul, a skin tone."""
     return unicodedata.category(char)[0] == "M" or _within(ord(char), (*_VOWELS, _TONES))
 
 
 def carries(base: str, mark: str) -> bool:
-    """Whether a mark that follows a character is drawn on it."""
+    """Return whether a mark that follows a character is drawn on it."""
     if unseen(base):
         return False
     if _within(ord(mark), _VOWELS):

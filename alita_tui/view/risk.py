@@ -11,13 +11,13 @@ import msgspec
 
 from alita_tui.events import Capabilities, Finding
 from alita_tui.spine.grants import phrases
-from alita_tui.spine.lookalikes import lookalikes, spelled
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
 from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.view.changes import newly
+from alita_tui.view.lookalikes import lookalikes, spelled
 
 _OF_RULE = {
     "ast/introspection": "introspects", "ast/dynamic": "code-not-on-page", "ast/process": "processes",

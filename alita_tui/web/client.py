@@ -73,49 +73,51 @@ class WebRoom:
         )
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        """Search with one provider (`web`, `github`, `pypi`; empty: the settings'). Raises WebError."""
-        asked = one_line(query, 240)
-        if not asked:
+        """Search with one provider (`web`, `github`, `pypi`; empty: the settings'). Raise WebError."""
+        words = one_line(query, 240)
+        if not words:
             raise WebError("The search is empty.", hint="Say what to look for in a few words.")
         match provider or self._settings.provider:
             case "web":
-                return await self._web(asked)
+                return await self._web(words)
             case "github":
                 s = self._settings
-                found = await providers.github(self._fetcher, s.github_url, s.github_token, asked, s.results)
-                return SearchPage(provider="github", results=found)
+                results = await providers.github(
+                    self._fetcher, s.github_url, s.github_token, words, s.results
+                )
+                return SearchPage(provider="github", results=results)
             case "pypi":
-                found = await providers.pypi(self._fetcher, self._settings.pypi_url, asked)
-                if found:
-                    return SearchPage(provider="pypi", results=found[: self._settings.results])
-                return await self._web(f"site:pypi.org {asked}")
-            case other:
+                results = await providers.pypi(self._fetcher, self._settings.pypi_url, words)
+                if results:
+                    return SearchPage(provider="pypi", results=results[: self._settings.results])
+                return await self._web(f"site:pypi.org {words}")
+            case unknown:
                 raise WebError(
-                    f"There is no search provider {one_line(other, 40)!r}.",
+                    f"There is no search provider {one_line(unknown, 40)!r}.",
                     hint=f"Choose one of: {', '.join(PROVIDERS)}.",
                 )
 
     async def _web(self, query: str) -> SearchPage:
         s = self._settings
         if s.google_key and s.google_cx:
-            found = await providers.google(
+            results = await providers.google(
                 self._fetcher, s.google_url, s.google_key, s.google_cx, query, s.results
             )
-            return SearchPage(provider="google", results=found)
-        found = await providers.duckduckgo(self._fetcher, s.duckduckgo_url, query, s.results)
-        return SearchPage(provider="duckduckgo", results=found)
+            return SearchPage(provider="google", results=results)
+        results = await providers.duckduckgo(self._fetcher, s.duckduckgo_url, query, s.results)
+        return SearchPage(provider="duckduckgo", results=results)
 
     async def read(self, url: str) -> Page:
-        """Read one page as text. Raises WebError, AddressRefused."""
+        """Read one page as text. Raise WebError, AddressRefused."""
         return await read_page(self._fetcher, url, max_chars=self._settings.max_chars, store=self._pages)
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
-        """See `PackageIndex.package`."""
+        """Return facts of one version; None where the index does not answer or does not know it."""
         try:
             return await package_facts(self._fetcher, self._settings.pypi_url, name, version)
         except WebError:
             return None
 
     async def close(self) -> None:
-        """Close connections; a request after it raises WebError."""
+        """Close connections; later requests raise WebError."""
         await self._fetcher.close()

@@ -74,10 +74,10 @@ class Fetcher:
         trusted: str = "",
         max_bytes: int = 0,
     ) -> Fetched:
-        """Fetch a URL, all hops within the time limit; a body past the cap is cut.
+        """Fetch a URL, with all redirects within the time limit; a body beyond the cap is cut.
 
-        `headers` go to the first host only, those of `conditions` to its address only. `trusted` is a URL
-        of the settings, whose host may be private. Raises WebError, AddressRefused.
+        `headers` go to the first host only, those of `conditions` to its address only. `trusted` is a URL of the
+        settings, whose host may be private. Raise WebError, AddressRefused.
         """
         target = await asyncio.to_thread(_parse, url)  # a thread, as it imports httpx
         private = frozenset({origin_of(_parse(trusted))} if trusted else ())
@@ -175,7 +175,7 @@ class Fetcher:
 
 
 def origin_of(url: httpx.URL) -> Origin:
-    """Host in compared form, and port."""
+    """Return the host in the form for comparison, and the port."""
     return host_key(url.raw_host.decode("ascii")), url.port or (443 if url.scheme == "https" else 80)
 
 
@@ -221,7 +221,7 @@ def _parse(url: str, base: httpx.URL | None = None) -> httpx.URL:
 
 
 async def _read(response: httpx.Response, cap: int) -> tuple[bytes, bool]:
-    """The body, unpacked, and whether it was cut. A packed body never grows past the cap in memory."""
+    """Return the unpacked body and whether it was cut; it never grows past the cap in memory."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         raise WebError(f"The answer is packed as {one_line(encoding, 40)!r}, which is not read.")
@@ -237,7 +237,7 @@ async def _read(response: httpx.Response, cap: int) -> tuple[bytes, bool]:
 
 
 def _explain(error: Exception, host: str) -> WebError:
-    """What went wrong below HTTP, in words."""
+    """Return what went wrong below HTTP as an error for people."""
     import httpx
 
     host = one_line(host, 80)

@@ -1,4 +1,4 @@
-"""What the package index says of a package: PyPI's JSON API (docs.pypi.org/api/json)."""
+"""Facts of the package index about a package: PyPI's JSON API (docs.pypi.org/api/json)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROJECT_BYTES = 12_000_000
 
 
 async def package_facts(fetcher: Fetcher, base: str, name: str, version: str) -> PackageFacts | None:
-    """Facts of one version; None for a project that the index does not have. Raises WebError."""
+    """Return facts of one version; None for a project that the index does not have. Raise WebError."""
     root = f"{base.rstrip('/')}/pypi/{quote(name, safe='')}"
     project = await _document(fetcher, base, f"{root}/json")
     if project is None:
@@ -23,15 +23,15 @@ async def package_facts(fetcher: Fetcher, base: str, name: str, version: str) ->
     releases = project.get("releases")
     releases = releases if isinstance(releases, dict) else {}
     uploads = [
-        str(one["upload_time_iso_8601"])
+        str(file["upload_time_iso_8601"])
         for listed in releases.values()
-        for one in _objects(listed)
-        if one.get("upload_time_iso_8601")
+        for file in _objects(listed)
+        if file.get("upload_time_iso_8601")
     ]
     ours = _objects(releases.get(version))
     return PackageFacts(
         first_upload=min(uploads, default=""),
-        yanked=bool(ours) and all(one.get("yanked") is True for one in ours),
+        yanked=bool(ours) and all(file.get("yanked") is True for file in ours),
     )
 
 
@@ -49,4 +49,4 @@ async def _document(fetcher: Fetcher, base: str, url: str) -> dict[str, Any] | N
 
 
 def _objects(listed: object) -> list[dict[str, Any]]:
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []

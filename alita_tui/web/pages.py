@@ -30,7 +30,7 @@ class KeptPage(Value, frozen=True):
 
     @property
     def conditions(self) -> dict[str, str]:
-        """Headers that ask for the page only if it changed."""
+        """Return the headers that request the page only if it changed."""
         asked = {"If-None-Match": self.etag, "If-Modified-Since": self.modified}
         return {name: value for name, value in asked.items() if value}
 
@@ -44,7 +44,7 @@ class PageStore:
         self._settings = repr(settings)
 
     def get(self, url: str) -> KeptPage | None:
-        """What was kept of an address."""
+        """Return the stored page of an address, or None."""
         key = self._key(url)
         with suppress(StoreError, msgspec.ValidationError):  # of another version
             for document in self._documents().all():
@@ -53,7 +53,7 @@ class PageStore:
         return None
 
     def put(self, url: str, address: str, page: Page, headers: Mapping[str, str]) -> None:
-        """Keep a page whose server gave a validator and does not forbid it."""
+        """Store a page whose server gave a validator and does not forbid it."""
         kept = KeptPage(
             address=address,
             page=page,
@@ -74,5 +74,5 @@ class PageStore:
 
 
 def _sendable(value: str) -> str:
-    """A validator that can stand in a header again."""
+    """Return a validator if it can be sent in a header, else an empty string."""
     return value if len(value) <= 500 and value.isascii() and value.isprintable() else ""

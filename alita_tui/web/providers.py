@@ -24,23 +24,23 @@ _MAX_NAMES = 10
 
 
 async def duckduckgo(fetcher: Fetcher, base: str, query: str, limit: int) -> tuple[WebResult, ...]:
-    """DuckDuckGo's HTML endpoint: no key, one page of results. Raises WebError."""
+    """Search with DuckDuckGo's HTML endpoint: no key, one page of results. Raise WebError."""
     answer = await fetcher.get(_with_query(base, {"q": query}), trusted=base)
     check_status(answer, ok=(200, 202))
-    found, challenged = await asyncio.to_thread(_duckduckgo_results, answer)
+    results, challenged = await asyncio.to_thread(_duckduckgo_results, answer)
     if challenged:
         raise WebError(
             "DuckDuckGo asks for a person to prove themselves, so it gave no results.",
             hint="Wait a few minutes, or set a Google Programmable Search key and web.google_cx.",
         )
-    return found[:limit]
+    return results[:limit]
 
 
 def _duckduckgo_results(answer: Fetched) -> tuple[tuple[WebResult, ...], bool]:
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(answer.body, "html.parser")
-    found = []
+    results = []
     for block in soup.select(".result"):
         link = block.select_one("a.result__a[href]")
         if link is None or "result--ad" in (block.get("class") or ()):
@@ -50,17 +50,17 @@ def _duckduckgo_results(answer: Fetched) -> tuple[tuple[WebResult, ...], bool]:
         if parts.path == "/l/":
             url = parse_qs(parts.query).get("uddg", [""])[0]
         snippet = block.select_one(".result__snippet")
-        found.append(_result(link.get_text(), url, snippet.get_text() if snippet else ""))
-    challenged = not found and (
+        results.append(_result(link.get_text(), url, snippet.get_text() if snippet else ""))
+    challenged = not results and (
         answer.status == 202 or bool(soup.select_one("#challenge-form, .anomaly-modal"))
     )
-    return _clean(found), challenged
+    return _clean(results), challenged
 
 
 async def google(
     fetcher: Fetcher, base: str, key: str, cx: str, query: str, limit: int
 ) -> tuple[WebResult, ...]:
-    """Google Programmable Search, JSON API v1. Raises WebError."""
+    """Search with Google Programmable Search, JSON API v1. Raise WebError."""
     url = _with_query(base, {"key": key, "cx": cx, "q": query, "num": str(min(limit, 10))})
     answer = await fetcher.get(url, trusted=base, max_bytes=_ANSWER_BYTES)
     check_status(answer, hint="Check the key, web.google_cx and the day's quota.")
@@ -69,14 +69,14 @@ async def google(
 
 
 async def github(fetcher: Fetcher, base: str, token: str, query: str, limit: int) -> tuple[WebResult, ...]:
-    """GitHub's repository search (REST, version 2022-11-28). Raises WebError."""
+    """Search GitHub's repositories (REST, version 2022-11-28). Raise WebError."""
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
     if token:
         headers["Authorization"] = f"Bearer {token}"
     url = _with_query(f"{base.rstrip('/')}/search/repositories", {"q": query, "per_page": str(limit)})
     answer = await fetcher.get(url, headers=headers, trusted=base, max_bytes=_ANSWER_BYTES)
     check_status(answer, hint="" if token else "A GITHUB_TOKEN raises the limit of searches.")
-    found = []
+    results = []
     for item in _list(_json(answer), "items"):
         stars, language = item.get("stargazers_count"), _text(item, "language")
         facts = [
@@ -86,26 +86,26 @@ async def github(fetcher: Fetcher, base: str, token: str, query: str, limit: int
             f"last push {_text(item, 'pushed_at')[:10]}" if _text(item, "pushed_at") else "",
             "archived" if item.get("archived") is True else "",
         ]
-        found.append(
+        results.append(
             _result(_text(item, "full_name"), _text(item, "html_url"), " · ".join(filter(None, facts)))
         )
-    return _clean(found)[:limit]
+    return _clean(results)[:limit]
 
 
 async def pypi(fetcher: Fetcher, base: str, query: str) -> tuple[WebResult, ...]:
-    """Packages whose names the words of the query spell; PyPI itself has no search. Raises WebError."""
+    """Return packages whose names the words of the query spell; PyPI itself has no search. Raise WebError."""
     names = candidate_names(query)
     answers = await asyncio.gather(*(_package(fetcher, base, name) for name in names), return_exceptions=True)
-    found = [answer for answer in answers if isinstance(answer, WebResult)]
-    if not found:
+    results = [answer for answer in answers if isinstance(answer, WebResult)]
+    if not results:
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-    return _clean(found)
+    return _clean(results)
 
 
 def candidate_names(query: str) -> tuple[str, ...]:
-    """Names worth trying, the likeliest first, in PyPI's normal form (PEP 503)."""
+    """Return names worth trying, the likeliest first, in PyPI's normal form (PEP 503)."""
     words = [re.sub(r"[-_.]+", "-", w).strip("-") for w in re.findall(r"[a-z0-9][a-z0-9._-]*", query.lower())]
     telling = [word for word in words if word not in _STOP_WORDS]
     joined = "-".join(telling)
@@ -133,7 +133,7 @@ async def _package(fetcher: Fetcher, base: str, name: str) -> WebResult | None:
 
 
 def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "") -> None:
-    """Raises WebError for any other status, with the wait that a rate limit asks for."""
+    """Raise WebError for any other status, with the wait that a rate limit asks for."""
     if answer.status in ok:
         return
     host = one_line(urlsplit(answer.url).netloc, 80)
@@ -153,7 +153,7 @@ def _with_query(base: str, query: dict[str, str]) -> str:
 
 
 def _json(answer: Fetched, first: str = "") -> dict[str, Any]:
-    """The answer as an object. `first` names a member that is enough when the rest was cut."""
+    """Return the answer as an object; of a truncated one the member `first` is enough. Raise WebError."""
     text = answer.body.decode("utf-8", "replace")
     try:
         if answer.truncated and first and (start := re.match(rf'\s*{{\s*"{first}"\s*:\s*', text)):
@@ -185,10 +185,10 @@ def _result(title: str, url: str, snippet: str) -> WebResult:
     return WebResult(title=one_line(title, 160), url=url, snippet=one_line(snippet, 400))
 
 
-def _clean(found: Iterable[WebResult]) -> tuple[WebResult, ...]:
-    """Results with a title and an ordinary web address, each address once."""
+def _clean(results: Iterable[WebResult]) -> tuple[WebResult, ...]:
+    """Return the results with a title and an ordinary web address, each address once."""
     kept: dict[str, WebResult] = {}
-    for result in found:
+    for result in results:
         plain = result.url == neutralise(result.url) and not any(c.isspace() for c in result.url)
         web = result.url.startswith(("http://", "https://")) and len(result.url) <= 2000
         if plain and web and result.title:

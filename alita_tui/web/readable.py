@@ -27,7 +27,7 @@ _FEW = 200
 
 
 def to_text(html: bytes, charset: str = "") -> tuple[str, str]:
-    """Title and readable text. `charset` is what the server said; wrong ones are passed over."""
+    """Return title and readable text; `charset` is the server's, ignored where it is wrong."""
     from bs4 import BeautifulSoup
 
     soup = BeautifulSoup(html, "html.parser", from_encoding=charset or None)
@@ -104,7 +104,7 @@ def _skipped(node: Tag) -> bool:
 
 
 def main() -> None:
-    """Filter for the reader: argv is CPU seconds, bytes of memory and the charset."""
+    """Filter for the reader: arguments are CPU seconds, bytes of memory and the charset."""
     import resource
 
     seconds, memory, charset = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

@@ -1,4 +1,4 @@
-"""Reads one page as text: fetched through the guard, parsed in a process of its own, made harmless."""
+"""Reads one page as text: fetched under the address policy, parsed in its own process, made harmless."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PARSE_MEMORY = 1 << 30
 
 
 async def read_page(fetcher: Fetcher, url: str, *, max_chars: int, store: PageStore | None = None) -> Page:
-    """One page as text, cut at `max_chars`; from the store where the server says that it did not change.
+    """Return one page as text, cut at `max_chars`; from the store where the server says it did not change.
 
-    Raises WebError, AddressRefused.
+    Raise WebError, AddressRefused.
     """
     kept = await asyncio.to_thread(store.get, url) if store else None
     conditions = (kept.address, kept.conditions) if kept else None
@@ -57,7 +57,7 @@ async def _page(answer: Fetched, max_chars: int) -> Page:
 
 
 def _content_type(answer: Fetched) -> tuple[str, str]:
-    """Media type and charset (empty when unknown or not known to Python). Raises WebError."""
+    """Return media type and charset (empty when unknown). Raise WebError."""
     kind, _, parameters = answer.headers.get("content-type", "").partition(";")
     kind = kind.strip().lower()
     charset = ""

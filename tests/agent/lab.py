@@ -13,10 +13,10 @@ from simulation import VirtualTime
 
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget
+from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.context import Conversation, Entry
 from alita_tui.agent.orchestrator import Orchestrator, Policy
-from alita_tui.agent.purse import Purse
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.working import WorkingContext
 from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage
@@ -192,8 +192,8 @@ class Lab:
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
         questions = Questions(self.bus, parks=self.parks)
-        purse = Purse(self.bus, self.budget, questions, new_id)
-        asker = ModelCalls(self.bus, router, purse, new_id, sleep=time.sleep)
+        call_budget = CallBudget(self.bus, self.budget, questions, new_id)
+        asker = ModelCalls(self.bus, router, call_budget, new_id, sleep=time.sleep)
         gate = ApprovalGate(
             self.bus,
             self.desk,

@@ -370,7 +370,7 @@ async def test_the_very_same_request_of_another_session_is_not_made_again(tmp_pa
         desk = Desk(model)
         store = ReplyStore(lambda: DocumentTable(tmp_path / "replies.json", "replies"))
         calls = ModelCalls(
-            desk.bus, desk.router, desk.purse, desk.new_id, cache=store, cached=frozenset({"toolsmith"})
+            desk.bus, desk.router, desk.call_budget, desk.new_id, cache=store, cached=frozenset({"toolsmith"})
         )
         mine = msgspec.structs.replace(REQUEST, role="toolsmith")
         other = msgspec.structs.replace(mine, system=f"session {session}")

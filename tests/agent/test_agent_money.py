@@ -39,7 +39,7 @@ async def test_calls_without_a_known_price_are_not_free_under_a_cap_in_money() -
         "p:new", steady, usd=None, usage=lambda _: Usage(input_tokens=900, output_tokens=100)
     )
     desk = Desk(unknown, budget=Budget(task=Cap(usd=0.1)))
-    desk.purse._unknown_usd = 10.0
+    desk.call_budget._unknown_usd = 10.0
     with pytest.raises(BudgetExceeded):
         for _ in range(99):
             await desk.calls.ask(REQUEST)
@@ -55,7 +55,7 @@ async def test_calls_without_a_known_price_are_not_free_under_a_cap_in_money() -
 
 async def test_without_a_cap_in_money_nothing_is_assumed() -> None:
     desk = Desk(PlayedModel("p:new", steady, usd=None), budget=Budget(task=Cap(tokens=100_000)))
-    desk.purse._unknown_usd = 10.0
+    desk.call_budget._unknown_usd = 10.0
     await desk.calls.ask(REQUEST)
     assert desk.events(e.BudgetSpent)[0].assumed_usd == 0 and not desk.events(e.NoticeRaised)
 
@@ -137,8 +137,8 @@ async def asked(desk: Desk, count: int = 1) -> list[e.QuestionAsked]:
 
 
 def with_person(desk: Desk) -> Questions:
-    desk.purse._questions = Questions(desk.bus, parks=False)
-    return desk.purse._questions
+    desk.call_budget._questions = Questions(desk.bus, parks=False)
+    return desk.call_budget._questions
 
 
 async def test_waiting_for_the_persons_word_does_not_hold_calls_that_the_caps_allow() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from attack.report import Outcome
 from rounds import VICTIMS, rounds
 
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 
 ROUNDS = 40

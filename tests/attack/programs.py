@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from attack.report import Outcome
 
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 
 Case = TypeVar("Case")

@@ -14,7 +14,7 @@ from attack.drafts.judging import names
 from attack.drafts.own import failing
 from attack.drafts.toolsmith import Made
 
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 
 

@@ -18,7 +18,7 @@ from attack.drafts import chosen, judge
 from corpus import corpus
 from trials import judge_all, shares
 
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 
 Row = dict[str, float | str | None]

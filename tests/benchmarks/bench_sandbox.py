@@ -24,7 +24,7 @@ import msgspec
 
 from alita_tui.events import Lock
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 Row = dict[str, float | str | None]
@@ -125,11 +125,11 @@ async def mine(sandbox: PodmanSandbox, owner: str) -> list[dict[str, Any]]:
     return await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
 
 
-def pooled(settings: SandboxSettings, hot: int, warm: int) -> PodmanSandbox:
+def pooled(settings: EngineSettings, hot: int, warm: int) -> PodmanSandbox:
     return PodmanSandbox(msgspec.structs.replace(settings, pool_hot=hot, pool_warm=warm), "bench")
 
 
-async def calls(results: dict[str, Row], row: MakeRow, settings: SandboxSettings, folder: Path) -> None:
+async def calls(results: dict[str, Row], row: MakeRow, settings: EngineSettings, folder: Path) -> None:
     """One call in a fresh container; taken in turns with its three baselines."""
     sandbox = pooled(settings, 1, 1)
     script = folder / "tool.py"
@@ -178,7 +178,7 @@ async def calls(results: dict[str, Row], row: MakeRow, settings: SandboxSettings
         await sandbox.close()
 
 
-async def session(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
+async def session(results: dict[str, Row], row: MakeRow, settings: EngineSettings) -> None:
     """An approved build called again and again, each call under a user id of its own; what a soak leaves."""
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, session_calls=True), "bench")
     approved = msgspec.structs.replace(job(ONE), digest="bench")
@@ -216,7 +216,7 @@ async def session(results: dict[str, Row], row: MakeRow, settings: SandboxSettin
         await sandbox.close()
 
 
-async def soak(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
+async def soak(results: dict[str, Row], row: MakeRow, settings: EngineSettings) -> None:
     """Fresh containers, each with a conmon of its own, one after the other and four at a time; what they leave."""
     sandbox = pooled(settings, 1, 1)
     try:
@@ -250,7 +250,7 @@ async def soak(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
 
 
 async def killed_rounds(
-    results: dict[str, Row], row: MakeRow, settings: SandboxSettings, folder: Path
+    results: dict[str, Row], row: MakeRow, settings: EngineSettings, folder: Path
 ) -> None:
     """`alita sandbox run` while alita, guard, service, conmon or the runtime is killed at a random moment."""
     sys.path.append(str(Path(__file__).parents[1] / "sandbox"))
@@ -263,7 +263,7 @@ async def killed_rounds(
     results["sandbox.kill_rounds_without_rows"] = row(sum(bool(one.wrong) for one in found), f"/{len(found)}")
 
 
-async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
+async def idle(results: dict[str, Row], row: MakeRow, settings: EngineSettings) -> None:
     """What containers that wait cost."""
     count = 8
     sandbox = pooled(settings, 0, count)
@@ -286,9 +286,7 @@ async def idle(results: dict[str, Row], row: MakeRow, settings: SandboxSettings)
         await sandbox.close()
 
 
-async def requirements(
-    results: dict[str, Row], row: MakeRow, settings: SandboxSettings, folder: Path
-) -> None:
+async def requirements(results: dict[str, Row], row: MakeRow, settings: EngineSettings, folder: Path) -> None:
     """Tools with packages: the first time ever, with nothing on this machine, and from then on."""
     os.environ["UV_CACHE_DIR"] = str(folder / "uv")
     for name, wanted, code in (("email", "email-validator", EMAIL), ("pandas", "pandas", PANDAS)):
@@ -311,7 +309,7 @@ async def requirements(
     del os.environ["UV_CACHE_DIR"]
 
 
-async def interrupts(results: dict[str, Row], row: MakeRow, settings: SandboxSettings) -> None:
+async def interrupts(results: dict[str, Row], row: MakeRow, settings: EngineSettings) -> None:
     """From Esc to the last process gone, for a tool that ignores every signal and has children."""
     code = (
         "import os, signal, time\ndef run():\n    for n in range(1, 32):\n        try: signal.signal(n, signal.SIG_IGN)\n"
@@ -356,7 +354,7 @@ import asyncio, sys
 from pathlib import Path
 import msgspec
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.spine.ports.sandbox import Job
 quiet = lambda *_: None
 async def main():
@@ -370,7 +368,7 @@ asyncio.run(main())
 """
 
 
-async def kills(results: dict[str, Row], row: MakeRow, settings: SandboxSettings, folder: Path) -> None:
+async def kills(results: dict[str, Row], row: MakeRow, settings: EngineSettings, folder: Path) -> None:
     """SIGKILL at random moments: how long anything of it is still there."""
     look = PodmanSandbox(settings, "look")
     await look.prepare(nothing)

@@ -18,7 +18,7 @@ from alita_tui.events import BrokerAnswered, Capabilities
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.web.dns import system_resolver
@@ -49,7 +49,7 @@ TOOL = (
 
 
 async def measured(
-    settings: SandboxSettings, port: int
+    settings: EngineSettings, port: int
 ) -> tuple[list[float], list[float], list[float], list[float]]:
     """Milliseconds of small requests (medians of rounds) and of a large one, brokered and direct in turns."""
 

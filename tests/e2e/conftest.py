@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from rewriting import change
 
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 
 

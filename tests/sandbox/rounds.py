@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 
 VICTIMS = ("alita", "guard", "service", "conmon", "runtime")
 FILES = {
@@ -144,7 +144,7 @@ def _zombie(pid: int) -> bool:
 class Ring:
     """Where the rounds of one machine take place."""
 
-    def __init__(self, settings: SandboxSettings, folder: Path, patience: float = PATIENCE) -> None:
+    def __init__(self, settings: EngineSettings, folder: Path, patience: float = PATIENCE) -> None:
         self._host = Host(settings)
         self._patience = patience
         self._folder = folder
@@ -261,7 +261,7 @@ class Ring:
 
 
 async def rounds(
-    settings: SandboxSettings,
+    settings: EngineSettings,
     folder: Path,
     count: int,
     seed: int,
@@ -293,7 +293,7 @@ async def rounds(
 
 def main() -> None:
     """`python tests/sandbox/rounds.py --count 20 --seed 3 --victims service,guard`."""
-    from alita_tui.sandbox.policy import default_settings
+    from alita_tui.sandbox.settings import default_settings
 
     reader = argparse.ArgumentParser(description=__doc__)
     reader.add_argument("--count", type=int, default=20)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.sandbox.host import Host, divide_home
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.host_folders import divide_home
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import prepare_account
 from alita_tui.spine.errors import SandboxUnavailable
 
@@ -62,7 +63,7 @@ def test_an_area_that_the_account_made_is_not_believed(home: Path) -> None:
 
 @pytest.mark.podman
 async def test_set_up_as_root_writes_through_no_link_of_the_account(
-    settings: SandboxSettings, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: EngineSettings, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The attack as a whole: each file that root's set-up writes is a link to a file of root's."""
     secret = tmp_path / "shadow"

@@ -15,7 +15,7 @@ from loopback import ROOT, Site, Told, broker, serving
 from alita_tui.events import Capabilities, Lock, RunReport
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
@@ -37,7 +37,7 @@ def nothing(*_: object) -> None:
 class Bench:
     """A sandbox with a broker, and what was told of."""
 
-    def __init__(self, settings: SandboxSettings) -> None:
+    def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
         self.told = Told()
         self.sandbox: PodmanSandbox | None = None
@@ -71,7 +71,7 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(settings: SandboxSettings) -> AsyncIterator[Bench]:
+async def bench(settings: EngineSettings) -> AsyncIterator[Bench]:
     made = Bench(settings)
     yield made
     if made.sandbox is not None:
@@ -283,7 +283,7 @@ async def test_usual_clients_just_work(bench: Bench, site: Site, safe: Site) -> 
 
 
 async def test_calls_of_a_session_container_have_their_grants_each_time(
-    settings: SandboxSettings, site: Site
+    settings: EngineSettings, site: Site
 ) -> None:
     bench = Bench(msgspec.structs.replace(settings, session_calls=True))
     open_to(bench, site.port)
@@ -309,7 +309,7 @@ async def test_calls_of_a_session_container_have_their_grants_each_time(
         await bench.sandbox.close()
 
 
-async def test_what_cannot_be_recorded_ends_the_run(settings: SandboxSettings, site: Site) -> None:
+async def test_what_cannot_be_recorded_ends_the_run(settings: EngineSettings, site: Site) -> None:
     from alita_tui.sandbox.broker.broker import Broker
     from alita_tui.spine.address import AddressPolicy
     from alita_tui.spine.errors import StoreError

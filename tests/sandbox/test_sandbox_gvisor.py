@@ -18,9 +18,11 @@ from typer.testing import CliRunner
 
 from alita_tui.cli.main import cli
 from alita_tui.sandbox import gvisor
+from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.policy import OOM_SCORE, Place, SandboxSettings, deviations, spec
+from alita_tui.sandbox.policy import OOM_SCORE, Place, spec
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose, repair
 from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.errors import SandboxUnavailable
@@ -41,13 +43,6 @@ MADE: dict[str, Any] = {
 
 def seen(**changed: Any) -> dict[str, Any]:
     """What a well confined warden reports of gVisor."""
-    mounts = {
-        "/": "ro",
-        "/tmp": "rw,noexec,size=8388608",
-        "/warden.pyz": "ro",
-        "/dev": "rw",
-        "/dev/shm": "ro",
-    }
     mounted = [
         ["/", "9p", "/", "0:8", "ro,ro", 9], ["/tmp", "tmpfs", "/", "0:9", "rw,noexec,rw,size=8388608", 0], ["/sys", "sysfs", "/", "0:10", "ro,ro", 9],
         ["/dev", "tmpfs", "/", "0:6", "rw,rw", 9], ["/proc", "proc", "/", "0:11", "rw,rw", 9], ["/dev/pts", "devpts", "/", "0:12", "rw,rw", 1],
@@ -59,9 +54,13 @@ def seen(**changed: Any) -> dict[str, Any]:
         "kernel": "gvisor",
         "capabilities": [HELD] * 4 + [-1],
         "oom_score": 0,
-        "mounts": mounts,
     }
     return {**seen_by_linux({}), **own, **changed}
+
+
+def remounted(where: str, options: str) -> dict[str, Any]:
+    """The same mounts, one with other options."""
+    return {"mounted": [[*m[:4], options if m[0] == where else m[4], m[5]] for m in seen()["mounted"]]}
 
 
 def test_the_body_is_the_draft_profiles_for_another_runtime() -> None:
@@ -73,7 +72,7 @@ def test_the_body_is_the_draft_profiles_for_another_runtime() -> None:
     assert {**asked, "mounts": draft["mounts"]} == draft
 
 
-def test_the_service_is_started_for_it_and_for_nothing_else(settings_of: SandboxSettings) -> None:
+def test_the_service_is_started_for_it_and_for_nothing_else(settings_of: EngineSettings) -> None:
     assert Host(settings_of).flags[:2] == ("--runtime", "runsc")
     assert {"network=none", "oci-seccomp"} <= set(Host(settings_of).flags)
     assert Host(msgspec.structs.replace(settings_of, profile="draft")).flags == ()
@@ -103,8 +102,7 @@ def test_what_gvisor_shows_of_itself_is_compared() -> None:
         {"capabilities": [HELD] * 5}, {"capabilities": []}, {"uid": [0] * 4}, {"gid": [0] * 4}, {"pid": 2},
         {"interfaces": ["eth0", "lo"]}, {"routes": 1}, {"open_files": [20_000, 20_000]}, {"core": [-1, -1]},
         {"namespaces": "allowed"}, {"shared_memory": True}, {"environment": ["TOKEN"]},
-        {"mounts": {**seen()["mounts"], "/": "rw"}}, {"mounts": {**seen()["mounts"], "/tmp": "rw,size=8m"}},
-        {"mounts": {**seen()["mounts"], "/tmp": "rw,noexec,size=99999999"}},
+        remounted("/", "rw"), remounted("/tmp", "rw,size=8m"), remounted("/tmp", "rw,noexec,size=99999999"),
         {"mounted": [*seen()["mounted"], ["/host", "9p", "/", "0:16", "ro,ro", 9]]}, {"let_through": [272]},
         {"mounted": [*seen()["mounted"], ["/devhost", "9p", "/", "0:16", "ro,ro", 9]]},
     ],
@@ -133,7 +131,7 @@ def test_what_it_does_not_show_is_asked_of_podman(name: str, value: object) -> N
 
 
 @pytest.fixture
-def settings_of(settings: SandboxSettings) -> SandboxSettings:
+def settings_of(settings: EngineSettings) -> EngineSettings:
     return msgspec.structs.replace(settings, profile="gvisor")
 
 
@@ -145,7 +143,7 @@ def gone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.podman
 @pytest.mark.usefixtures("gone")
 async def test_without_runsc_nothing_runs_and_nothing_weaker_takes_its_place(
-    settings_of: SandboxSettings,
+    settings_of: EngineSettings,
 ) -> None:
     sandbox = PodmanSandbox(settings_of, "without-runsc")
     try:
@@ -172,7 +170,7 @@ def test_the_shell_says_so_too(tmp_path: Path) -> None:
 @pytest.mark.podman
 @pytest.mark.usefixtures("gone")
 @pytest.mark.parametrize("profile", ["draft", "gvisor"])
-async def test_the_doctor_says_how_to_get_it(settings: SandboxSettings, profile: str) -> None:
+async def test_the_doctor_says_how_to_get_it(settings: EngineSettings, profile: str) -> None:
     without_image = f"localhost/alita-none-{profile}:1"  # so that it stops before the live probes
     checks = await diagnose(msgspec.structs.replace(settings, profile=profile, tag=without_image))
     (line,) = [check for check in checks if check.name == "gvisor"]
@@ -184,7 +182,7 @@ async def test_the_doctor_says_how_to_get_it(settings: SandboxSettings, profile:
 
 
 @pytest.fixture(scope="module")
-def own_kernel(settings: SandboxSettings) -> SandboxSettings:
+def own_kernel(settings: EngineSettings) -> EngineSettings:
     """Settings of the profile; `doctor --fix` has installed what it needs."""
     found = msgspec.structs.replace(settings, profile="gvisor")
     try:
@@ -195,7 +193,7 @@ def own_kernel(settings: SandboxSettings) -> SandboxSettings:
 
 
 @pytest.mark.podman
-async def test_a_tool_runs_on_gvisors_kernel(own_kernel: SandboxSettings) -> None:
+async def test_a_tool_runs_on_gvisors_kernel(own_kernel: EngineSettings) -> None:
     sandbox = PodmanSandbox(msgspec.structs.replace(own_kernel, pool_hot=1, pool_warm=1), "gvisor")
     try:
         await sandbox.warm_up(LIMITS, nothing)
@@ -223,7 +221,7 @@ async def test_a_tool_runs_on_gvisors_kernel(own_kernel: SandboxSettings) -> Non
 
 
 @pytest.mark.podman
-async def test_every_limit_is_tried_there(own_kernel: SandboxSettings) -> None:
+async def test_every_limit_is_tried_there(own_kernel: EngineSettings) -> None:
     sandbox = PodmanSandbox(own_kernel, "gvisor")
     try:
         rows = {row.resource: row for row in (await sandbox.status(fresh=True)).enforcement}
@@ -244,7 +242,7 @@ WITHOUT_A_START = {"privileged", "pidns", "seccomp_profile_path"}
 
 
 @pytest.mark.podman
-def test_every_weaker_container_is_refused_there(own_kernel: SandboxSettings) -> None:
+def test_every_weaker_container_is_refused_there(own_kernel: EngineSettings) -> None:
     held = [name for name in WEAKER if name not in WITHOUT_A_HOLD]
     wanted = {name: WEAKER[name] for name in held[::3]}  # runc is tried with all of them
     found = asyncio.run(let_through(own_kernel, wanted))
@@ -254,7 +252,7 @@ def test_every_weaker_container_is_refused_there(own_kernel: SandboxSettings) ->
 @pytest.mark.podman
 @pytest.mark.parametrize("missing", ["oci-seccomp", "network=none", "runsc"])
 async def test_a_service_that_was_started_otherwise_is_refused(
-    own_kernel: SandboxSettings, monkeypatch: pytest.MonkeyPatch, missing: str
+    own_kernel: EngineSettings, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     flags = gvisor.FLAGS
     kept = [pair for pair in zip(flags[::2], flags[1::2], strict=True) if pair[1] != missing]
@@ -331,7 +329,7 @@ ATTACKS = tuple(
 
 
 @pytest.fixture(scope="module")
-def aftermath(own_kernel: SandboxSettings, tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
+def aftermath(own_kernel: EngineSettings, tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
     return besieged(own_kernel, tmp_path_factory.mktemp("host"), ATTACKS)
 
 

@@ -18,7 +18,7 @@ from hostile import ATTACKS, LIMITS, VICTIM, Attack
 
 from alita_tui.events import RunReport
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.text import neutralise
 
@@ -50,11 +50,11 @@ def open_files() -> int:
 
 
 @pytest.fixture(scope="module")
-def aftermath(settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
+def aftermath(settings: EngineSettings, tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
     return besieged(settings, tmp_path_factory.mktemp("host"), ATTACKS)
 
 
-def besieged(settings: SandboxSettings, folder: Path, attacks: Sequence[Attack]) -> Aftermath:
+def besieged(settings: EngineSettings, folder: Path, attacks: Sequence[Attack]) -> Aftermath:
     """Programs, some at a time, from one pool, on a host with something to steal."""
     canary = folder / "canary"
     canary.write_text("untouched")
@@ -86,7 +86,7 @@ def besieged(settings: SandboxSettings, folder: Path, attacks: Sequence[Attack])
     return found
 
 
-async def attack(settings: SandboxSettings, given: dict[str, str], attacks: Sequence[Attack]) -> Aftermath:
+async def attack(settings: EngineSettings, given: dict[str, str], attacks: Sequence[Attack]) -> Aftermath:
     found = Aftermath()
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_warm=4), "hostile")
     try:

@@ -22,7 +22,7 @@ from test_sandbox_workspace import Models
 from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.grants import Caps
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
@@ -87,7 +87,7 @@ def swap(inside: Path, over: threading.Event) -> None:
 
 @pytest.fixture(scope="module")
 def besieged(
-    settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory
+    settings: EngineSettings, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Aftermath | str]:
     """What became of all programs under a profile, or why it cannot be had; each profile is run once.
 
@@ -114,7 +114,7 @@ def aftermath(request: pytest.FixtureRequest, besieged: Callable[[str], Aftermat
     return found
 
 
-def siege(settings: SandboxSettings, folder: Path, abuses: Sequence[Abuse]) -> Aftermath:
+def siege(settings: EngineSettings, folder: Path, abuses: Sequence[Abuse]) -> Aftermath:
     """All programs, some at a time, with doors and files around them that they must not reach."""
     inside, over = workspace(folder), threading.Event()
     swapping = threading.Thread(target=swap, args=(inside, over))
@@ -138,7 +138,7 @@ def siege(settings: SandboxSettings, folder: Path, abuses: Sequence[Abuse]) -> A
 
 
 async def abuse(
-    settings: SandboxSettings, inside: Path, site: Site, victim: int, abuses: Sequence[Abuse]
+    settings: EngineSettings, inside: Path, site: Site, victim: int, abuses: Sequence[Abuse]
 ) -> Aftermath:
     found = Aftermath()
     names = {

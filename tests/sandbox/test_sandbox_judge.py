@@ -10,7 +10,7 @@ import pytest
 
 from alita_tui.events import RunReport, TestCase
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.trials import Conditions, Piece, Plan
 
@@ -21,7 +21,7 @@ ECHO = "def run(x=None):\n    return x\n"
 
 
 @pytest.fixture
-async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
     made = PodmanSandbox(settings, "judge")
     yield made
     await made.close()

@@ -20,7 +20,7 @@ from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.owner import alive
 from alita_tui.sandbox.podman_supervisor import below, table
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job
 
 pytestmark = pytest.mark.podman
@@ -32,14 +32,14 @@ def nothing(*_: object) -> None:
 
 
 @pytest.fixture
-async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
     made = PodmanSandbox(settings, "kills")
     await made.prepare(nothing)
     yield made
     await made.close()
 
 
-async def test_a_round_of_each_kill(settings: SandboxSettings, tmp_path: Path) -> None:
+async def test_a_round_of_each_kill(settings: EngineSettings, tmp_path: Path) -> None:
     assert set(LATE) == set(VICTIMS)
     seed = int.from_bytes(os.urandom(2), "big")
     found = await rounds(settings, tmp_path, len(LATE), seed, LATE, lanes=2, patience=20.0)
@@ -113,10 +113,10 @@ async def test_a_lost_answer_to_a_create_leaves_no_container(
     with pytest.raises(Exception, match="no such container"):
         await sandbox._containers.make(Kind())
     assert await sandbox._containers.close()
-    assert ids and ids[0] not in {one["Id"] for one in await sandbox._containers.found()}
+    assert ids and ids[0] not in {one["Id"] for one in await sandbox._containers.listed()}
 
 
-async def test_the_next_start_ends_what_podman_has_lost(settings: SandboxSettings) -> None:
+async def test_the_next_start_ends_what_podman_has_lost(settings: EngineSettings) -> None:
     """A container that waits to be started, its conmon and guard killed, and noted nowhere any more."""
     first = PodmanSandbox(settings, "lost")
     await first.prepare(nothing)
@@ -129,13 +129,13 @@ async def test_the_next_start_ends_what_podman_has_lost(settings: SandboxSetting
     try:
         look = PodmanSandbox(settings, "look")
         await look._service.ensure()
-        assert container.id in {one["Id"] for one in await look._containers.found()}
+        assert container.id in {one["Id"] for one in await look._containers.listed()}
         assert container.id not in await asyncio.to_thread(leftovers.lost, alive), "its alita lives"
         assert container.id in await asyncio.to_thread(leftovers.lost, lambda _: False)
         await asyncio.to_thread(leftovers.end, (container.id,))
         assert not Path(f"/proc/{watcher}").exists() or b"Z" in read(watcher, "stat")
         await look._containers._remove(container.id, range(0), ())
-        assert container.id not in {one["Id"] for one in await look._containers.found()}
+        assert container.id not in {one["Id"] for one in await look._containers.listed()}
         await look.close()
     finally:
         await first._containers.end(container)

@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 from alita_tui.events import RunReport
-from alita_tui.sandbox import calls
+from alita_tui.sandbox import syscalls
+from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.limits import PROBES, known, measure
-from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
+from alita_tui.sandbox.policy import Place, spec
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.ports.sandbox import Job, Limits
 
@@ -30,7 +32,7 @@ CGROUP = {
 
 
 @pytest.mark.podman
-async def test_every_limit_is_tried(settings: SandboxSettings) -> None:
+async def test_every_limit_is_tried(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(settings, "limits")
     try:
         found = {row.resource: row for row in (await sandbox.status(fresh=True)).enforcement}
@@ -118,7 +120,7 @@ def seen(cgroup: dict[str, str]) -> dict[str, Any]:
         "kernel": "Linux", "no_new_privs": 1, "seccomp": 2, "capabilities": [0xE0] * 5, "uid": [20_007] * 4, "gid": [20_007] * 4, "pid": 1,
         "interfaces": ["lo"], "routes": 0, "open_files": [256, 256], "core": [0, 0], "namespaces": "refused", "let_through": [],
         "shared_memory": False, "closed_connections": 0, "oom_score": 900, "environment": ["PATH"], "cgroup": cgroup,
-        "mounts": {"/": "ro", "/tmp": "rw,nosuid,nodev,noexec,size=8192k", "/warden.pyz": "ro"}, "mounted": MOUNTED, "devices": DEVICES,
+        "mounted": MOUNTED, "devices": DEVICES,
     }  # fmt: skip
 
 
@@ -147,17 +149,17 @@ def test_devices_and_a_filter_that_is_open_are_refused() -> None:
         {"devices": {**DEVICES, "kvm": [10, 232]}}, {"devices": {**DEVICES, "null": [1, 1]}}, {"devices": {}}, {"mounted": []}, {"mounted": 3},
         {"let_through": [321]}, {"let_through": [-1, 4]}, {"let_through": None}, {"closed_connections": 131_072},
     ):  # fmt: skip
-        assert deviations({**seen({}), **wrong}, place, LIMITS) or wrong == {"mounted": []}
+        assert deviations({**seen({}), **wrong}, place, LIMITS)
 
 
 def test_the_numbers_of_refused_calls_are_those_of_the_profile() -> None:
-    allowed = json.loads((Path(calls.__file__).parent / "syscalls.json").read_text())
+    allowed = json.loads((Path(syscalls.__file__).parent / "syscalls.json").read_text())
     rules = json.loads(Files().seccomp)["syscalls"]
     assert set(allowed) == {name for rule in rules for name in rule["names"]}
-    for architecture, word in enumerate(calls.refused().split(":")):
+    for architecture, word in enumerate(syscalls.refused().split(":")):
         bits = {n for n in range(4 * len(word)) if int(word[n // 4], 16) >> n % 4 & 1}
         assert not bits & {row[architecture] for row in allowed.values()}
         assert {425, 426, 427, 437 + 11} <= bits, "io_uring, and what is young"
     assert {321, 272, 165, 101, 319, 206, 112, 253, 294} <= {
-        n for n in range(480) if int(calls.refused().split(":")[0][n // 4], 16) >> n % 4 & 1
+        n for n in range(480) if int(syscalls.refused().split(":")[0][n // 4], 16) >> n % 4 & 1
     }

@@ -17,7 +17,7 @@ from alita_tui.sandbox.channel import Channel
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet, _Member
 from alita_tui.sandbox.podman_http import EngineLost
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.grants import repeatable
 from alita_tui.spine.ports.sandbox import Job
 
@@ -32,7 +32,7 @@ def nothing(*_: object) -> None:
 class Two:
     """Two engines of this machine; the line to the first breaks right after a job went over it."""
 
-    def __init__(self, settings: SandboxSettings, workspace: Path) -> None:
+    def __init__(self, settings: EngineSettings, workspace: Path) -> None:
         self.told = Told()
         made = broker(self.told, None, (), workspace=workspace)
         self.fleet = Fleet(msgspec.structs.replace(settings, engines=("local",)), "once", broker=made)
@@ -48,7 +48,7 @@ class Two:
 
 @pytest.fixture
 async def two(
-    settings: SandboxSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: EngineSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Two]:
     (tmp_path / "note.txt").write_text("a note")
     made = Two(settings, tmp_path)

@@ -16,7 +16,7 @@ from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.overview import container_rows, environment_rows, hold, tidy
 from alita_tui.sandbox.owner import alive, me
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 GONE = "ssh://127.0.0.1:1"
@@ -86,7 +86,7 @@ def test_what_waits_in_the_pool_is_told_from_what_runs() -> None:
 
 
 @pytest.mark.podman
-async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings: SandboxSettings) -> None:
+async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings: EngineSettings) -> None:
     folder = Path("/var/tmp") / f"alita-test-{os.getpid()}-image"
     tag, tar = f"localhost/alita-test-{os.getpid()}-2:1", folder / "base.tar"
     own = msgspec.structs.replace(
@@ -126,7 +126,7 @@ async def test_a_session_sees_its_pool_and_starts_anew_on_another_image(settings
 
 
 @pytest.mark.podman
-async def test_a_new_base_image_takes_the_name_of_the_old(settings: SandboxSettings, tmp_path: Path) -> None:
+async def test_a_new_base_image_takes_the_name_of_the_old(settings: EngineSettings, tmp_path: Path) -> None:
     tars = Path("/var/tmp") / f"alita-test-{os.getpid()}"
     own = msgspec.structs.replace(
         settings,

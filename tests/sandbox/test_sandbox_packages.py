@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from attack.syscalls.prove import prove
 
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 
 pytestmark = pytest.mark.podman
 
 
-async def test_what_the_system_calls_are_allowed_for_works(settings: SandboxSettings) -> None:
+async def test_what_the_system_calls_are_allowed_for_works(settings: EngineSettings) -> None:
     assert await prove(settings, ("the standard library", "lxml")) == []

@@ -19,7 +19,7 @@ from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.imports import imports_of
 from alita_tui.sandbox.owner import alive
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
@@ -31,7 +31,7 @@ def nothing(*_: object) -> None:
 
 
 @pytest.fixture
-async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
     made = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=1, pool_warm=1), "pool")
     yield made
     await made.close()
@@ -88,7 +88,7 @@ async def test_a_hot_container_has_only_what_the_code_imports(sandbox: PodmanSan
     ids=["prints", "ends", "thread", "process"],
 )  # fmt: skip
 async def test_imports_that_do_more_than_define_are_not_done_ahead(
-    settings: SandboxSettings, tmp_path: Path, module: str
+    settings: EngineSettings, tmp_path: Path, module: str
 ) -> None:
     area = PodmanSandbox(settings, "x")._host.area
     area.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def wait_for_end(pidfd: int) -> None:
     assert select.select([pidfd], [], [], 10)[0]
 
 
-async def test_closing_leaves_nothing(settings: SandboxSettings) -> None:
+async def test_closing_leaves_nothing(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, pool_hot=2, pool_warm=1), "pool")
     await filled(sandbox)
     guard = sandbox._service._supervisor
@@ -153,7 +153,7 @@ import asyncio, sys
 from pathlib import Path
 import msgspec
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.spine.ports.sandbox import Job, Limits
 quiet = lambda *_: None
 async def main():
@@ -170,7 +170,7 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("moment", [0.15, 0.4, 0.55, 0.7, 0.85, 1.0, 1.2, 1.5])
 async def test_nothing_outlives_a_killed_alita(
-    settings: SandboxSettings, tmp_path: Path, moment: float
+    settings: EngineSettings, tmp_path: Path, moment: float
 ) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", KILLED, str(tmp_path), stdout=asyncio.subprocess.PIPE
@@ -198,12 +198,12 @@ STARTS = """
 import asyncio, sys
 from pathlib import Path
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 async def main():
     host = Host(default_settings(Path(sys.argv[1]) / "data", Path(sys.argv[1]) / "cache"))
-    process = await host.start("sh", "-c", "echo up; exec sleep $0", sys.argv[2])
-    print((await process.stdout.readline()).decode(), flush=True)
-    await process.wait()
+    async with host.started("sh", "-c", "echo up; exec sleep $0", sys.argv[2]) as process:
+        print((await process.stdout.readline()).decode(), flush=True)
+        await process.wait()
 asyncio.run(main())
 """
 

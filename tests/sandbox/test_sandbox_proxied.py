@@ -9,13 +9,13 @@ import pytest
 from loopback import ROOT, Middle, Site, proxying, serving
 from test_sandbox_broker import GET, HEAD, Bench, net
 
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 
 pytestmark = pytest.mark.podman
 
 
 @pytest.fixture
-async def bench(settings: SandboxSettings) -> AsyncIterator[Bench]:
+async def bench(settings: EngineSettings) -> AsyncIterator[Bench]:
     made = Bench(settings)
     yield made
     if made.sandbox is not None:

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 from alita_tui.sandbox.channel import frame, parse, take
 from alita_tui.sandbox.environment import parse_lock, plain, target
-from alita_tui.sandbox.host import forget_an_earlier_boot
+from alita_tui.sandbox.host_folders import forget_an_earlier_boot
 from alita_tui.sandbox.policy import Place, spec
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Limits

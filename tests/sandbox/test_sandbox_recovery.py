@@ -14,7 +14,7 @@ import pytest
 
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.podman_service import PodmanService
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import SandboxUnavailable
 
 
@@ -33,7 +33,7 @@ class Apart(Host):
 
 
 @pytest.fixture
-def host(settings: SandboxSettings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apart]:
+def host(settings: EngineSettings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apart]:
     found = Apart(settings)
     plain = Host(settings)
     apart = Path(

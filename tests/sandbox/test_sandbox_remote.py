@@ -24,8 +24,8 @@ from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.fleet import Fleet
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.podman_http import EngineLost
-from alita_tui.sandbox.policy import SandboxSettings
 from alita_tui.sandbox.remote import Remote
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose, prepare_account, repair
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 from alita_tui.spine.ports.sandbox import Job, Limits
@@ -41,7 +41,7 @@ def nothing(*_: object) -> None:
 class Machine:
     """The server, the account behind it, and what a client needs to get in."""
 
-    def __init__(self, folder: Path, settings: SandboxSettings) -> None:
+    def __init__(self, folder: Path, settings: EngineSettings) -> None:
         self.folder = folder
         self._key = folder / "key"
         asyncssh.generate_private_key("ssh-ed25519").write_private_key(self._key)
@@ -88,7 +88,7 @@ class Machine:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, settings: SandboxSettings) -> Iterator[Machine]:
+def made(tmp_path_factory: pytest.TempPathFactory, settings: EngineSettings) -> Iterator[Machine]:
     machine = Machine(tmp_path_factory.mktemp("there"), settings)
     machine.host.prepare() if not machine.host.as_root else None
     asyncio.run(repair(machine.settings, nothing))
@@ -304,12 +304,12 @@ async def test_a_host_key_that_is_not_the_known_one_is_refused(there: Machine) -
         "ssh://there?x=1", "",
     ],
 )  # fmt: skip
-def test_what_is_no_engine_is_refused(settings: SandboxSettings, url: str) -> None:
+def test_what_is_no_engine_is_refused(settings: EngineSettings, url: str) -> None:
     with pytest.raises(UsageError, match="is no engine"):
         Remote(settings, url)
 
 
-def test_nothing_a_person_set_for_ssh_weakens_the_line(settings: SandboxSettings) -> None:
+def test_nothing_a_person_set_for_ssh_weakens_the_line(settings: EngineSettings) -> None:
     command = Remote(settings, "ssh://me@there:2222/run/podman.sock").command("podman", "info")
     assert command[-2:] == ["there", "podman info"]
     assert command[-3] == "--"
@@ -324,10 +324,10 @@ import asyncio, sys
 import msgspec
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job
 async def main():
-    settings = msgspec.json.decode(sys.argv[1], type=SandboxSettings)
+    settings = msgspec.json.decode(sys.argv[1], type=EngineSettings)
     sandbox = PodmanSandbox(settings, "killed", engine="ssh://there")
     code = "import time\\ndef run():\\n    print('on', flush=True)\\n    time.sleep(600)\\n"
     tell = lambda *_: print(sandbox._service.owner, flush=True)

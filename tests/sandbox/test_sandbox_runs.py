@@ -16,7 +16,8 @@ from alita_tui.events import Provided, RunReport
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.containers import Harden
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import Place, SandboxSettings, spec
+from alita_tui.sandbox.policy import Place, spec
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
@@ -31,7 +32,7 @@ def nothing(*_: object) -> None:
 
 
 @pytest.fixture
-async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
     made = PodmanSandbox(settings, "tests")
     yield made
     await made.close()
@@ -388,7 +389,7 @@ def test_no_field_of_the_profile_is_left_out() -> None:
     assert {name for name in asked if name not in WEAKER} == set(NO_WALL)
 
 
-async def let_through(settings: SandboxSettings, wanted: Mapping[str, Harden]) -> list[str]:
+async def let_through(settings: EngineSettings, wanted: Mapping[str, Harden]) -> list[str]:
     """Which weaker containers ran something, or were refused for another reason, and what is left of them."""
     sandbox = PodmanSandbox(settings, "weaker")
     body = "def run(): return 1\n"
@@ -410,11 +411,11 @@ async def let_through(settings: SandboxSettings, wanted: Mapping[str, Harden]) -
         await sandbox.close()
 
 
-async def test_every_weaker_container_is_refused(settings: SandboxSettings) -> None:
+async def test_every_weaker_container_is_refused(settings: EngineSettings) -> None:
     assert await let_through(settings, WEAKER) == []
 
 
-async def test_requirements_that_could_be_changed_are_refused(settings: SandboxSettings) -> None:
+async def test_requirements_that_could_be_changed_are_refused(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(settings, "weaker", harden=writable("/env"))
     try:
         await sandbox.prepare(nothing)
@@ -424,7 +425,7 @@ async def test_requirements_that_could_be_changed_are_refused(settings: SandboxS
         await sandbox.close()
 
 
-async def test_leftovers_of_a_dead_process_are_reaped(settings: SandboxSettings) -> None:
+async def test_leftovers_of_a_dead_process_are_reaped(settings: EngineSettings) -> None:
     def orphan(body: dict[str, Any]) -> dict[str, Any]:
         return {**body, "labels": {**body["labels"], "alita.owner": "999999.1", "alita.session": "dead"}}
 
@@ -440,9 +441,7 @@ async def test_leftovers_of_a_dead_process_are_reaped(settings: SandboxSettings)
     await old.close()
 
 
-async def test_without_podman_nothing_runs(
-    settings: SandboxSettings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_podman_nothing_runs(settings: EngineSettings, monkeypatch: pytest.MonkeyPatch) -> None:
     from alita_tui.sandbox.host import Host
 
     monkeypatch.setattr(
@@ -455,7 +454,7 @@ async def test_without_podman_nothing_runs(
     await sandbox.close()
 
 
-async def test_the_doctor_says_what_enforces_what(settings: SandboxSettings) -> None:
+async def test_the_doctor_says_what_enforces_what(settings: EngineSettings) -> None:
     checks = {check.name: check for check in await diagnose(settings)}
     assert checks["trial run"].state == "ok"
     assert {"network", "memory", "privileges", "base image"} <= set(checks)

@@ -9,9 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.sandbox.host import Host, check_private, check_socket_path, runtime_folder
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.host_folders import check_private, check_socket_path, runtime_folder
 from alita_tui.sandbox.podman_service import PodmanService
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.spine.errors import SandboxUnavailable
 
 NOBODY = 65534

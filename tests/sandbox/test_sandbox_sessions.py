@@ -13,10 +13,12 @@ from test_sandbox_limits import seen
 
 from alita_tui.events import RunReport
 from alita_tui.sandbox import sessions
+from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import Place, SandboxSettings, deviations, spec
+from alita_tui.sandbox.policy import Place, spec
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=256 << 20, processes=24, scratch_bytes=8 << 20)
@@ -28,7 +30,7 @@ def nothing(*_: object) -> None:
 
 
 @pytest.fixture
-async def sandbox(settings: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
     made = PodmanSandbox(msgspec.structs.replace(settings, session_calls=True), "sessions")
     yield made
     await made.close()

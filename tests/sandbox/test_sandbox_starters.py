@@ -22,7 +22,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.events import Ban, BrokerAnswered
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job
@@ -58,7 +58,7 @@ def site() -> Iterator[Site]:
         yield found
 
 
-async def test_every_starter_passes_its_own_tests_with_nothing_granted(settings: SandboxSettings) -> None:
+async def test_every_starter_passes_its_own_tests_with_nothing_granted(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(settings, "starters")
     try:
         for name in STARTERS.names():
@@ -93,7 +93,7 @@ RUNS: dict[str, tuple[dict[str, Any], Any]] = {
 
 
 async def test_each_does_its_work_with_exactly_its_grants(
-    settings: SandboxSettings, site: Site, tmp_path: Path
+    settings: EngineSettings, site: Site, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("hello")
     (tmp_path / "t.csv").write_text("name,n\na,1\nb,2\n")

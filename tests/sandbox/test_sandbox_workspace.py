@@ -14,7 +14,7 @@ from alita_tui.events import Capabilities, Usage
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, Refused
 from alita_tui.sandbox.broker.quota import Quota
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports.models import ModelRequest, Reply
 
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def bench(settings: SandboxSettings) -> AsyncIterator[Bench]:
+async def bench(settings: EngineSettings) -> AsyncIterator[Bench]:
     made = Bench(settings)
     yield made
     if made.sandbox is not None:

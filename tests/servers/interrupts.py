@@ -52,7 +52,7 @@ async def _begun(vendor: str, state: str) -> AsyncIterator[tuple[asyncio.Task[ob
         budget = Budget(task=Cap(tokens=1)) if state == "asking for more" else Budget()
         desk = Desk(model, budget=budget)
         if state == "asking for more":
-            desk.purse._questions = Questions(desk.bus, parks=False)
+            desk.call_budget._questions = Questions(desk.bus, parks=False)
         if state == "waiting to retry":
             desk.calls._sleep = asyncio.sleep
         if state != "importing":

@@ -10,13 +10,13 @@ import pytest
 
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.sandbox.setup import repair
 from alita_tui.store.documents import DocumentTable
 
 
 @pytest.fixture(scope="session")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> SandboxSettings:
+def ready(tmp_path_factory: pytest.TempPathFactory) -> EngineSettings:
     folder = tmp_path_factory.mktemp("sandbox")
     found = default_settings(folder / "data", folder / "cache")
     asyncio.run(repair(found, lambda *_: None))
@@ -24,7 +24,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> SandboxSettings:
 
 
 @pytest.fixture
-async def podman(ready: SandboxSettings) -> AsyncIterator[PodmanSandbox]:
+async def podman(ready: EngineSettings) -> AsyncIterator[PodmanSandbox]:
     made = PodmanSandbox(ready, "gates")
     yield made
     await made.close()

@@ -16,7 +16,7 @@ from trial import Reviewer, Trial, Verdict
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.store.documents import DocumentTable
 from alita_tui.web.client import WebRoom, WebSettings
 
@@ -25,7 +25,7 @@ _AT_ONCE = 2
 
 async def judge_all(
     samples: Sequence[Sample],
-    settings: SandboxSettings,
+    settings: EngineSettings,
     told: Callable[[Sample, Verdict], None] = lambda *_: None,
 ) -> list[tuple[Sample, Verdict]]:
     """Every sample with what became of it."""
@@ -45,7 +45,7 @@ async def judge_all(
 
 
 @asynccontextmanager
-async def _trials(settings: SandboxSettings) -> AsyncIterator[Callable[[Reviewer], Trial]]:
+async def _trials(settings: EngineSettings) -> AsyncIterator[Callable[[Reviewer], Trial]]:
     with tempfile.TemporaryDirectory(prefix="alita-corpus-") as folder, _index(Path(folder)) as index:
         table = DocumentTable(Path(folder) / "registry.json", "tools")
         shelf = ToolLibrary(table, Path(folder) / "box")

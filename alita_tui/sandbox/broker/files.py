@@ -31,10 +31,10 @@ class Workspace:
 
     def names(self) -> list[str]:
         """Return every file's name, sorted. Raise Refused."""
-        found: list[str] = []
+        names: list[str] = []
         with self._root() as root:
-            self._walk(root, "", found, _DEEPEST)
-        return sorted(found)
+            self._walk(root, "", names, _DEEPEST)
+        return sorted(names)
 
     def read(self, name: str) -> bytes:
         """Return the content of a file. Raise Refused."""
@@ -79,13 +79,13 @@ class Workspace:
         """Return the size of the file that is there now. Raise Refused where it is no file."""
         try:
             with self._below(folders, name) as folder, _explained(name):
-                found = os.stat(last, dir_fd=folder, follow_symlinks=False)
+                status = os.stat(last, dir_fd=folder, follow_symlinks=False)
         except Refused as why:
             if why.status == 404:
                 return None
             raise
-        self._regular(found, name)
-        return found.st_size
+        self._regular(status, name)
+        return status.st_size
 
     @contextmanager
     def _root(self) -> Iterator[int]:
@@ -125,27 +125,27 @@ class Workspace:
             with suppress(FileExistsError):
                 os.mkdir(step, 0o755, dir_fd=folder)
 
-    def _walk(self, folder: int, prefix: str, found: list[str], deeper: int) -> None:
+    def _walk(self, folder: int, prefix: str, names: list[str], deeper: int) -> None:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if len(found) >= self._caps.listed:
+                if len(names) >= self._caps.listed:
                     return
                 if not _plain(entry.name):
                     continue
                 if entry.is_file(follow_symlinks=False):
-                    found.append(prefix + entry.name)
+                    names.append(prefix + entry.name)
                 elif entry.is_dir(follow_symlinks=False) and deeper > 1:
                     with suppress(OSError):
                         below = os.open(entry.name, _FOLDER, dir_fd=folder)
                         try:
-                            self._walk(below, f"{prefix}{entry.name}/", found, deeper - 1)
+                            self._walk(below, f"{prefix}{entry.name}/", names, deeper - 1)
                         finally:
                             os.close(below)
 
-    def _regular(self, found: os.stat_result, name: str) -> None:
-        if not stat.S_ISREG(found.st_mode):
+    def _regular(self, status: os.stat_result, name: str) -> None:
+        if not stat.S_ISREG(status.st_mode):
             raise Refused(403, f"{name} is no regular file")
-        self._small(found.st_size)
+        self._small(status.st_size)
 
     def _small(self, size: int) -> None:
         if size > self._caps.file_bytes:

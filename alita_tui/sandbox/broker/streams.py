@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol
 
-from alita_tui.sandbox.warden.doors import MOST, PIECE, TOLD, WINDOW
+from alita_tui.sandbox.warden.doors import MOST, PIECE, REPORTED, WINDOW
 from alita_tui.spine.errors import AlitaError
 
 Send = Callable[[bytes, bytes], Awaitable[None]]
@@ -56,7 +56,7 @@ class Stream:
         data = bytes(self._came)
         self._came.clear()
         self._untold += len(data)
-        if self._untold >= TOLD:
+        if self._untold >= REPORTED:
             told, self._untold = self._untold, 0
             await self._say(b"K", struct.pack(">I", told))
         return data

@@ -1,24 +1,24 @@
 """PID 1 of every container. Standard library only.
 
-The warden reports what it sees of its confinement, forks the child that will run the tool, takes one job over
-its channel and reports what happened. It alone holds the channel, so nothing that is printed can look like a
-result. When the channel closes, it kills everything and ends.
+The warden reports its confinement, forks the child that will run the tool, receives one job over its channel and
+reports what happened. It alone holds the channel, so nothing that a tool prints can look like a result. When the
+channel closes, it kills everything and ends.
 
-The child is forked before there is a job, so that a waiting container answers without the cost of a fork. It has
-a user id of its own: the warden may change ids and kill, the child gives that up before it imports anything
-foreign. Modules are imported ahead in the child, never here, so that what a package does at import happens under
-the limits and away from the channel.
+The child is forked before there is a job, so that a waiting container answers without the cost of a fork. It has its
+own user id: the warden may change ids and kill, the child gives that up before it imports anything foreign. Modules
+are imported ahead in the child, never here, so that whatever a package does at import happens under the limits and
+away from the channel.
 
-A session container has one child after another, each with the next user id (the arguments are the first and how
-many). Between two children every process is killed and /tmp emptied. When anything stays, the container ends;
-when no user id is left, the warden says so first.
+A session container has one child after another, each with the next user id (the arguments are the first one and their
+number). Between two children every process is killed and /tmp emptied. If anything stays, the container ends; when no
+user id is left, the warden reports that first.
 
 From the host:
-`L` limits and imports, once; `G` (where anything is granted) the child's way to the broker; `J` a job, passed on
-as it is. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`) in place of the
-child; the host sends nothing more until the judge is there, as all that the warden knows lies in its memory too.
+`L` limits and imports, once; `G` (where anything is granted) how the child reaches the broker; `J` a job, passed on
+unread. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`) instead of the child; the
+host sends nothing more until the judge is ready, because the judge inherits all of the warden's memory.
 To the host:
-`A` attestation; `R` ready (a problem, or empty); `T` the judge is there; `O` stdout; `E` stderr; `D` the report.
+`A` attestation; `R` ready (a problem, or empty); `T` the judge is ready; `O` stdout; `E` stderr; `D` the report.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from alita_tui.sandbox.warden.tool import Tool, prepare
 
 IDLE = 2.0
 USED_UP = 5.0
-"""Seconds after which a session container that takes no more jobs ends by itself."""
+"""Seconds until a session container without user ids ends by itself."""
 JUDGE_BYTES = 32 << 20
 JUDGE_PROCESSES = 4
-"""Besides the working party: the judge, the nursery, the other party, and one that is about to end."""
+"""Besides the working party: the judge, the nursery, the other party, and one that is ending."""
 LATE = (b"N", b"K", b"X", b"W")
-"""Frames that the host may have sent to the previous run when that had just ended."""
+"""Frames that the host may have sent to the previous run just as it ended."""
 
 
 def serve(line: Line, tool: Tool, settings: dict[str, Any], uid: int, *, single: bool) -> Tool:
-    """Prepare the child, give it one job, report; return the child that had the job, which may be the judge."""
+    """Prepare the child, give it one job, report; return the child that had it, which may be the judge."""
     problem = prepare(tool, settings, line, wait=not single)
     line.send(b"R", problem.encode())
     if problem:
@@ -86,13 +86,13 @@ def judged(tool: Tool, uid: int) -> Tool:
 
 
 def roomier(limits: dict[str, Any]) -> dict[str, Any]:
-    """Return the limits of all processes together: a party's own, and room for the judge."""
+    """Return the limits of all processes together: those of a party, and room for the judge."""
     memory, processes = limits["memory_bytes"] + JUDGE_BYTES, limits["processes"] + JUDGE_PROCESSES
     return {**limits, "memory_bytes": memory, "processes": processes}
 
 
 def expect(line: Line, wanted: bytes) -> bytes:
-    """Return the payload of the next frame, which has to be of this type."""
+    """Return the payload of the next frame; end the container if it is of another type."""
     kind, payload = line.receive()
     if kind != wanted:
         leave()
@@ -100,7 +100,7 @@ def expect(line: Line, wanted: bytes) -> bytes:
 
 
 def main() -> None:
-    """Serve one job, then end the container; in a session job after job."""
+    """Serve one job and end the container; in a session, job after job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python gives PID 1 a handler for
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody inside reads this process
     line = Line()
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["party"]:  # of a trial, with a hash seed of its own
+    if sys.argv[1:2] == ["party"]:  # of a trial with a hash seed
         from alita_tui.sandbox.warden.party import live
 
         live(sys.argv[2])

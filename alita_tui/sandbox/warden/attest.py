@@ -1,4 +1,4 @@
-"""What is true of this process, as the kernel says it."""
+"""The warden's report on its own confinement, as the kernel shows it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 
 
 def attest() -> dict[str, Any]:
-    """What is true of this process, as the kernel says it."""
+    """Return what the kernel shows of this process, its limits and its mounts."""
     status = {}
     with open("/proc/self/status") as lines:
         for line in lines:
             name, _, value = line.partition(":")
             status[name] = value.strip()
-    mounts, mounted = {}, []
+    mounted = []
     with open("/proc/self/mountinfo") as lines:
         for line in lines:
             fields = line.split()
             dash = fields.index("-")
-            mounts[fields[4]] = options = fields[5] + "," + fields[dash + 3]
+            options = fields[5] + "," + fields[dash + 3]
             mounted.append([fields[4], fields[dash + 1], fields[3], fields[2], options, _entries(fields[4])])
     with open("/proc/net/dev") as lines:
         interfaces = sorted(line.split(":")[0].strip() for line in lines if ":" in line)
@@ -36,7 +36,6 @@ def attest() -> dict[str, Any]:
         "capabilities": [int(status.get("Cap" + n, "-1"), 16) for n in ("Inh", "Prm", "Eff", "Bnd", "Amb")],
         "uid": [int(n) for n in status.get("Uid", "").split()],
         "gid": [int(n) for n in status.get("Gid", "").split()],
-        "mounts": mounts,
         "mounted": mounted,
         "devices": _devices(),
         "interfaces": interfaces,
@@ -57,7 +56,7 @@ def attest() -> dict[str, Any]:
 
 
 def _entries(place: str) -> int:
-    """How much is in a folder, counted up to a few; -1 for a file."""
+    """Return the number of entries in a folder, 9 at most; -1 for a file."""
     if place == "/" or not os.path.isdir(place):
         return 9 if place == "/" else -1
     try:
@@ -68,7 +67,7 @@ def _entries(place: str) -> int:
 
 
 def _devices() -> dict[str, list[int]]:
-    """What is in /dev, with the numbers of its devices."""
+    """Return the names in /dev with their device numbers."""
     found = {}
     for entry in os.scandir("/dev"):
         state = entry.stat(follow_symlinks=False)
@@ -77,20 +76,19 @@ def _devices() -> dict[str, list[int]]:
 
 
 def _let_through() -> list[int]:
-    """Numbers of system calls that the filter has to refuse and does not, of those that the host names.
+    """Return the system calls, of those that the host names, that the filter fails to refuse.
 
-    Each is called as nobody would call it, in a child: whatever an open filter lets happen, happens there.
+    Each is called with absurd arguments in a child, so that whatever an open filter lets happen happens there.
     """
-    named = sys.argv[3].split(":")[os.uname().machine == "aarch64"]
+    hexadecimal = sys.argv[3].split(":")[os.uname().machine == "aarch64"]
+    bits = int(hexadecimal[::-1], 16)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.alarm(10)
         found, own = [], os.getpid()
-        for number in [
-            place for place in range(len(named) * 4) if int(named[place // 4], 16) >> place % 4 & 1
-        ]:
+        for number in [place for place in range(len(hexadecimal) * 4) if bits >> place & 1]:
             if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() not in (1, 38):
                 found.append(number)
         for number, *given in _PARTLY[os.uname().machine == "aarch64"]:
@@ -102,12 +100,12 @@ def _let_through() -> list[int]:
         os.write(writing, json.dumps(found).encode())
         os._exit(0)
     os.close(writing)
-    said = b""
+    answer = b""
     while piece := os.read(reading, 65536):
-        said += piece
+        answer += piece
     os.close(reading)
     status = os.waitpid(child, 0)[1]
-    return [int(one) for one in json.loads(said)] if status == 0 else [-1, status]
+    return [int(number) for number in json.loads(answer)] if status == 0 else [-1, status]
 
 
 _NEW_USER, _INJECT, _MPTCP, _OTHER_PROCESS = 0x10000011, 0x5412, 262, 1 << 22
@@ -122,11 +120,11 @@ _PARTLY = tuple(
     )
     for clone, ioctl, socket, prlimit, setpriority in ((56, 16, 41, 302, 141), (220, 29, 198, 261, 140))
 )
-"""Calls that are allowed in part, as they must not be, by processor: x86-64, arm64."""
+"""Calls that are allowed in part, with arguments that must be refused, by processor: x86-64, arm64."""
 
 
 def _cgroup() -> dict[str, str]:
-    """Limits of cgroup v2 as they hold for this container; nothing where it has none."""
+    """Return the container's cgroup v2 limits; none where it has no cgroup."""
     found = {}
     for name in ("memory.max", "memory.swap.max", "pids.max", "cpu.max"):
         try:
@@ -146,7 +144,7 @@ def _number(file: str) -> int:
 
 
 def _namespaces() -> str:
-    """Whether the seccomp profile refuses a new user namespace; asked in a child, which may get one."""
+    """Return whether a new user namespace is refused; tried in a child, which may get one."""
     child = os.fork()
     if child == 0:
         libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""The process that runs a tool: forked by the warden before there is a job, confined, with no way to the channel."""
+"""The process that runs a tool: forked before there is a job, confined, without access to the channel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.sandbox.warden.confine import ARCHIVE, allow, become, restrict, s
 
 
 def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
-    """Become this user, import what is asked for, run the job, end; never returns."""
+    """Become this user, import modules ahead, run the job, end; never returns."""
     become(pipes, uid)
     settle()
     os.mkdir("/tmp/tool", 0o700)
@@ -34,7 +34,10 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
             sys.stderr.write(leaving.code + "\n")
         code = leaving.code if isinstance(leaving.code, int) else 1 if leaving.code else 0
     except BaseException as error:
-        answer, code = {"error": told(), "exception": type(error).__name__, "limit": met(error)}, 1
+        answer, code = (
+            {"error": own_traceback(), "exception": type(error).__name__, "limit": limit_of(error)},
+            1,
+        )
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -48,7 +51,7 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
 
 
 def order() -> bytes:
-    """The next message of the warden."""
+    """Return the next message of the warden or the judge; end this process when there is none."""
 
     def exactly(count: int) -> bytes:
         data = b""
@@ -63,10 +66,7 @@ def order() -> bytes:
 
 
 def ahead(asked: dict[str, Any]) -> None:
-    """Import modules before the job is there; what cannot be imported the job will report itself.
-
-    Say when that is done, where somebody waits for it.
-    """
+    """Import modules before there is a job, which itself reports what cannot be imported; then signal if asked to."""
     if asked["environment"]:
         sys.path.insert(0, "/env")
     for name in asked["imports"]:
@@ -78,45 +78,45 @@ def ahead(asked: dict[str, Any]) -> None:
         os.write(3, b".")
 
 
-def open_door(told: dict[str, Any]) -> None:
-    """Where the broker is, if anything is granted: by the variables that every HTTP client knows."""
-    for name, text in told.get("files", {}).items():
+def open_door(settings: dict[str, Any]) -> None:
+    """Tell the tool where the broker is, if anything is granted, by the variables that every HTTP client reads."""
+    for name, text in settings.get("files", {}).items():
         with open("/tmp/tool/" + name, "w") as file:
             file.write(text)
-    os.environ.update(told.get("environment", {}))
+    os.environ.update(settings.get("environment", {}))
 
 
 def encode(answer: dict[str, Any]) -> bytes:
-    """The answer as JSON; what is no JSON value is an error of the tool."""
+    """Return the answer as JSON; a value that is no JSON is an error of the tool."""
     try:
         return json.dumps(answer, allow_nan=False).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError, MemoryError) as error:
         return json.dumps({"error": "run() returned what is no JSON value: " + str(error)}).encode()
 
 
-def told() -> str:
-    """The traceback without the frames of ours and of Python's import."""
+def own_traceback() -> str:
+    """Return the current traceback without frames of the warden and of Python's import."""
     kind, value, trace = sys.exc_info()
     while trace is not None and any(
-        one in trace.tb_frame.f_code.co_filename for one in (ARCHIVE, "importlib", "runpy")
+        name in trace.tb_frame.f_code.co_filename for name in (ARCHIVE, "importlib", "runpy")
     ):
         trace = trace.tb_next
     whole = traceback.TracebackException(kind or Exception, value or Exception(), trace)
-    kept = [one for one in whole.stack if not one.filename.startswith(ARCHIVE)]
-    whole.stack = traceback.StackSummary.from_list(kept)
+    frames = [frame for frame in whole.stack if not frame.filename.startswith(ARCHIVE)]
+    whole.stack = traceback.StackSummary.from_list(frames)
     text = "".join(whole.format())
     return text if len(text) < 20000 else text[:10000] + "\n[...]\n" + text[-10000:]
 
 
-def met(error: BaseException) -> str | None:
-    """The limit that an exception stands for."""
+def limit_of(error: BaseException) -> str | None:
+    """Return the limit that an exception stands for."""
     if isinstance(error, MemoryError):
         return "memory"
     return "files" if isinstance(error, OSError) and error.errno in (27, 28) else None  # EFBIG, ENOSPC
 
 
 def work(job: dict[str, Any]) -> dict[str, Any]:
-    """Import the tool and do what the job says."""
+    """Import the tool and run it, or run a script; return the answer."""
     name = job["module"]
     with open("/tmp/tool/" + name + ".py", "w", encoding="utf-8", errors="surrogatepass") as file:
         file.write(job["code"])
@@ -127,7 +127,7 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def script(job: dict[str, Any], path: str) -> dict[str, Any]:
-    """Run the file as a program of its own, by its `#!` line where it has one that is not Python's."""
+    """Run the file as a program, by its `#!` line where it names another interpreter than Python."""
     with open("/tmp/tool/.input", "w") as file:
         json.dump(job["arguments"], file)
     os.dup2(os.open("/tmp/tool/.input", os.O_RDONLY), 0)

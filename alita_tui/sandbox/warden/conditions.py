@@ -1,4 +1,4 @@
-"""The conditions of a trial, set in a party before anything of the draft is imported."""
+"""The conditions of a trial: time zone, locale and clock, set before anything of the draft is imported."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 
 
 class Unsupported(Exception):
-    """The machine has no such condition."""
+    """The sandbox cannot provide the condition."""
 
 
 def meet(asked: dict[str, Any]) -> None:
-    """Set time zone, locale and clock. Raises Unsupported."""
+    """Set time zone, locale and clock. Raise Unsupported."""
     if asked.get("time_zone"):
         _zone(asked["time_zone"])
     if asked.get("locale"):
@@ -37,7 +37,7 @@ def _zone(name: str) -> None:
 
 
 def _shift(seconds: float) -> None:
-    """Have Python's own clocks go so much ahead, or behind. What counts durations is left alone."""
+    """Shift Python's clocks ahead, or behind; clocks that measure durations stay unchanged."""
     real = {
         name: getattr(time, name) for name in ("time", "time_ns", "localtime", "gmtime", "ctime", "asctime")
     }
@@ -62,27 +62,27 @@ def _shift(seconds: float) -> None:
             clock_gettime(which) + (seconds if which == time.CLOCK_REALTIME else 0)
         ),
     }
-    for name, one in shifted.items():
-        setattr(time, name, one)
+    for name, replacement in shifted.items():
+        setattr(time, name, replacement)
     _dates(now)
 
 
 def _dates(now: Any) -> None:
-    """Classes in place of `date` and `datetime` whose present is the shifted one."""
+    """Replace `date` and `datetime` by classes with the shifted present."""
 
     class OfDates(type):
-        def __instancecheck__(cls, one: object) -> bool:
-            return isinstance(one, PlainDate)
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, PlainDate)
 
-        def __subclasscheck__(cls, one: type) -> bool:
-            return issubclass(one, PlainDate)
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, PlainDate)
 
     class OfMoments(type):
-        def __instancecheck__(cls, one: object) -> bool:
-            return isinstance(one, PlainMoment)
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, PlainMoment)
 
-        def __subclasscheck__(cls, one: type) -> bool:
-            return issubclass(one, PlainMoment)
+        def __subclasscheck__(cls, subclass: type) -> bool:
+            return issubclass(subclass, PlainMoment)
 
     class date(PlainDate, metaclass=OfDates):
         @classmethod

@@ -1,4 +1,4 @@
-"""What every process of a draft's or a tool's goes through before anything foreign is in it."""
+"""How a process of a draft or a tool is confined before anything foreign is in it."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ ARCHIVE = sys.path[0]
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CAPABILITY_VERSION = 0x20080522  # _LINUX_CAPABILITY_VERSION_3
 SIGNALS = 256
-"""Signals and timers that may wait: they count for the whole account."""
+"""Pending signals and timers, which count for the whole account."""
 LOCKED = 1 << 16
-"""Bytes of memory that may be kept from being moved."""
+"""Bytes of memory that may be locked."""
 IMPORT_SECONDS = 20
-"""Processor time that imports may take before the job's own counts."""
+"""CPU time that imports may take before that of the job counts."""
 
 
 def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -> None:
-    """This process as a user of its own: no capability, and of its descriptors these four alone.
+    """Become this user: without capabilities, and with only these four descriptors.
 
-    They are stdout, stderr, where it answers and where it hears, and become 1 to 4; 0 is empty. With `alone`,
-    what earlier processes of this user left is ended and removed first.
+    They are stdout, stderr, answers and orders, and become 1 to 4; 0 is empty. With `alone`, processes and files that
+    earlier processes of this user left are ended and removed first.
     """
-    os.setpgid(0, 0)  # no session of its own: Linux gives each of those a share of the processor of its own
+    os.setpgid(0, 0)  # no session of its own: Linux gives each session its own share of the processor
     renounce(uid)
-    if alone:  # not to be looked into before this: a changed user leaves a process undumpable
+    if alone:  # nobody can inspect it before this: a change of user makes a process undumpable
         try:
             os.kill(-1, signal.SIGKILL)  # as this user, so it reaches nobody else
         except ProcessLookupError:
@@ -40,11 +40,7 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
         empty("/tmp", uid)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: it may read its own /proc/self
-    null = os.open("/dev/null", os.O_RDONLY)
-    held = [os.dup(fd) for fd in (null, *pipes)]  # clear of the numbers they get
-    for target, source in enumerate(held):
-        os.dup2(source, target)
-    os.closerange(5, 256)
+    take_over(pipes)
     os.chdir("/tmp")
     os.nice(10)
     fence()
@@ -52,8 +48,17 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
         os._exit(70)
 
 
+def take_over(pipes: tuple[int, int, int, int]) -> None:
+    """Make these descriptors 1 to 4, an empty input 0, and close all others."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    copies = [os.dup(fd) for fd in (null, *pipes)]  # clear of the numbers they get
+    for target, source in enumerate(copies):
+        os.dup2(source, target)
+    os.closerange(5, 256)
+
+
 def settle() -> None:
-    """Text streams for what it prints, and nothing of ours within its reach by name."""
+    """Open text streams for output, and remove the warden from `sys.path` and `sys.modules`."""
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     sys.dont_write_bytecode = True
@@ -65,7 +70,7 @@ def settle() -> None:
 
 
 def restrict(limits: dict[str, Any]) -> None:
-    """Limits of this process; what they are cannot be raised again."""
+    """Set this process's limits, which it cannot raise again."""
     memory = limits["memory_bytes"]
     for which, amount in (
         (resource.RLIMIT_AS, memory * 2 + (256 << 20)),
@@ -78,13 +83,13 @@ def restrict(limits: dict[str, Any]) -> None:
     for which, amount in ((resource.RLIMIT_SIGPENDING, SIGNALS), (resource.RLIMIT_MEMLOCK, LOCKED)):
         try:
             resource.setrlimit(which, (amount, amount))
-        except (ValueError, OSError):  # gVisor keeps its own account of these
+        except (ValueError, OSError):  # gVisor counts these itself
             pass
     allow(limits["cpu_seconds"] + IMPORT_SECONDS)
 
 
 def allow(seconds: float) -> None:
-    """Processor time from now on, in whole seconds as the kernel counts them; never more than before."""
+    """Limit the CPU time from now on, in the kernel's whole seconds; never raise an earlier limit."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = max(int(used.ru_utime + used.ru_stime + seconds + 0.999), 1)
     ceiling = resource.getrlimit(resource.RLIMIT_CPU)[1]
@@ -95,7 +100,7 @@ def allow(seconds: float) -> None:
 
 
 def renounce(uid: int) -> None:
-    """Become this user and give up every capability for good, or end."""
+    """Become this user and drop every capability for good, or end this process."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -110,9 +115,9 @@ def renounce(uid: int) -> None:
 
 
 def empty(folder: str, uid: int) -> None:
-    """Remove all of this user's that is below a folder, whatever its modes are and however deep it lies.
+    """Remove everything of this user below a folder, whatever its modes and depth.
 
-    One folder is open at a time and nothing is named by its path: a path may be longer than the kernel takes.
+    One folder is open at a time and nothing is named by its path, which may be longer than the kernel accepts.
     """
     try:
         here = os.open(folder, FOLDER)
@@ -142,7 +147,7 @@ def empty(folder: str, uid: int) -> None:
 
 
 def clear(folder: int, uid: int) -> list[str]:
-    """Remove this user's files of one folder, and its empty folders; the names of the other folders in it."""
+    """Remove this user's files and empty folders from a folder; return the names of the other folders in it."""
     left = []
     for entry in list(os.scandir(folder)):
         try:
@@ -162,21 +167,21 @@ def clear(folder: int, uid: int) -> list[str]:
 
 
 def share(own: str) -> None:
-    """Let the other party use what this one put below /tmp, except its own folder."""
+    """Let the other party use what this one wrote below /tmp, except its own folder."""
     uid = os.getuid()
 
     def open_up(folder: str) -> None:
         for entry in os.scandir(folder):
             if entry.path == own or entry.is_symlink():
                 continue
-            found = entry.stat(follow_symlinks=False)
-            inside = stat.S_ISDIR(found.st_mode)
-            if found.st_uid == uid:
-                os.chmod(entry.path, stat.S_IMODE(found.st_mode) | (0o777 if inside else 0o666))
-            if inside:
+            status = entry.stat(follow_symlinks=False)
+            is_folder = stat.S_ISDIR(status.st_mode)
+            if status.st_uid == uid:
+                os.chmod(entry.path, stat.S_IMODE(status.st_mode) | (0o777 if is_folder else 0o666))
+            if is_folder:
                 open_up(entry.path)
 
     try:
         open_up("/tmp")
-    except OSError:  # it is gone again, or closed by the other
+    except OSError:  # removed meanwhile, or the other party's
         pass

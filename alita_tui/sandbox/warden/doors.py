@@ -1,8 +1,8 @@
 """The tool's only way out: connections to a port of the loopback, carried over the channel to the broker.
 
-The warden moves bytes and knows nothing of what they mean; the host reads, judges and acts. Frames,
-each with the number of a connection: `C` it was made, `N` bytes, `K` so many of them were taken, `X`
-no more will come. No side sends more than a window that was not taken, so that nothing piles up.
+The warden moves bytes without reading them; the host reads, decides and acts. Every frame has the number of a
+connection: `C` it was opened, `N` bytes, `K` how many of them were taken, `X` no more will come. Neither side sends
+more than a window beyond what was taken, so that nothing piles up.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from alita_tui.sandbox.warden.line import Line
 
 WINDOW = 1 << 18
 PIECE = 1 << 16
-TOLD = 1 << 16
-"""So many taken bytes are worth a frame that says so."""
+REPORTED = 1 << 16
+"""Bytes taken after which a frame reports them."""
 MOST = 16
 """Connections at a time."""
 BACKLOG = 128
-"""Connections that wait to be accepted; past that the kernel has them try again a second later."""
+"""Connections that may wait; the kernel makes any more retry a second later."""
 
 
 class Connection:
@@ -31,19 +31,19 @@ class Connection:
     def __init__(self, own: socket.socket) -> None:
         self.socket = own
         self.credit = WINDOW
-        """Bytes that the host would still take."""
+        """Bytes that the host still takes."""
         self.unwritten = bytearray()
         self.taken = 0
-        """Bytes that were written and not told of."""
-        self.heard_all = False
+        """Bytes that were written and not reported yet."""
+        self.tool_done = False
         """True once the tool sends no more."""
-        self.told_all = False
+        self.host_done = False
         """True once the host sends no more."""
         self.broken = False
 
 
 class Doors:
-    """All connections of one run. Without `open` there are none and cannot be any."""
+    """All connections of connection run. Without `open` there are none and cannot be any."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
@@ -51,10 +51,10 @@ class Doors:
         self._count = 0
         self._open: dict[int, Connection] = {}
         self.longer = 0.0
-        """Seconds that the host allows beyond the limit, because the run waits for it."""
+        """Seconds that the host adds to the time limit, because the run waits for it."""
 
     def open(self, asked: bytes) -> bytes:
-        """Listen; what the tool is told of it, with the port put in."""
+        """Listen; return the settings for the tool with the port filled in, or `{}` where nothing is granted."""
         if not asked:
             return b"{}"
         self._listener = socket.socket()
@@ -65,107 +65,111 @@ class Doors:
         return json.dumps(json.loads(asked)).replace("{port}", port).encode()
 
     def readers(self) -> list[Any]:
-        """What to wait for to be readable."""
-        found: list[Any] = [one.socket for one in self._open.values() if one.credit and not one.heard_all]
+        """Return what to wait for to be readable."""
+        sockets: list[Any] = [
+            connection.socket
+            for connection in self._open.values()
+            if connection.credit and not connection.tool_done
+        ]
         if self._listener is not None and len(self._open) < MOST:
-            found.append(self._listener)
-        return found
+            sockets.append(self._listener)
+        return sockets
 
     def writers(self) -> list[Any]:
-        """What to wait for to be writable."""
-        return [one.socket for one in self._open.values() if one.unwritten]
+        """Return what to wait for to be writable."""
+        return [connection.socket for connection in self._open.values() if connection.unwritten]
 
     def obey(self, kind: bytes, payload: bytes) -> None:
-        """A frame of the host."""
+        """Carry out a frame of the host."""
         if kind == b"W":
             self.longer += struct.unpack(">d", payload)[0]
             return
         number = struct.unpack(">I", payload[:4])[0]
-        one = self._open.get(number)
-        if one is None:
+        connection = self._open.get(number)
+        if connection is None:
             return
-        if kind == b"N" and one.broken:
-            self._took(number, one, len(payload) - 4)
+        if kind == b"N" and connection.broken:
+            self._took(number, connection, len(payload) - 4)
         elif kind == b"N":
-            one.unwritten += payload[4:]
-            self._write(number, one)
+            connection.unwritten += payload[4:]
+            self._write(number, connection)
         elif kind == b"K":
-            one.credit += struct.unpack(">I", payload[4:])[0]
+            connection.credit += struct.unpack(">I", payload[4:])[0]
         elif kind == b"X":
-            one.told_all = True
-            self._settle(number, one)
+            connection.host_done = True
+            self._settle(number, connection)
 
     def turn(self, ready: list[Any], writable: list[Any]) -> None:
-        """Move what can be moved without waiting."""
-        for number, one in list(self._open.items()):
-            if one.socket in writable:
-                self._write(number, one)
-            if number in self._open and one.socket in ready:
-                self._read(number, one)
+        """Move what can be moved without waiting, and accept a connection."""
+        for number, connection in list(self._open.items()):
+            if connection.socket in writable:
+                self._write(number, connection)
+            if number in self._open and connection.socket in ready:
+                self._read(number, connection)
         if self._listener is not None and self._listener in ready:
             try:
                 own = self._listener.accept()[0]
             except OSError:
-                return  # it gave up before it was accepted
+                return  # closed before it was accepted
             own.setblocking(False)
             own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._count += 1
             self._open[self._count] = Connection(own)
-            self._say(b"C", self._count)
+            self._send(b"C", self._count)
 
     def close(self) -> None:
-        """The run is over."""
-        for one in self._open.values():
-            one.socket.close()
+        """Close everything: the run is over."""
+        for connection in self._open.values():
+            connection.socket.close()
         self._open.clear()
         if self._listener is not None:
             self._listener.close()
             self._listener = None
 
-    def _read(self, number: int, one: Connection) -> None:
+    def _read(self, number: int, connection: Connection) -> None:
         try:
-            data = one.socket.recv(min(PIECE, one.credit))
+            data = connection.socket.recv(min(PIECE, connection.credit))
         except BlockingIOError:
             return
         except OSError:
             data = b""
         if data:
-            one.credit -= len(data)
-            self._say(b"N", number, data)
+            connection.credit -= len(data)
+            self._send(b"N", number, data)
         else:
-            one.heard_all = True
-            self._say(b"X", number)
-            self._settle(number, one)
+            connection.tool_done = True
+            self._send(b"X", number)
+            self._settle(number, connection)
 
-    def _write(self, number: int, one: Connection) -> None:
+    def _write(self, number: int, connection: Connection) -> None:
         taken = 0
         try:
-            while one.unwritten and select.select([], [one.socket], [], 0)[1]:
-                sent = one.socket.send(one.unwritten)
-                del one.unwritten[:sent]
+            while connection.unwritten and select.select([], [connection.socket], [], 0)[1]:
+                sent = connection.socket.send(connection.unwritten)
+                del connection.unwritten[:sent]
                 taken += sent
         except BlockingIOError:
             pass
         except OSError:
-            taken += len(one.unwritten)
-            one.unwritten.clear()
-            one.broken = True
-        self._took(number, one, taken)
-        self._settle(number, one)
+            taken += len(connection.unwritten)
+            connection.unwritten.clear()
+            connection.broken = True
+        self._took(number, connection, taken)
+        self._settle(number, connection)
 
-    def _took(self, number: int, one: Connection, count: int) -> None:
-        one.taken += count
-        if one.taken >= TOLD:
-            self._say(b"K", number, struct.pack(">I", one.taken))
-            one.taken = 0
+    def _took(self, number: int, connection: Connection, count: int) -> None:
+        connection.taken += count
+        if connection.taken >= REPORTED:
+            self._send(b"K", number, struct.pack(">I", connection.taken))
+            connection.taken = 0
 
-    def _settle(self, number: int, one: Connection) -> None:
-        """Let a connection go once the host has said all, and all of that is written."""
-        if one.told_all and not one.unwritten:
-            if not one.heard_all:
-                self._say(b"X", number)
-            one.socket.close()
+    def _settle(self, number: int, connection: Connection) -> None:
+        """Close a connection once the host has sent everything and all of it is written."""
+        if connection.host_done and not connection.unwritten:
+            if not connection.tool_done:
+                self._send(b"X", number)
+            connection.socket.close()
             self._open.pop(number, None)
 
-    def _say(self, kind: bytes, number: int, data: bytes = b"") -> None:
+    def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
         self._line.send(kind, struct.pack(">I", number) + data)

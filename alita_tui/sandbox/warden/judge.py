@@ -1,9 +1,9 @@
-"""The judge of a draft: it holds the tests in one process, the tool in another, and sees every call between them.
+"""The judge of a draft: tests run in one process, the tool in another, and every call between them passes here.
 
-It is forked by the warden, keeps the warden's user id and capabilities, and imports nothing but this archive and the
-standard library. What a party says is read strictly (`words`, `record`); what cannot be read, and a process that ends
-while it is asked, fails the test that it happened in. Neither party has a descriptor, a file or memory of the other's
-or of the judge's: only JSON values cross.
+It is forked by the warden, keeps the warden's user id and capabilities, and imports only this archive and the standard
+library. Messages of the parties are decoded strictly (`words`, `record`); one that cannot be read, or a process that
+ends during a call, fails the test in which that happens. Neither party has a descriptor, a file or memory of the other
+or of the judge: only JSON values cross.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import signal
 import time
 from typing import Any, NoReturn
 
-from alita_tui.sandbox.warden.child import encode, order, told
+from alita_tui.sandbox.warden.child import encode, order, own_traceback
+from alita_tui.sandbox.warden.confine import take_over
 from alita_tui.sandbox.warden.party import Gone, Late, Nursery, Party, how
 from alita_tui.sandbox.warden.record import Broken, Failed, Record, answered, began, observed
 
@@ -23,21 +24,17 @@ LARGEST_RESULT = 200_000
 
 
 def judge(pipes: tuple[int, int, int, int], uids: tuple[int, int]) -> NoReturn:
-    """Do the pieces of one plan and answer as a job does; never returns. `uids` are tool's and tests'."""
+    """Carry out one plan and answer as a job does; never returns. `uids` are those of tool and tests."""
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    null = os.open("/dev/null", os.O_RDONLY)
-    held = [os.dup(fd) for fd in (null, *pipes)]
-    for target, source in enumerate(held):
-        os.dup2(source, target)
-    os.closerange(5, 256)
+    take_over(pipes)
     try:
-        nursery = Nursery()  # before anything is heard: what is not in its memory is in no party's
+        nursery = Nursery()  # before the draft is received: what it does not know, no party knows
         asked, door, plan = json.loads(order()), json.loads(order()), json.loads(order())
         answer = Trial(nursery, uids, asked, door, plan).answer()
         nursery.close()
     except Exception as error:
-        answer = {"error": told(), "exception": type(error).__name__}
+        answer = {"error": own_traceback(), "exception": type(error).__name__}
     data = memoryview(encode(answer))
     while data:
         data = data[os.write(3, data) :]
@@ -62,27 +59,24 @@ class Trial:
         self._plan = plan
 
     def answer(self) -> dict[str, Any]:
-        """What a job's answer says: of `test` jobs the cases, else one entry per piece there was time for."""
+        """Return a job's answer: the cases of a `test` job, else one entry for each piece there was time for."""
         if self._plan["imports"]:
             self._nursery.prepare(self._plan["imports"])
         if self._plan["what"] == "test":
             return self._tests(self._plan["pieces"][0], time.monotonic() + FOR_EVER)
         until = time.monotonic() + self._plan["total"]
-        found: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         for piece in self._plan["pieces"]:
             if time.monotonic() > until:
                 break
-            found.append(
-                self._calls(piece, until)
-                if piece["kind"] == "calls"
-                else self._tests(piece, time.monotonic() + piece["seconds"])
-            )
-        return {"result": found}
-
-    # --- tests ----------------------------------------------------------------------------
+            if piece["kind"] == "calls":
+                results.append(self._calls(piece, until))
+            else:
+                results.append(self._tests(piece, time.monotonic() + piece["seconds"]))
+        return {"result": results}
 
     def _tests(self, piece: dict[str, Any], until: float) -> dict[str, Any]:
-        """How each test ended; an `error` where tool or tests cannot even be imported."""
+        """Return how each test ended, or an `error` where tool or tests cannot even be imported."""
         record = Record(stop=piece["stop"], keep=piece["watch"])
         suite = self._begin("tests", piece)
         tool = self._begin("tool", piece)
@@ -91,10 +85,10 @@ class Trial:
             self._instruct(tool, piece, until)
             began(tool.hear(until))
             while not record.done:
-                said = suite.hear(until)
-                if "call" not in said:
-                    record.take(said)
-                elif not self._pass_on(said, suite, tool, record, until):
+                message = suite.hear(until)
+                if "call" not in message:
+                    record.take(message)
+                elif not self._pass_on(message, suite, tool, record, until):
                     tool.end()
                     tool = self._begin("tool", piece)
                     self._instruct(tool, piece, until)
@@ -113,16 +107,18 @@ class Trial:
             tool.end()
         return record.answer()
 
-    def _pass_on(self, said: dict[str, Any], suite: Party, tool: Party, record: Record, until: float) -> bool:
-        """Have the tool answer a call of the tests; false when its process is of no more use."""
-        number, given, named = said["call"], said.get("given"), said.get("named")
+    def _pass_on(
+        self, message: dict[str, Any], suite: Party, tool: Party, record: Record, until: float
+    ) -> bool:
+        """Have the tool answer a call of the tests; return whether its process can be used again."""
+        number, given, named = message["call"], message.get("given"), message.get("named")
         if type(number) is not int or not isinstance(given, list) or not isinstance(named, dict):
-            raise Broken("the tests' process asked for what is no call of run")
-        call = {"call": number, "given": given, "named": named, **_surroundings(said)}
+            raise Broken("the tests' process sent something that is no call of run")
+        call = {"call": number, "given": given, "named": named, **_surroundings(message)}
         try:
             tool.tell(call, until)
             answer = answered(tool.hear(until), number)
-            good = True
+            usable = True
         except (Gone, Broken) as error:
             record.fault(f"run() did not answer: {error}")
             answer = {
@@ -132,16 +128,14 @@ class Trial:
                 "text": str(error),
                 "trace": "",
             }
-            good = False
+            usable = False
         record.call(call, answer)
         suite.tell(answer, until)
-        return good
-
-    # --- calls ----------------------------------------------------------------------------
+        return usable
 
     def _calls(self, piece: dict[str, Any], until: float) -> dict[str, Any]:
-        """What `run` gives for each of these arguments, as far as there was time."""
-        found: list[dict[str, Any]] = []
+        """Return what `run` returns for each of these arguments, as far as there was time."""
+        answers: list[dict[str, Any]] = []
         passed: set[int] = set()
         seen: list[Any] = []
         tool: Party | None = None
@@ -151,7 +145,7 @@ class Trial:
                 if time.monotonic() > until:
                     break
                 if ladders and ladders[number - 1] in climbed:
-                    found.append({"skipped": True, "ms": 0.0})
+                    answers.append({"skipped": True, "ms": 0.0})
                     continue
                 if tool is None:
                     tool = self._begin("tool", piece)
@@ -162,11 +156,11 @@ class Trial:
                 seen += answer.pop("seen", ())
                 if ladders:
                     if "result" in answer:
-                        said = repr(answer["result"])
-                        answer |= {"result": None, "length": len(said), "sum": hash(said)}
+                        text = repr(answer["result"])
+                        answer |= {"result": None, "length": len(text), "sum": hash(text)}
                     if "cpu_ms" not in answer or answer["cpu_ms"] >= piece["enough_ms"]:
                         climbed.add(ladders[number - 1])
-                found.append(answer)
+                answers.append(answer)
                 if answer.pop("lost", False):
                     tool.end()
                     tool = None
@@ -184,41 +178,39 @@ class Trial:
         finally:
             if tool is not None:
                 tool.end()
-        return {"answers": found, "passed": sorted(passed), "seen": seen}
-
-    # --- parties --------------------------------------------------------------------------
+        return {"answers": answers, "passed": sorted(passed), "seen": seen}
 
     def _begin(self, what: str, piece: dict[str, Any]) -> Party:
         seed = piece["conditions"].get("hash_seed")
         return Party(self._nursery, what, self._uid[what], show=self._plan["show"], seed=seed)
 
     def _instruct(self, party: Party, piece: dict[str, Any], until: float) -> None:
-        """Tell a party its own part, and nothing of the other's."""
-        told = {**self._common, "conditions": piece["conditions"]}
+        """Send a party its own part, and nothing of the other's."""
+        order = {**self._common, "conditions": piece["conditions"]}
         if party.what == "tests":
-            told |= {"name": piece["name"], "tests": piece["tests"], "stop": piece["stop"]}
+            order |= {"name": piece["name"], "tests": piece["tests"], "stop": piece["stop"]}
         else:
-            told |= {"module": piece["module"], "folder": piece["folder"], "code": piece["code"]}
-            told |= {"watch": piece["watch"], "door": self._door}
-        party.tell(told, until)
+            order |= {"module": piece["module"], "folder": piece["folder"], "code": piece["code"]}
+            order |= {"watch": piece["watch"], "door": self._door}
+        party.tell(order, until)
 
 
 def _asked(tool: Party, message: dict[str, Any], piece: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one call, with the time it took; `lost` where the process is of no more use."""
+    """Return the answer to one call and the time it took; `lost` where the process cannot be used again."""
     start = time.monotonic()
     until = start + piece["seconds"]
     try:
         tool.tell(message, until)
-        said = tool.hear(until)
-        if message["fresh"] and "ended" in said:
-            status = said.get("status")
+        reply = tool.hear(until)
+        if message["fresh"] and "ended" in reply:
+            status = reply.get("status")
             answer: dict[str, Any] = {"error": "ended", "text": how(status if type(status) is int else 0)}
         else:
-            answer = answered(said, message["call"])
+            answer = answered(reply, message["call"])
             if len(repr(answer.get("result"))) > LARGEST_RESULT:
                 answer = {"error": "flood", "text": f"its result is longer than {LARGEST_RESULT} characters"}
             if message["fresh"]:
-                tool.hear(until)  # that the process of this call has ended
+                tool.hear(until)  # the process of this call has ended
     except Late:
         answer = {"error": "timeout", "text": f"no answer after {piece['seconds']:g} s", "lost": True}
     except (Gone, Broken) as error:
@@ -226,14 +218,14 @@ def _asked(tool: Party, message: dict[str, Any], piece: dict[str, Any]) -> dict[
     return {**answer, "ms": (time.monotonic() - start) * 1000}
 
 
-def _surroundings(said: dict[str, Any]) -> dict[str, Any]:
-    """Environment and folder that the tests have set for the tool, as far as they are what they should be."""
-    found: dict[str, Any] = {}
-    environment, without, folder = said.get("environment"), said.get("without"), said.get("folder")
+def _surroundings(message: dict[str, Any]) -> dict[str, Any]:
+    """Return the environment and folder that the tests set for the tool, as far as they are valid."""
+    valid: dict[str, Any] = {}
+    environment, without, folder = (message.get(name) for name in ("environment", "without", "folder"))
     if isinstance(environment, dict):
-        found["environment"] = {name: one for name, one in environment.items() if isinstance(one, str)}
+        valid["environment"] = {name: text for name, text in environment.items() if isinstance(text, str)}
     if isinstance(without, list):
-        found["without"] = [one for one in without if isinstance(one, str)]
+        valid["without"] = [name for name in without if isinstance(name, str)]
     if isinstance(folder, str):
-        found["folder"] = folder
-    return found
+        valid["folder"] = folder
+    return valid

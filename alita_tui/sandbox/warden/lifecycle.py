@@ -69,7 +69,7 @@ class Lifecycle:
 
     @property
     def alive(self) -> bool:
-        """True until the child is reaped."""
+        """Return whether the child is not reaped yet."""
         return self.state in (State.RUNNING, State.STOPPING)
 
     def limit_exceeded(self, limit: str) -> tuple[Effect, ...]:
@@ -79,7 +79,7 @@ class Lifecycle:
         return self._move(Event.LIMIT_EXCEEDED)
 
     def time_up(self) -> tuple[Effect, ...]:
-        """The deadline has passed: the wall limit while the child lives, else the end of the draining."""
+        """Record the wall limit while the child lives, and return the effects; afterwards the draining ends."""
         if self.alive:
             self._record("wall")
         return self._move(Event.TIME_UP)

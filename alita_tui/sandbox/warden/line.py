@@ -9,17 +9,17 @@ import time
 
 
 class Line:
-    """Both directions of the channel. When it is closed, the container has no reason to be."""
+    """Both directions of the channel. When it closes, the container ends."""
 
     def __init__(self) -> None:
-        self._came = bytearray()
+        self._received = bytearray()
         os.set_blocking(1, False)
 
     def send(self, kind: bytes, payload: bytes) -> None:
         """Write one frame to the host.
 
-        Meanwhile what the host sends is taken in: between the two lies a relay that does one thing at
-        a time, and each side would wait for the other.
+        Meanwhile read what the host sends: a relay between the two does one thing at a time, and each side would wait
+        for the other.
         """
         data = memoryview(struct.pack(">I", len(payload)) + kind + payload)
         while data:
@@ -30,43 +30,42 @@ class Line:
                 data = data[os.write(1, data) :]
 
     def listen(self) -> None:
-        """Take in what there is to read, or end when the channel is closed."""
+        """Read what there is, or end the container when the channel is closed."""
         piece = os.read(0, 1 << 18)
         if not piece:
             os._exit(0)
-        self._came += piece
+        self._received += piece
 
     def waits(self, seconds: float | None) -> bool:
-        """True as soon as the host has said something, false when it has not by then (None: waits for ever)."""
-        return bool(self._came) or bool(select.select([0], [], [], seconds)[0])
+        """Return whether the host sends something within these seconds (None: wait for ever)."""
+        return bool(self._received) or bool(select.select([0], [], [], seconds)[0])
 
     def take(self) -> tuple[bytes, bytes] | None:
-        """The next whole frame of what came, or None."""
-        if len(self._came) < 5:
+        """Return the next whole frame received, or None."""
+        if len(self._received) < 5:
             return None
-        end = 5 + int(struct.unpack(">I", self._came[:4])[0])
-        if len(self._came) < end:
+        end = 5 + int(struct.unpack(">I", self._received[:4])[0])
+        if len(self._received) < end:
             return None
-        kind, payload = bytes(self._came[4:5]), bytes(self._came[5:end])
-        del self._came[:end]
+        kind, payload = bytes(self._received[4:5]), bytes(self._received[5:end])
+        del self._received[:end]
         return kind, payload
 
     def receive(self) -> tuple[bytes, bytes]:
-        """The next frame from the host, waited for."""
+        """Wait for the next frame from the host and return it."""
         while True:
-            found = self.take()
-            if found is not None:
-                return found
+            if (frame := self.take()) is not None:
+                return frame
             self.listen()
 
     def stay(self, seconds: float | None = None) -> None:
-        """Wait for the host to close the channel, or so long.
+        """Wait until the host closes the channel, or for so many seconds.
 
-        It may have more to say to a run that has just ended, and a write to a line that nobody holds
-        any more would cost it what it has not read yet.
+        The host may still write to a run that has just ended; a write to a closed channel would cost it what it has
+        not read yet.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        self._came.clear()
+        self._received.clear()
         while self.waits(until and max(until - time.monotonic(), 0.0)):
             self.listen()
-            self._came.clear()
+            self._received.clear()

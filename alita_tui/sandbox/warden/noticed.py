@@ -1,6 +1,6 @@
-"""What a tool reaches for, as Python's audit hooks tell it in the tool's own process.
+"""What a tool accesses, as Python's audit hooks report it in the tool's own process.
 
-Code that means to hide can avoid them: they are evidence of honest mistakes, never the wall.
+Code that means to hide can avoid them: they show honest mistakes and protect against nothing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CHANGES = (
 
 
 class Notes:
-    """Kinds and places, in the order in which they were first seen; nothing while `pausing` is true."""
+    """Kinds and places in the order of first access; nothing is recorded while `pausing` is true."""
 
     def __init__(self, tool: str) -> None:
         """`tool` is the path of the tool's own file."""
@@ -55,13 +55,13 @@ class Notes:
         sys.addaudithook(self._hear)
 
     def note(self, kind: str, what: object) -> None:
-        """Keep one; what is too many is left out."""
+        """Record an access, up to a maximum."""
         if len(self.seen) < MOST and not self.pausing:
             self.seen[kind, os.fsdecode(what) if isinstance(what, bytes) else str(what)] = None
 
     def listed(self) -> list[list[str]]:
-        """What was seen, as JSON holds it."""
-        return [list(one) for one in self.seen]
+        """Return what was recorded, as JSON."""
+        return [list(access) for access in self.seen]
 
     def _hear(self, event: str, given: tuple[Any, ...]) -> None:
         if self.pausing:
@@ -84,11 +84,11 @@ class Notes:
 
 
 def _place(address: Any) -> str:
-    return ":".join(str(one) for one in address[:2]) if isinstance(address, tuple) else str(address)
+    return ":".join(str(part) for part in address[:2]) if isinstance(address, tuple) else str(address)
 
 
 class Watched(MutableMapping[str, str]):
-    """The environment; what the tool's own code asks of it is noted."""
+    """The environment variables; what the tool's own code reads of them is recorded."""
 
     def __init__(
         self, real: MutableMapping[str, str], tool: str, note: Callable[[str, object], None]
@@ -124,5 +124,5 @@ class Watched(MutableMapping[str, str]):
         return len(self._real)
 
     def copy(self) -> dict[str, str]:
-        """As `os.environ` has it."""
+        """Return a plain copy, like `os.environ.copy`."""
         return dict(self)

@@ -109,7 +109,7 @@ class Oversight:
 
     def _look(self) -> None:
         """Compare what the container's processes hold and use with the limits."""
-        exceeded = self._watch.breach()
+        exceeded = self._watch.exceeded()
         if self._tool.spent() - self._cpu_at_start > self._limits["cpu_seconds"] + CPU_MARGIN:
             exceeded = "cpu"  # it raised what it may take before the kernel's limit was set
         if exceeded:

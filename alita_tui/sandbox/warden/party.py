@@ -1,7 +1,7 @@
-"""A party of a trial, tests or tool, as the judge holds it, and the nursery that begins it.
+"""A party of a trial, tests or tool, as the judge sees it, and the nursery that forks it.
 
-The nursery is forked before the judge has heard anything of the draft. Parties are forked from it, so that nothing of
-what the judge knows lies in their memory.
+The nursery is forked before the judge has received anything of the draft. Parties are forked from the nursery, so that
+nothing of what the judge knows is in their memory.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ COMMAND = 1 << 16
 
 
 class Gone(Exception):
-    """The party's process has ended, or said what is no message."""
+    """The party's process has ended, or sent something that is no message."""
 
 
 class Late(Exception):
-    """Its time is over."""
+    """The party did not answer in time."""
 
 
 class Nursery:
-    """A process without any knowledge that forks the parties."""
+    """A process that knows nothing of the draft and forks the parties."""
 
     def __init__(self) -> None:
         self._line, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
@@ -44,19 +44,19 @@ class Nursery:
         theirs.close()
 
     def prepare(self, imports: list[str]) -> None:
-        """Have modules of the standard library ready in every party that begins from now on."""
+        """Import modules of the standard library for every party forked from now on."""
         self._ask({"imports": imports}, [])
 
     def begin(self, what: str, uid: int, pipes: list[int], seed: int | None) -> int:
-        """Fork a party; its process id. With a hash seed it is an interpreter of its own."""
+        """Fork a party and return its process id; with a hash seed it is a new interpreter."""
         return self._ask({"what": what, "uid": uid, "seed": seed}, pipes)
 
     def bury(self, pid: int) -> int:
-        """The status with which a party ended; waits for its end."""
+        """Wait for a party to end; return its wait status."""
         return self._ask({"pid": pid}, [])
 
     def close(self) -> None:
-        """End it; what its children used of the processor counts from then on."""
+        """End it; only then does its children's CPU time count."""
         self._line.close()
         os.waitpid(self._pid, 0)
 
@@ -67,8 +67,8 @@ class Nursery:
 
 
 def _nurse(line: Any) -> NoReturn:
-    """Do what the judge asks for, until it is gone."""
-    gc.freeze()  # what is there now is shared with every party: a collection of theirs need not touch it
+    """Carry out the judge's commands until it is gone."""
+    gc.freeze()  # shared with every party: their collections leave it untouched
     try:
         while True:
             raw, passed, _, _ = line.recvmsg(COMMAND, _socket.CMSG_SPACE(16))
@@ -111,7 +111,7 @@ def _live(what: str, seed: int | None) -> NoReturn:
 
 
 def live(what: str) -> NoReturn:
-    """Be one of the two parties."""
+    """Become one of the two parties."""
     if what == "tool":
         from alita_tui.sandbox.warden.served import serve
 
@@ -122,31 +122,31 @@ def live(what: str) -> NoReturn:
 
 
 class Party:
-    """One of the two processes of a draft's, and the pipes to it."""
+    """One of the two processes of a trial, and the pipes to it."""
 
     def __init__(self, nursery: Nursery, what: str, uid: int, *, show: bool, seed: int | None) -> None:
-        """`what` is `tool` or `tests`; with `show` what it prints is passed on."""
+        """`what` is `tool` or `tests`; with `show` its output is passed on."""
         self.what = what
         self._nursery = nursery
         self._ended = False
         self._status = 0
         null = os.open("/dev/null", os.O_WRONLY)
-        heard, said = os.pipe(), os.pipe()
+        orders, answers = os.pipe(), os.pipe()
         out, err = (1, 2) if show else (null, null)
         try:
-            self.pid = nursery.begin(what, uid, [out, err, said[1], heard[0]], seed)
+            self.pid = nursery.begin(what, uid, [out, err, answers[1], orders[0]], seed)
         finally:
-            for fd in (null, said[1], heard[0]):
+            for fd in (null, answers[1], orders[0]):
                 os.close(fd)
-        self._from, self._to = said[0], heard[1]
+        self._from, self._to = answers[0], orders[1]
         os.set_blocking(self._to, False)
 
     def tell(self, message: dict[str, Any], until: float) -> None:
-        """Raises Gone and Late."""
+        """Send a message. Raise Gone, Late."""
         try:
             data = memoryview(words.written(message))
         except words.Unreadable as error:
-            raise Gone(f"what it is to be told cannot be said: {error}") from None
+            raise Gone(f"the message for it cannot be sent: {error}") from None
         while data:
             if not select.select([], [self._to], [], max(0.0, until - time.monotonic()))[1]:
                 raise Late
@@ -158,14 +158,14 @@ class Party:
                 raise Gone(self._how()) from None
 
     def hear(self, until: float) -> dict[str, Any]:
-        """The next message. Raises Gone and Late."""
+        """Return the next message. Raise Gone, Late."""
         try:
             return words.read(self._exactly(words.announced(self._exactly(4, until)), until))
         except words.Unreadable as error:
-            raise Gone(f"what its process said cannot be read: {error}") from None
+            raise Gone(f"its process sent something that cannot be read: {error}") from None
 
     def end(self) -> int:
-        """Kill it; the status with which it ended."""
+        """Kill it; return its wait status."""
         if not self._ended:
             self._ended = True
             os.kill(self.pid, signal.SIGKILL)
@@ -186,7 +186,7 @@ class Party:
         return data
 
     def _how(self) -> str:
-        """How a process ended that has closed its pipes; one that still lives is killed."""
+        """Return how a process ended that has closed its pipes; kill it if it still lives."""
         for _ in range(20):
             with open(f"/proc/{self.pid}/stat") as file:
                 if file.read().rpartition(")")[2].split()[0] == "Z":
@@ -196,7 +196,7 @@ class Party:
 
 
 def how(status: int) -> str:
-    """How a process ended, by its status."""
+    """Return how a process ended, in words."""
     if os.WIFSIGNALED(status):
         return f"its process was ended by signal {os.WTERMSIG(status)}"
     return f"its process ended with exit code {os.WEXITSTATUS(status)}"

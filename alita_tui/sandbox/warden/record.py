@@ -1,4 +1,4 @@
-"""What parties may say in a trial, checked word for word, and what it amounts to."""
+"""The messages of a trial's parties, strictly checked, and the record of the tests that they make."""
 
 from __future__ import annotations
 
@@ -6,81 +6,81 @@ from typing import Any
 
 MOST_TESTS = 500
 MOST_CALLS = 200
-"""Calls that are kept of those the tests make."""
+"""How many of the tests' calls are recorded."""
 LARGEST_KEPT = 4000
-"""Characters of a kept call's arguments, and of its result."""
+"""Characters of a recorded call's arguments, and of its result."""
 MOST_TEXT = 20_000
 MOST_PLACES = 100_000
 _TIMES = ("ms", "cpu_ms")
 
 
 class Broken(Exception):
-    """A party that said what it may not say."""
+    """A party sent a message that is invalid at this point."""
 
 
 class Failed(Exception):
-    """A party that could not begin: what a piece of work answers then."""
+    """A party could not start: `answer` is the answer of the piece of work."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         super().__init__()
         self.answer = answer
 
 
-def began(said: dict[str, Any]) -> None:
-    """Accept that a party is ready. Raises Failed and Broken."""
-    if "unsupported" in said:
-        raise Failed({"unsupported": _text(said["unsupported"])})
-    if isinstance(found := said.get("failed"), dict):
-        trace, name = _text(found.get("trace")), _text(found.get("error"))[:200]
-        raise Failed({"error": trace or name or "it failed", "exception": name, "limit": found.get("limit")})
-    if said.get("ready") is not True:
+def began(message: dict[str, Any]) -> None:
+    """Check that a party is ready. Raise Failed, Broken."""
+    if "unsupported" in message:
+        raise Failed({"unsupported": _text(message["unsupported"])})
+    if isinstance(failed := message.get("failed"), dict):
+        trace, name = _text(failed.get("trace")), _text(failed.get("error"))[:200]
+        raise Failed({"error": trace or name or "it failed", "exception": name, "limit": failed.get("limit")})
+    if message.get("ready") is not True:
         raise Broken("the tool's process did not say that it is ready")
 
 
-def answered(said: dict[str, Any], number: int) -> dict[str, Any]:
-    """The answer to a call, with nothing in it but what an answer has. Raises Broken."""
-    if said.get("answer") != number or isinstance(number, bool):
+def answered(message: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return the answer to a call, reduced to the valid fields. Raise Broken."""
+    if message.get("answer") != number or isinstance(number, bool):
         raise Broken("the tool's process answered what it was not asked")
-    found: dict[str, Any] = {name: _number(said.get(name)) for name in _TIMES}
-    if "passed" in said:
-        found |= observed(said)
-    if "result" in said:
-        return {**found, "result": said["result"]}
-    kinds, given = said.get("kinds"), said.get("args")
+    found: dict[str, Any] = {name: _number(message.get(name)) for name in _TIMES}
+    if "passed" in message:
+        found |= observed(message)
+    if "result" in message:
+        return {**found, "result": message["result"]}
+    kinds, given = message.get("kinds"), message.get("args")
     if not isinstance(kinds, list) or not isinstance(given, list) or not kinds:
         raise Broken("the tool's process answered with neither a result nor an error")
     return {
         **found,
-        "error": _text(said.get("error"))[:200] or "Exception",
-        "kinds": [_text(one)[:200] for one in kinds[:20]],
+        "error": _text(message.get("error"))[:200] or "Exception",
+        "kinds": [_text(kind)[:200] for kind in kinds[:20]],
         "args": given[:20],
-        "text": _text(said.get("text"))[:2000],
-        "trace": _text(said.get("trace")),
-        "limit": said.get("limit") if said.get("limit") in ("memory", "files") else None,
-        **({"unfit": _text(said["unfit"])[:500]} if "unfit" in said else {}),
+        "text": _text(message.get("text"))[:2000],
+        "trace": _text(message.get("trace")),
+        "limit": message.get("limit") if message.get("limit") in ("memory", "files") else None,
+        **({"unfit": _text(message["unfit"])[:500]} if "unfit" in message else {}),
     }
 
 
-def observed(said: dict[str, Any]) -> dict[str, Any]:
-    """What a tool's process noted of itself. Raises Broken."""
-    passed, seen = said.get("passed"), said.get("seen")
+def observed(message: dict[str, Any]) -> dict[str, Any]:
+    """Return what a tool's process recorded of itself. Raise Broken."""
+    passed, seen = message.get("passed"), message.get("seen")
     if not isinstance(passed, list) or not isinstance(seen, list):
         raise Broken("the tool's process did not say what it noted")
     return {
-        "passed": [one for one in passed[:MOST_PLACES] if type(one) is int],
+        "passed": [place for place in passed[:MOST_PLACES] if type(place) is int],
         "seen": [
-            [_text(part)[:1000] for part in one]
-            for one in seen[:MOST_CALLS]
-            if isinstance(one, list) and len(one) == 2
+            [_text(part)[:1000] for part in access]
+            for access in seen[:MOST_CALLS]
+            if isinstance(access, list) and len(access) == 2
         ],
     }
 
 
 class Record:
-    """How the tests of one piece of work went."""
+    """The course of the tests of one piece of work."""
 
     def __init__(self, *, stop: bool, keep: bool) -> None:
-        """With `stop` the first test that fails is the last; with `keep` the calls are part of the answer."""
+        """With `stop` the first failed test is the last; with `keep` the calls are part of the answer."""
         self._keep = keep
         self.done = False
         self._stop = stop
@@ -92,72 +92,76 @@ class Record:
         self._made = 0
         self._more: dict[str, Any] = {}
 
-    def take(self, said: dict[str, Any]) -> None:
-        """What the tests' process says. Raises Failed and Broken."""
+    def take(self, message: dict[str, Any]) -> None:
+        """Record a message of the tests' process. Raise Failed, Broken."""
         if self._labels is None:
-            self._begin(said)
-        elif "begin" in said and not self._current and said["begin"] in self._labels[len(self._cases) :][:1]:
-            self._current, self._fault, self._made = said["begin"], "", 0
-        elif "end" in said and self._current and said["end"] == self._current:
-            message = self._fault or _text(said.get("message"))
-            self._case(said.get("passed") is True and not message, message, _number(said.get("ms")))
+            self._begin(message)
+        elif (
+            "begin" in message
+            and not self._current
+            and message["begin"] in self._labels[len(self._cases) :][:1]
+        ):
+            self._current, self._fault, self._made = message["begin"], "", 0
+        elif "end" in message and self._current and message["end"] == self._current:
+            fault = self._fault or _text(message.get("message"))
+            self._case(message.get("passed") is True and not fault, fault, _number(message.get("ms")))
             self._current = ""
-        elif said.get("done") is True and not self._current and self._complete():
+        elif message.get("done") is True and not self._current and self._complete():
             self.done = True
         else:
-            raise Broken("the tests' process said what it may not say at this point")
+            raise Broken("the tests' process sent a message that is invalid at this point")
 
     def call(self, order: dict[str, Any], answer: dict[str, Any]) -> None:
-        """A call of `run` that the tests made."""
+        """Record a call of `run` by the tests."""
         self._made += 1
         kept = {"given": order["given"], "named": order["named"]}
-        said: dict[str, Any] = {
+        message: dict[str, Any] = {
             name: answer[name] for name in ("result", "error", "text", "unfit") if name in answer
         }
         if (
             self._keep
             and len(self._calls) < MOST_CALLS
-            and max(len(repr(kept)), len(repr(said))) <= LARGEST_KEPT
+            and max(len(repr(kept)), len(repr(message))) <= LARGEST_KEPT
         ):
-            self._calls.append({"test": self._current, **kept, **said})
+            self._calls.append({"test": self._current, **kept, **message})
 
     def fault(self, reason: str) -> None:
-        """The test that runs now has failed, whatever it says of itself."""
+        """Fail the current test, whatever its process reports."""
         self._fault = self._fault or reason
 
     def note(self, more: dict[str, Any]) -> None:
-        """What else the piece of work answers."""
+        """Add to the answer."""
         self._more |= more
 
     def end(self, reason: str, *, late: bool = False) -> None:
-        """There will be no more: what did not end has failed."""
+        """End the record: tests without an end have failed."""
         self._more["late"] = late
         if self._labels is None:
             self._more["error"] = reason
             return
         for label in self._labels[len(self._cases) :]:
-            said = reason if label == self._current or not self._current else f"not run: {reason}"
+            own = label == self._current or not self._current
             self._current = label
-            self._case(False, said, 0.0)
+            self._case(False, reason if own else f"not run: {reason}", 0.0)
         self._current = ""
 
     def answer(self) -> dict[str, Any]:
-        """As the host reads it."""
+        """Return the answer as the host reads it."""
         if "error" in self._more:
             return self._more
         return {"cases": self._cases, "calls": self._calls, **self._more}
 
-    def _begin(self, said: dict[str, Any]) -> None:
-        if "failed" in said or "unsupported" in said:
-            began(said)
-        labels = said.get("tests")
-        if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
+    def _begin(self, message: dict[str, Any]) -> None:
+        if "failed" in message or "unsupported" in message:
+            began(message)
+        labels = message.get("tests")
+        if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise Broken("the tests' process did not say which tests there are")
         if len(labels) > MOST_TESTS or len(set(labels)) < len(labels):
             raise Broken(
                 f"the tests' process names {len(labels)} tests, of at most {MOST_TESTS} different ones"
             )
-        self._labels = [one[:200] for one in labels]
+        self._labels = [label[:200] for label in labels]
 
     def _case(self, passed: bool, message: str, spent: float) -> None:
         self._cases.append(

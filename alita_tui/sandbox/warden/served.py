@@ -1,53 +1,44 @@
-"""The party that holds the tool: it imports the draft's code and answers calls of `run`, nothing else."""
+"""The party with the tool: it imports the draft's code and answers calls of `run`, nothing else."""
 
 from __future__ import annotations
 
 import builtins
 import importlib
 import os
-import struct
 import sys
 import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden import words
-from alita_tui.sandbox.warden.child import met, open_door, told
+from alita_tui.sandbox.warden.child import limit_of, open_door, order, own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, restrict, settle, share
 from alita_tui.sandbox.warden.noticed import Notes
 
 BUILTIN = frozenset(
-    name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, BaseException)
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
 )
 PASSED = "__alita_passed__"
 """Name of the function that instrumented code calls with the number of a place (`checks.instrumentation`)."""
 
 
 def say(message: dict[str, Any]) -> None:
-    """Answer the judge. Raises what `words.written` does."""
+    """Send the judge a message. Raise what `words.written` raises."""
     data = memoryview(words.written(message))
     while data:
         data = data[os.write(3, data) :]
 
 
 def hear() -> dict[str, Any]:
-    """The judge's next message; the end of this process when there is none any more."""
-    return words.read(_exactly(struct.unpack(">I", _exactly(4))[0]))
-
-
-def _exactly(count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        piece = os.read(4, count - len(data))
-        if not piece:
-            os._exit(0)
-        data += piece
-    return data
+    """Return the judge's next message; end this process when there is none."""
+    return words.read(order())
 
 
 class Served:
-    """The imported tool, and what is noted of it."""
+    """The imported tool, and what is recorded of it."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         folder = asked["folder"]
@@ -61,13 +52,13 @@ class Served:
         self.notes = Notes(path) if asked["watch"] else None
         self.module = importlib.import_module(asked["module"])
 
-    def answer(self, order: dict[str, Any]) -> None:
-        """Call `run` and say what came of it; of a process for this call alone, also what was noted."""
+    def answer(self, call: dict[str, Any]) -> None:
+        """Call `run` and send the answer; a process for this call alone adds what it recorded."""
         began, spent = time.perf_counter(), time.process_time()
-        before = self._surround(order)
+        before = self._surround(call)
         try:
             found: dict[str, Any] = {
-                "result": self.module.run(*order.get("given", ()), **order.get("named", {}))
+                "result": self.module.run(*call.get("given", ()), **call.get("named", {}))
             }
         except BaseException as error:
             found = described(error)
@@ -76,10 +67,10 @@ class Served:
             "cpu_ms": (time.process_time() - spent) * 1000,
         }
         self._restore(before)
-        noted = self.observed() if order.get("fresh") else {}
+        noted = self.observed() if call.get("fresh") else {}
         flush()
         try:
-            say({"answer": order["call"], **found, **times, **noted})
+            say({"answer": call["call"], **found, **times, **noted})
         except (TypeError, ValueError, RecursionError, MemoryError) as error:
             text = f"run() returned what is no JSON value: {error}"
             failed = {
@@ -89,10 +80,10 @@ class Served:
                 "text": text,
                 "trace": text,
             }
-            say({"answer": order["call"], **failed, **times, **noted, "unfit": text})
+            say({"answer": call["call"], **failed, **times, **noted, "unfit": text})
 
-    def apart(self, order: dict[str, Any]) -> None:
-        """The same in a process of its own, that knows of no other call."""
+    def apart(self, call: dict[str, Any]) -> None:
+        """Answer a call in a new process, which knows of no other call."""
         if self.notes:
             self.notes.pausing = True
         child = os.fork()
@@ -100,27 +91,27 @@ class Served:
             self.notes.pausing = False
         if child == 0:
             try:
-                self.answer(order)
+                self.answer(call)
             finally:
                 os._exit(0)
         status = os.waitpid(child, 0)[1]
-        say({"ended": order["call"], "status": status})
+        say({"ended": call["call"], "status": status})
 
     def observed(self) -> dict[str, Any]:
-        """What was noted until now."""
+        """Return what was recorded so far."""
         return {"passed": sorted(self.passed), "seen": self.notes.listed() if self.notes else []}
 
-    def _surround(self, order: dict[str, Any]) -> dict[str, str]:
-        """Environment and folder as the tests have them; the environment as it was before."""
+    def _surround(self, call: dict[str, Any]) -> dict[str, str]:
+        """Set environment and folder as the tests have them; return the environment as it was."""
         before = dict(os.environ)
         if self.notes:
             self.notes.pausing = True
-        os.environ.update(order.get("environment", {}))
-        for name in order.get("without", ()):
+        os.environ.update(call.get("environment", {}))
+        for name in call.get("without", ()):
             os.environ.pop(name, None)
-        if order.get("folder"):
+        if call.get("folder"):
             try:
-                os.chdir(order["folder"])
+                os.chdir(call["folder"])
             except OSError:
                 pass
         if self.notes:
@@ -140,15 +131,15 @@ class Served:
 
 
 def flush() -> None:
-    """Write out what was printed; a stream that the code has closed or replaced is its own affair."""
+    """Flush the output, unless the code has closed or replaced a stream."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(BaseException):
             stream.flush()
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """An exception as JSON: its classes from itself upwards, what it was made with, and what it says."""
-    kinds = [one.__name__ for one in type(error).__mro__]
+    """Return an exception as JSON: its classes upwards, its arguments and its text."""
+    kinds = [kind.__name__ for kind in type(error).__mro__]
     try:
         text = str(error)[:2000]
     except BaseException:
@@ -160,21 +151,27 @@ def described(error: BaseException) -> dict[str, Any]:
         given = [text]
     return {
         "error": kinds[0][:200],
-        "kinds": [one for one in kinds if one != "object"][:20],
+        "kinds": [kind for kind in kinds if kind != "object"][:20],
         "args": given,
         "text": text,
-        "trace": told(),
-        "limit": met(error),
+        "trace": own_traceback(),
+        "limit": limit_of(error),
     }
 
 
-def serve() -> NoReturn:
-    """Import the tool, then answer until nobody asks any more."""
+def instructed() -> dict[str, Any]:
+    """Return this party's part of the piece of work, with its limits set and its requirements importable."""
     settle()
-    asked = hear()
-    restrict(asked["limits"])
-    if asked["environment"]:
+    part = hear()
+    restrict(part["limits"])
+    if part["environment"]:
         sys.path.insert(0, "/env")
+    return part
+
+
+def serve() -> NoReturn:
+    """Import the tool, then answer calls until the judge is gone."""
+    asked = instructed()
     os.mkdir(asked["folder"], 0o700)
     try:
         meet(asked["conditions"])
@@ -189,10 +186,10 @@ def serve() -> NoReturn:
     allow(asked["limits"]["cpu_seconds"])
     say({"ready": True})
     while True:
-        order = hear()
-        if "observed" in order:
+        message = hear()
+        if "observed" in message:
             say(served.observed())
-        elif order.get("fresh"):
-            served.apart(order)
+        elif message.get("fresh"):
+            served.apart(message)
         else:
-            served.answer(order)
+            served.answer(message)

@@ -1,7 +1,7 @@
 """What a tool's process gives up besides its user: calls that only the warden needs, and writing to /proc.
 
-The container's own seccomp profile holds for the warden too, so what that needs is allowed there. The filter and the
-Landlock rules made here come on top, in each child, before anything foreign is in it; neither can be taken off again.
+The container's seccomp profile holds for the warden too and allows what it needs. The filter and the Landlock rules
+made here come on top, in each child before anything foreign is in it; neither can be removed.
 seccomp(2), https://docs.kernel.org/userspace-api/landlock.html
 """
 
@@ -32,7 +32,7 @@ PIPE_SIZE, LEASE, NOTIFY = 1031, 1024, 1026
 PR_SET_SECCOMP = 22
 
 Line = tuple[int, int, str, str]
-"""A BPF instruction: code, value, and the labels to go on at where it holds and where not; empty is the next."""
+"""A BPF instruction: code, value, and the labels to jump to if it holds and if not; empty is the next one."""
 
 
 def _program() -> bytes:
@@ -42,10 +42,10 @@ def _program() -> bytes:
         lines.append((label, (code, value, yes, no)))
 
     def only(number: int, name: str, *checks: tuple[int, tuple[int, ...]]) -> None:
-        """Refuse a call whose arguments (index, one of these values) are all as said."""
+        """Refuse a call whose arguments (index, one of these values) all match."""
         add(EQUAL, number, "", name + " over")
         for index, values in checks:
-            add(LOAD, 16 + 8 * index)  # the low half: what the kernel reads of an int
+            add(LOAD, 16 + 8 * index)  # the low half, which the kernel reads of an int
             for value in values[:-1]:
                 add(EQUAL, value, f"{name} {index} is")
             add(EQUAL, values[-1], "", name + " over")
@@ -78,7 +78,7 @@ PROGRAM = _program()
 
 
 def sift() -> bool:
-    """Refuse these calls to this process and all that come of it; false where the kernel does not do it."""
+    """Refuse these calls to this process and its children; return whether the kernel does so."""
     kept = ctypes.create_string_buffer(PROGRAM, len(PROGRAM))
     whole = struct.pack("HxxxxxxP", len(PROGRAM) // 8, ctypes.addressof(kept))
     return bool(ctypes.CDLL(None).prctl(PR_SET_SECCOMP, 2, whole, 0, 0) == 0)  # SECCOMP_MODE_FILTER
@@ -90,9 +90,9 @@ CHANGES = WRITE | sum(1 << bit for bit in range(4, 14))
 
 
 def fence() -> bool:
-    """Let this process write below /tmp and to devices only, not to what /proc lets every process set of itself.
+    """Let this process write only below /tmp and to devices, not to its own files in /proc.
 
-    False where the kernel has no Landlock that can do it, or is not asked to.
+    Return False where the kernel has no Landlock that can do it, or has it switched off.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(444, None, 0, 1)

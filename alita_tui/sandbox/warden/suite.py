@@ -1,4 +1,4 @@
-"""The party that holds the tests: what they import as the tool is a stand-in that asks the judge for every call."""
+"""The party with the tests, which import a stand-in for the tool that passes every call to the judge."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import time
 import types
 from typing import Any, NoReturn
 
-from alita_tui.sandbox.warden.child import told
+from alita_tui.sandbox.warden.child import own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
-from alita_tui.sandbox.warden.confine import allow, restrict, settle, share
-from alita_tui.sandbox.warden.served import BUILTIN, flush, hear, say
+from alita_tui.sandbox.warden.confine import allow, share
+from alita_tui.sandbox.warden.served import BUILTIN, flush, hear, instructed, say
 
 FOLDER = "/tmp/tests"
 MOST_TEXT = 20_000
 
 
 class ToolEnded(BaseException):
-    """The tool's process ended while it was asked, which no test may take for an answer."""
+    """The tool's process ended during a call, which no test may catch as an answer."""
 
 
 class StandIn(types.ModuleType):
@@ -36,7 +36,7 @@ class StandIn(types.ModuleType):
         self._environment = dict(os.environ)
 
     def run(self, *given: Any, **named: Any) -> Any:
-        """What the tool's `run` returns for these JSON values, or an exception of the same name."""
+        """Return what the tool's `run` returns for these JSON values, or raise an exception of the same name."""
         with self._one_at_a_time:
             share(FOLDER)
             self._calls += 1
@@ -56,19 +56,19 @@ class StandIn(types.ModuleType):
 
     def _surroundings(self) -> dict[str, Any]:
         now = dict(os.environ)
-        found: dict[str, Any] = {
+        changed: dict[str, Any] = {
             "environment": {name: text for name, text in now.items() if self._environment.get(name) != text},
             "without": [name for name in self._environment if name not in now],
             "folder": "" if os.getcwd() == "/tmp" else os.getcwd(),
         }
-        return {name: one for name, one in found.items() if one}
+        return {name: value for name, value in changed.items() if value}
 
     def _raised(self, answer: dict[str, Any]) -> BaseException:
         kinds = answer["kinds"]
         if kinds[:1] == ["ToolEnded"]:
             return ToolEnded(answer["text"])
-        own = [self._kinds[one] for one in kinds if one in self._kinds and one not in BUILTIN]
-        for name in [one for one in kinds if one in BUILTIN] or ["Exception"]:
+        own = [self._kinds[kind] for kind in kinds if kind in self._kinds and kind not in BUILTIN]
+        for name in [kind for kind in kinds if kind in BUILTIN] or ["Exception"]:
             plain = getattr(builtins, name)
             bases = (*own, plain) if own else (plain,)
             try:
@@ -84,12 +84,8 @@ class StandIn(types.ModuleType):
 
 
 def hold() -> NoReturn:
-    """Import the tests and run each, saying which begins and how it ended."""
-    settle()
-    asked = hear()
-    restrict(asked["limits"])
-    if asked["environment"]:
-        sys.path.insert(0, "/env")
+    """Import the tests and run each, reporting which begins and how it ended."""
+    asked = instructed()
     name = "test_" + asked["name"]
     stand_in = sys.modules[asked["name"]] = StandIn(asked["name"])
     try:
@@ -103,11 +99,11 @@ def hold() -> NoReturn:
         say({"unsupported": str(error)})
         os._exit(0)
     except BaseException as error:
-        say({"failed": {"error": type(error).__name__[:200], "trace": told()[:MOST_TEXT]}})
+        say({"failed": {"error": type(error).__name__[:200], "trace": own_traceback()[:MOST_TEXT]}})
         os._exit(0)
     allow(asked["limits"]["cpu_seconds"])
-    tests = [(label, one) for label, one in list(vars(module).items()) if label.startswith("test_")]
-    tests = [(label, one) for label, one in tests if callable(one) and one is not stand_in]
+    tests = [(label, value) for label, value in list(vars(module).items()) if label.startswith("test_")]
+    tests = [(label, value) for label, value in tests if callable(value) and value is not stand_in]
     if asked["conditions"].get("shuffle_seed") is not None:
         random.Random(asked["conditions"]["shuffle_seed"]).shuffle(tests)  # noqa: S311  # an order, no secret
     say({"tests": [label for label, _ in tests]})
@@ -117,7 +113,7 @@ def hold() -> NoReturn:
         try:
             test()
         except BaseException:
-            message = told()[:MOST_TEXT] or "failed"
+            message = own_traceback()[:MOST_TEXT] or "failed"
         spent = (time.perf_counter() - started) * 1000
         say({"end": label, "passed": not message, "message": message, "ms": spent})
         if message and asked["stop"]:

@@ -1,4 +1,4 @@
-"""What all processes of the container hold together; an rlimit only knows one of them."""
+"""Memory and processes of the whole container; an rlimit knows only one process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POLL = 0.05
 
 
 class Watch:
-    """Sums what all processes of the container hold; an rlimit only knows one of them."""
+    """Compares what all processes of the container hold together with the limits."""
 
     def __init__(self, limits: dict[str, Any]) -> None:
         self.memory = limits["memory_bytes"]
@@ -20,14 +20,14 @@ class Watch:
         self.peak = 0
         self.buffers = Buffers()
         self.whole = os.path.exists("/proc/sentry-meminfo")
-        """True on gVisor, whose kernel is the container's alone and counts all of it in one place."""
+        """True on gVisor, whose kernel is the container's own and has one total for it."""
         self.kernel = figures("/proc/sentry-meminfo")["HeapAlloc"] if self.whole else 0
-        """Bytes that it held before the tool: what it holds for the tool is the tool's."""
+        """Bytes that this kernel held before the tool; what it holds beyond that is the tool's."""
         self.patience = POLL
-        """Seconds until the next look: fewer when half of the memory is taken."""
+        """Seconds until the next look: fewer when half of the memory is used."""
 
-    def breach(self) -> str | None:
-        """The limit that is passed right now, or None."""
+    def exceeded(self) -> str | None:
+        """Return the limit that is exceeded right now, or None."""
         pids = [entry for entry in os.listdir("/proc") if entry.isdigit() and entry != "1"]
         if len(pids) + 1 >= self.processes:  # RLIMIT_NPROC counts the warden too
             return "processes"
@@ -42,18 +42,18 @@ class Watch:
         return None
 
     def total(self, pids: list[str]) -> int:
-        """Bytes that no file backs."""
+        """Return the bytes of these processes that no file backs, and of their sockets."""
         if self.whole:
             pages = figures("/proc/meminfo")
             grown = figures("/proc/sentry-meminfo")["HeapAlloc"] - self.kernel
             return max(pages["AnonPages"] - pages["Shmem"], 0) + max(grown, 0)  # /tmp has a limit of its own
         total = sum(self.held(pid, "status", b"Rss") for pid in pids)
-        if total > self.memory:  # pages that forks share count for each of them: look closer
+        if total > self.memory:  # pages that forks share are counted for each: look closer
             total = sum(self.closely(pid) for pid in pids)
         return total + self.buffers.held(self.memory // 4)
 
     def closely(self, pid: str) -> int:
-        """The same, with a share of what is shared; as the process's own user, who alone may look."""
+        """Return a process's bytes with its share of shared pages; read as its own user, who alone may."""
         try:
             uid = os.stat("/proc/" + pid).st_uid
         except OSError:
@@ -68,7 +68,7 @@ class Watch:
             libc.setfsgid(own)
 
     def held(self, pid: str, file: str, prefix: bytes) -> int:
-        """Bytes of a process that no file backs, as a file of /proc counts them."""
+        """Return the bytes of a process that no file backs, as a file of /proc counts them."""
         try:
             with open("/proc/" + pid + "/" + file, "rb") as open_file:
                 fields = open_file.read()
@@ -83,7 +83,7 @@ class Watch:
 
 
 def figures(file: str) -> dict[str, int]:
-    """The bytes that a file of /proc names, a name a line."""
+    """Return the figures in a file of /proc with a name per line, in bytes."""
     with open(file) as lines:
-        found = [line.split() for line in lines]
-    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in found if words[-1] == "kB"}
+        rows = [line.split() for line in lines]
+    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in rows if words[-1] == "kB"}

@@ -1,4 +1,4 @@
-"""What the judge and a party say to each other: 4 bytes of length (big endian), then one JSON object."""
+"""Messages between the judge and a party: 4 bytes of length (big endian), then one JSON object."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DEEPEST = 100
 
 
 class Unreadable(ValueError):
-    """What was said is no message: too large, nested too deeply, or not JSON."""
+    """A message that is too large, nested too deeply, or not JSON."""
 
 
 def written(message: dict[str, Any]) -> bytes:
-    """A message as bytes. Raises TypeError or ValueError for what is no JSON, Unreadable for what is too much."""
+    """Return a message as bytes. Raise TypeError or ValueError for a value that is no JSON, Unreadable for too much."""
     data = json.dumps(message, allow_nan=False).encode()
     if len(data) > LARGEST:
         raise Unreadable(f"it is {len(data)} bytes long, of at most {LARGEST}")
@@ -25,7 +25,7 @@ def written(message: dict[str, Any]) -> bytes:
 
 
 def announced(head: bytes) -> int:
-    """Bytes that follow these four. Raises Unreadable."""
+    """Return how many bytes follow this header. Raise Unreadable."""
     size = int(struct.unpack(">I", head)[0])
     if size > LARGEST:
         raise Unreadable(f"it announces {size} bytes, of at most {LARGEST}")
@@ -33,16 +33,21 @@ def announced(head: bytes) -> int:
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """The message in these bytes. Raises Unreadable."""
+    """Return the message in these bytes. Raise Unreadable."""
     try:
-        found = json.loads(data, parse_constant=_no_number, parse_float=_finite)
+        message = strict_json(data)
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable(f"it is no JSON: {str(error)[:200] or type(error).__name__}") from None
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         raise Unreadable("it is no JSON object")
-    if _depth(found) > DEEPEST:
+    if _depth(message) > DEEPEST:
         raise Unreadable(f"it is nested more than {DEEPEST} levels deep")
-    return found
+    return message
+
+
+def strict_json(data: bytes) -> Any:
+    """Parse JSON without NaN and infinity. Raise ValueError, RecursionError, MemoryError."""
+    return json.loads(data, parse_constant=_no_number, parse_float=_finite)
 
 
 def _no_number(name: str) -> Any:

@@ -60,10 +60,10 @@ class Sealing(Protocol):
     """Signs what processes of one home leave for one another. Met by `store`; blocks."""
 
     def signed(self, kind: str, text: str) -> str:
-        """A signature over a text of this kind. Raises StoreError."""
+        """Return a signature over a text of this kind. Raise StoreError."""
 
     def vouched(self, kind: str, text: str, signature: str) -> bool:
-        """Whether this home signed that text as this kind. Raises StoreError."""
+        """Return whether this home signed that text as this kind. Raise StoreError."""
 
 
 class ApprovalDesk(Protocol):

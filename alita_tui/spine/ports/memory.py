@@ -14,13 +14,13 @@ class Memory(Protocol):
     """What earlier tasks taught. Met by `memory`; synchronous and in memory."""
 
     def recall(self, task: str) -> tuple[MemoryItem, ...]:
-        """A few items that bear on the task, best first, or none."""
+        """Return a few items that bear on the task, best first."""
 
     def write(self, item: MemoryItem) -> None:
-        """Keep one item. An item with the same id is replaced."""
+        """Store one item, in place of one with the same id."""
 
     def lessons(self, name: str, goal: str) -> tuple[MemoryItem, ...]:
-        """Why earlier builds of this name, or for such a goal, were rejected; best first, or none."""
+        """Return why earlier builds of this name, or for such a goal, were rejected; best first."""
 
     def recipe_failed(self, item_id: str) -> None:
-        """A task that followed this recipe was not answered."""
+        """Record that a task which followed this recipe was not answered."""

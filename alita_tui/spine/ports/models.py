@@ -80,27 +80,27 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """Return `provider:model`."""
 
     @property
     def recorded(self) -> bool:
-        """True when the replies are a recording."""
+        """Return whether the replies are a recording."""
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What it can do, as far as is known now; its first use may show that it cannot."""
+        """Return what it can do as far as known; its first use may show that it cannot."""
 
     def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
         """Stream one reply: any number of deltas, then exactly one Reply.
 
-        Raises ModelError. Closing the iterator closes the connection.
+        Raise ModelError. Closing the iterator closes the connection.
         """
 
     def price(self, usage: Usage) -> float | None:
-        """US dollars for a usage, or None when no price is known."""
+        """Return the US dollars for a usage, or None when no price is known."""
 
     async def window(self) -> int:
-        """Tokens that it reads and writes at most, as its own server says; 0 where none does. Never raises."""
+        """Return the tokens that it reads and writes at most, as its own server says; else 0. Never raises."""
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """`provider:model`."""
+        """Return `provider:model`."""
         return self.model.name
 
 
@@ -124,29 +124,29 @@ class Route(Protocol):
     """One call's way through the candidates of its role. Met by `llm`."""
 
     def next(self) -> Candidate | float:
-        """The model to ask now, or the seconds to wait before asking here again.
+        """Return the model to ask now, or the seconds to wait before calling this again.
 
-        Raises ModelError, the last one, when there is nobody left to ask.
+        Raise the last ModelError when no model is left to ask.
         """
 
     @property
     def first(self) -> str:
-        """The model that comes first in the role's order."""
+        """Return the name of the first model in the role's order."""
 
-    def spare(self, one: Candidate) -> bool:
-        """True where a model that did not fail yet could be asked at once instead."""
+    def spare(self, candidate: Candidate) -> bool:
+        """Return whether another model, which has not failed yet, could be asked at once."""
 
-    def why(self, previous: str, one: Candidate) -> str:
-        """Why a call goes to this model and not to the one before."""
+    def why(self, previous: str, candidate: Candidate) -> str:
+        """Return why a call goes to this model and not to the previous one."""
 
-    def replied(self, one: Candidate) -> None:
-        """It gave a whole reply."""
+    def replied(self, candidate: Candidate) -> None:
+        """Record a whole reply."""
 
-    def failed(self, one: Candidate, error: ModelError) -> None:
-        """It gave none."""
+    def failed(self, candidate: Candidate, error: ModelError) -> None:
+        """Record a failure."""
 
-    def released(self, one: Candidate) -> None:
-        """The call was given up before there was an outcome."""
+    def released(self, candidate: Candidate) -> None:
+        """Record that the call was given up without an outcome."""
 
 
 class Router(Protocol):
@@ -155,32 +155,32 @@ class Router(Protocol):
     def route(
         self, role: ModelRole, tokens: Callable[[Model], int], usd: Callable[[Model], float | None]
     ) -> Route:
-        """A call's way. `tokens` is what a model has to take and give at least; `usd` what it could cost there."""
+        """Return a call's way; `tokens` and `usd` are what the call needs and could cost with a model."""
 
     def learn(self, name: str, window: int) -> int:
-        """The window of a model as its server tells it, 0 where it does not; the window that holds, 0: unknown."""
+        """Note a window that a server reported (0: none); return the window that holds, 0 when unknown."""
 
     def narrow(self, name: str, tokens: int) -> ModelError:
-        """What to say where a model's window leaves no room for a reply to a call of so many tokens."""
+        """Return the error for a model whose window leaves no room for a reply to so many tokens."""
 
     def window(self, role: ModelRole) -> int:
-        """Tokens that the role's next model reads at most; 0 when not known."""
+        """Return the tokens that the role's next model reads at most; 0 when unknown."""
 
     def enable(self, name: str) -> None:
-        """The person says that a model works again; an unknown name is passed over."""
+        """Ask a model again that was turned off; an unknown name is ignored."""
 
     def changes(self) -> tuple[ProviderChanged, ...]:
-        """Models whose state changed since the last time this was asked."""
+        """Return the models whose state changed since the last call."""
 
 
 class ReplyCache(Protocol):
     """Replies to the very same requests, of earlier sessions. Met by `llm`; blocks on the disk."""
 
     def get(self, model: str, request: ModelRequest) -> Reply | None:
-        """What this model replied to this request, if it was asked before."""
+        """Return this model's recorded reply to this request, or None."""
 
     def put(self, model: str, request: ModelRequest, reply: Reply) -> None:
-        """Keep a reply."""
+        """Record a reply."""
 
 
 class DaySpend(Value, frozen=True):
@@ -194,18 +194,18 @@ class DayBook(Protocol):
     """The spend of a day over all sessions and processes. Met by `store`; blocks on the disk."""
 
     def today(self) -> DaySpend:
-        """What is spent and reserved today. Raises StoreError."""
+        """Return what is spent and reserved today. Raise StoreError."""
 
     def reserve(
         self, call_id: str, usd: float, tokens: int, *, limit_usd: float | None, limit_tokens: int | None
     ) -> bool:
-        """Set money and tokens aside, unless that could break a cap; in one step, whoever else does so.
+        """Reserve money and tokens unless that could break a cap, atomically across processes; return whether.
 
-        Raises StoreError.
+        Raise StoreError.
         """
 
     def settle(self, call_id: str, usd: float, tokens: int) -> DaySpend:
-        """Put what a call took in place of its reservation. Raises StoreError."""
+        """Replace a reservation by what the call took. Raise StoreError."""
 
 
 class Asker(Protocol):
@@ -215,12 +215,12 @@ class Asker(Protocol):
         """Ask a model again that was turned off."""
 
     async def ask(self, request: ModelRequest) -> Reply:
-        """The reply, its deltas and costs already on the stream.
+        """Return the reply; its deltas and costs are already on the stream.
 
-        Raises ModelError when the attempts are used up, BudgetExceeded before a call that
-        could break a cap, as BuildSpent where the cap is the build's.
+        Raise ModelError when the attempts are used up, BudgetExceeded before a call that could break a cap, as
+        BuildSpent where the cap is the build's.
         """
 
     @property
     def unfinished(self) -> str:
-        """What the model had said when a call was cancelled; empty when the last one ended."""
+        """Return what the model had said when a call was cancelled; empty when the last one ended."""

@@ -59,25 +59,19 @@ class Sandbox(Protocol):
     """The wall around generated code. Met by `sandbox`."""
 
     async def status(self) -> SandboxStatus:
-        """What is there and what enforces each limit; never raises."""
+        """Return the state of the engine and what enforces each limit; never raises."""
 
     async def prepare(self, progress: Progress) -> None:
-        """Make sure engine and base image are there, building what is missing.
-
-        Raises SandboxUnavailable.
-        """
+        """Make sure that engine and base image are present, building what is missing. Raise SandboxUnavailable."""
 
     async def lock(self, requirements: Sequence[str], progress: Progress) -> Lock:
-        """Resolve requirements to hashed wheels on the host; runs none of their code.
-
-        Raises RequirementsError.
-        """
+        """Resolve requirements to hashed wheels on the host; none of their code runs. Raise RequirementsError."""
 
     async def run(self, job: Job, on_output: OnOutput, progress: Progress) -> RunReport:
         """Run a job in a fresh container; a failing tool is a report, not an exception.
 
-        Raises SandboxUnavailable, RequirementsError. Cancelling it ends everything inside.
+        Raise SandboxUnavailable, RequirementsError. Cancelling it ends everything inside.
         """
 
     async def close(self) -> None:
-        """End what is still running and let the engine go."""
+        """End everything that runs, and the engine's service."""

@@ -34,7 +34,4 @@ class Recorder(Protocol):
     """Keeps durable envelopes. Met by `store`."""
 
     async def record(self, envelope: Envelope, *, barrier: bool) -> None:
-        """Store one durable envelope; with `barrier` return only once it is on disk.
-
-        Raises StoreError when it cannot be saved.
-        """
+        """Store one durable envelope; with `barrier` return only once it is on disk. Raise StoreError."""

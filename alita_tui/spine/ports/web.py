@@ -34,10 +34,10 @@ class Web(Protocol):
     """Search and reading. Met by `web`."""
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        """Search with one provider (`web`, `github`, `pypi`; empty: `web`). Raises WebError."""
+        """Search with one provider (`web`, `github`, `pypi`; empty: `web`). Raise WebError."""
 
     async def read(self, url: str) -> Page:
-        """Read one page as text. Raises WebError, AddressRefused."""
+        """Read one page as text. Raise WebError, AddressRefused."""
 
     async def close(self) -> None:
         """Close connections."""
@@ -55,7 +55,7 @@ class PackageIndex(Protocol):
     """The package index as a source of facts. Met by `web`."""
 
     async def package(self, name: str, version: str) -> PackageFacts | None:
-        """Facts of one version; None where the index does not answer or knows nothing of it."""
+        """Return facts of one version; None where the index does not answer or does not know it."""
 
 
 class Faults(Value, frozen=True):
@@ -71,4 +71,4 @@ class FaultBook(Protocol):
     """A database of known faults. Met by `sandbox`, whose packages it is about."""
 
     async def faults(self, packages: Sequence[LockedPackage]) -> Faults:
-        """Known faults of these versions, within bounded time."""
+        """Return the known faults of these versions, within bounded time."""

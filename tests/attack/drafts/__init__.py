@@ -93,7 +93,7 @@ def judge(samples: Sequence[Sample]) -> Corpus:
     """Put samples through the real toolsmith and look at the real review."""
     from attack.drafts.judging import judge_all
 
-    from alita_tui.sandbox.policy import default_settings
+    from alita_tui.sandbox.settings import default_settings
     from alita_tui.sandbox.setup import repair
 
     with tempfile.TemporaryDirectory(prefix="alita-attack-") as folder:

@@ -15,7 +15,7 @@ import conftest  # noqa: F401 - the environment of tests, without a person's set
 from attack.drafts.adversarial import adversarial, honest
 from attack.drafts.judging import Judged, judge_all
 
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 
 

@@ -17,7 +17,7 @@ from attack.drafts.toolsmith import Made, Workshop
 
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.web.client import WebRoom, WebSettings
 
 _AT_ONCE = 2
@@ -83,7 +83,7 @@ def _declared(sample: Sample, said: str) -> bool:
 
 
 async def judge_all(
-    samples: Sequence[Sample], settings: SandboxSettings, told: Callable[[Judged], None] = lambda _: None
+    samples: Sequence[Sample], settings: EngineSettings, told: Callable[[Judged], None] = lambda _: None
 ) -> list[Judged]:
     """Every sample with what became of it, two at a time."""
     limit = asyncio.Semaphore(_AT_ONCE)

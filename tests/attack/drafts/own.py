@@ -8,7 +8,7 @@ from attack.drafts import ALWAYS
 from attack.drafts.adversarial import Sample
 
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(wall_seconds=240, cpu_seconds=240, memory_bytes=400 << 20, processes=64)
@@ -52,7 +52,7 @@ if __name__ == "__main__":
 '''
 
 
-async def failing(samples: Sequence[Sample], settings: SandboxSettings) -> dict[str, str]:
+async def failing(samples: Sequence[Sample], settings: EngineSettings) -> dict[str, str]:
     """The samples whose own tests do not pass, with what they said. Runs in the sandbox, without any grant."""
     ours = [one for one in samples if one.kind not in _EXEMPT and not one.draft.requirements]
     sandbox = PodmanSandbox(settings, "own")

@@ -21,7 +21,7 @@ from attack.syscalls import uses  # the folder above is on the path only now
 
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.policy import default_settings
+from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 from alita_tui.sandbox.uv import uv
 

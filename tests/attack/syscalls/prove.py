@@ -13,7 +13,7 @@ from attack.syscalls.uses import USES
 
 from alita_tui.events import Lock
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import SandboxSettings, default_settings
+from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.sandbox import Job, Limits
@@ -34,7 +34,7 @@ def attack(share: float, seed: int) -> list[Outcome]:
     return [Outcome("syscalls: packages that have to run", tried, tried - len(wrong), tuple(wrong))]
 
 
-async def prove(settings: SandboxSettings, names: tuple[str, ...]) -> list[str]:
+async def prove(settings: EngineSettings, names: tuple[str, ...]) -> list[str]:
     """Which of these do not run, and why."""
     sandbox = PodmanSandbox(msgspec.structs.replace(settings, environments_mb=16_384), "uses")
     gate, wrong = asyncio.Semaphore(2), list[str]()

@@ -1,8 +1,8 @@
 """Words that pass for others: letters of one script that are drawn like those of another (UTS #39). Pure.
 
-Ordinary text in any script is none of this. Told is a word of Latin letters with a Cyrillic, Greek or Armenian one that
-looks Latin among them; a word of nothing but such letters where its line has no other word of that script; and letters
-that only look like ASCII, as mathematical and full-width ones do, within a word of ASCII.
+Ordinary text in any script is not reported. Reported are words of Latin letters with a Cyrillic, Greek or Armenian
+letter among them that looks Latin; words of nothing but such letters on a line without other words of that script; and
+letters that only look like ASCII (mathematical, full-width) within a word of ASCII.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def lookalikes(text: str) -> tuple[tuple[int, str], ...]:
-    """The line (from 1) and the text of each word that passes for another."""
+    """Return the line (from 1) and the text of each word that passes for another."""
     if text.isascii():
         return ()
     found: list[tuple[int, str]] = []
@@ -33,7 +33,7 @@ def lookalikes(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def spelled(word: str) -> str:
-    """A word with every letter outside ASCII written as ⟨U+XXXX⟩."""
+    """Return a word with every letter outside ASCII written as ⟨U+XXXX⟩."""
     return "".join(char if char.isascii() else f"⟨U+{ord(char):04X}⟩" for char in word)
 
 
@@ -50,7 +50,7 @@ def _passes(word: str, plain: set[str]) -> bool:
 
 
 def _is_symbol(word: str) -> bool:
-    """A unit or a symbol such as `αx`, where one Greek letter stands before or after one of ours."""
+    """Return whether this is a symbol such as `αx`: one Greek letter beside a Latin one."""
     return (
         len(word) <= 2
         and _script(word[0]) != _script(word[-1])
@@ -59,12 +59,12 @@ def _is_symbol(word: str) -> bool:
 
 
 def _dressed(char: str) -> bool:
-    """An ASCII letter in other clothes: full-width, or of the mathematical alphabets."""
+    """Return whether this is an ASCII letter in another form: full-width or mathematical."""
     if not 0xFF21 <= ord(char) <= 0xFF5A and not 0x1D400 <= ord(char) <= 0x1D7FF:
         return False
     return unicodedata.normalize("NFKC", char).isascii()
 
 
 def _script(char: str) -> str:
-    """The script of a letter, as the first word of its Unicode name says."""
+    """Return the script of a letter: the first word of its Unicode name."""
     return unicodedata.name(char, "?").split(" ")[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_tui.spine.lookalikes import lookalikes
+from alita_tui.view.lookalikes import lookalikes
 
 
 @pytest.mark.parametrize(

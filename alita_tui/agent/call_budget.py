@@ -1,4 +1,4 @@
-"""Money and tokens around a call: set aside before it, settled after it, asked for where they run out."""
+"""Budget of model calls: reserved before a call, settled after it; the person is asked when a cap is reached."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SETTING = {
 }  # fmt: skip
 
 
-class Purse:
-    """The budget of one session. Calls side by side are counted together."""
+class CallBudget:
+    """Reserves and settles the calls of one session; parallel calls count together."""
 
     def __init__(
         self,

@@ -11,8 +11,8 @@ import pytest
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.outlook import family, held, most
-from alita_tui.sandbox.policy import SandboxSettings
+from alita_tui.sandbox.memory_watch import family, held, most
+from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 pytestmark = pytest.mark.podman
@@ -29,7 +29,7 @@ time.sleep(60)
 """
 
 
-async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: SandboxSettings) -> None:
+async def test_memory_is_stopped_from_outside_while_the_warden_sleeps(settings: EngineSettings) -> None:
     sandbox = PodmanSandbox(settings, "outlook")
     try:
         await sandbox.prepare(lambda *_: None)

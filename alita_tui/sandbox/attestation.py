@@ -1,0 +1,204 @@
+"""Whether what the warden reports of its confinement matches the profile. Pure.
+
+A mount is identified by its place, its kind of file system, what of it is mounted, its options and how many entries
+it shows. proc(5), `mountinfo`; https://github.com/opencontainers/runtime-spec/blob/main/config-linux.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import PurePosixPath
+from typing import Any
+
+import msgspec
+
+from alita_tui.sandbox import gvisor
+from alita_tui.sandbox.policy import (
+    CAPABILITIES,
+    CPU_PERIOD,
+    OOM_SCORE,
+    OPEN_FILES,
+    THREADS,
+    Place,
+    resources,
+)
+from alita_tui.spine.ports.sandbox import Limits
+
+_LARGEST_PAGE = 65_536
+_VARIABLES = {"LANG", "LC_CTYPE", *THREADS, "PATH", "TERM", "HOSTNAME", "container", "HOME"}
+"""Environment variables that the profile or Podman sets."""
+_DEVICES = {
+    "null": [1, 3],
+    "zero": [1, 5],
+    "full": [1, 7],
+    "random": [1, 8],
+    "urandom": [1, 9],
+    "tty": [5, 0],
+}
+_OTHER_DEVICES = {"console", "core", "fd", "mqueue", "ptmx", "pts", "shm", "stderr", "stdin", "stdout"}
+_OWN = {"/proc": ("proc",), "/dev": ("tmpfs",), "/dev/pts": ("devpts",), "/tmp": ("tmpfs",)}  # noqa: S108
+"""File systems that the runtime makes for the container alone."""
+_CGROUPS = ("cgroup", "cgroup2")
+_WRITTEN_BY_PODMAN = (
+    "/etc/resolv.conf", "/etc/hosts", "/etc/hostname", "/etc/passwd", "/etc/group", "/run/.containerenv",
+    "/run/secrets",
+)  # fmt: skip
+
+
+class Mount(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """One line of the warden's list of mounts."""
+
+    where: str
+    kind: str
+    root: str
+    """What of the file system is mounted."""
+    device: str
+    flags: str
+    entries: int
+    """Number of entries in it; -1 for a file."""
+
+    @property
+    def options(self) -> set[str]:
+        """Return the mount's options and those of its file system."""
+        return set(self.flags.split(","))
+
+    @property
+    def readonly(self) -> bool:
+        """Return whether nothing can be written there."""
+        return "ro" in self.options
+
+
+def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
+    """Return how the warden's report differs from the profile; an empty list where it matches."""
+    problems: list[str] = []
+
+    def want(name: str, good: bool) -> None:
+        if not good:
+            problems.append(f"{name} is {str(seen.get(name))[:120]}")
+
+    own_kernel = place.profile == "gvisor"
+    want("kernel", seen.get("kernel") == ("gvisor" if own_kernel else "Linux"))
+    want("no_new_privs", seen.get("no_new_privs") == 1)
+    want("seccomp", seen.get("seccomp") == 2)
+    mask = sum(1 << bit for bit in CAPABILITIES.values())
+    held = seen.get("capabilities", [])
+    want("capabilities", held[:4] == [mask] * 4 and held[4:] == [gvisor.NO_AMBIENT if own_kernel else mask])
+    want("uid", seen.get("uid") == [place.uid] * 4)
+    want("gid", seen.get("gid") == [place.uid] * 4)
+    want("pid", seen.get("pid") == 1)
+    want("interfaces", seen.get("interfaces") == ["lo"])
+    want("routes", seen.get("routes") == 0)
+    want("open_files", seen.get("open_files") == [OPEN_FILES, OPEN_FILES])
+    want("core", seen.get("core") == [0, 0])
+    want("namespaces", seen.get("namespaces") == "refused")
+    want("let_through", seen.get("let_through") == [])
+    want("closed_connections", own_kernel or seen.get("closed_connections") == 0)
+    want("oom_score", own_kernel or isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= OOM_SCORE)
+    want("shared_memory", seen.get("shared_memory") is False)
+    want("environment", set(seen.get("environment", ["?"])) <= _VARIABLES)
+    want("cgroup", _holds(seen.get("cgroup", {}), resources(place, limits)))
+    return problems + _mount_deviations(seen, place, limits, own_kernel=own_kernel)
+
+
+def _holds(cgroup: dict[str, str], asked: dict[str, Any]) -> bool:
+    """Return whether every limit that was asked for is the container's."""
+    wanted: dict[str, str] = {}
+    if "memory" in asked:
+        wanted |= {"memory.max": str(asked["memory"]["limit"]), "memory.swap.max": "0"}
+    if "pids" in asked:
+        wanted["pids.max"] = str(asked["pids"]["limit"])
+    if "cpu" in asked:
+        wanted["cpu.max"] = f"{CPU_PERIOD} {CPU_PERIOD}"
+    return wanted.items() <= cgroup.items()
+
+
+def _mount_deviations(seen: dict[str, Any], place: Place, limits: Limits, *, own_kernel: bool) -> list[str]:
+    """Return what is mounted beside what has to be, or with other options."""
+    try:
+        mounts = msgspec.convert(seen.get("mounted"), list[Mount])
+    except msgspec.ValidationError as error:
+        return [f"the mounts cannot be read: {error}"]
+    counts = Counter(mount.where for mount in mounts)
+    twice = [where for where, count in counts.items() if count > 1 and where != "/dev/mqueue"]
+    problems = [f"there is more than one mount at {where}" for where in twice]
+    tops = {mount.where: mount for mount in mounts}  # a later mount covers an earlier one
+    given = {place.warden_at: place.warden} | ({"/env": place.environment} if place.environment else {})
+    problems += [f"{where} is not mounted read-only" for where in ("/", *given) if not _readonly(tops, where)]
+    if "/dev/mqueue" in tops and not tops["/dev/mqueue"].readonly:
+        problems.append("/dev/mqueue is writable")
+    tmp = tops["/tmp"].options if "/tmp" in tops else set()  # noqa: S108
+    shown = {"noexec"} if own_kernel else {"nosuid", "nodev", "noexec"}
+    if not shown <= tmp or not _small(tmp, limits.scratch_bytes):
+        problems.append(f"the scratch folder is mounted as {','.join(sorted(tmp))[:120]}")
+    if place.elsewhere:
+        given = {where: f"{volume}/_data" for where, volume in given.items()}
+    systems = {top: tops[top].device if top in tops else "" for top in ("/proc", "/sys")}
+    for mount in tops.values():
+        if not _known(mount, given, systems, own_kernel=own_kernel):
+            what = f"{mount.kind} {mount.root} at {mount.where} ({mount.flags[:60]})"
+            problems.append(f"there is a mount of {what}")
+    if own_kernel:
+        return problems
+    devices = seen.get("devices")
+    if not isinstance(devices, dict) or not devices:
+        return [*problems, "the devices cannot be read"]
+    strange = [name for name, number in devices.items() if _DEVICES.get(name) != number]
+    return problems + [f"there is a device at /dev/{name}" for name in strange if name not in _OTHER_DEVICES]
+
+
+def _readonly(tops: dict[str, Mount], where: str) -> bool:
+    return where in tops and tops[where].readonly
+
+
+def _small(options: set[str], most: int) -> bool:
+    """Return whether a tmpfs is sized, and no larger than `most` bytes rounded up to a page."""
+    sizes = [match for option in options if (match := re.fullmatch(r"size=(\d+)(k?)", option))]
+    largest = max((int(size[1]) << (10 if size[2] else 0) for size in sizes), default=None)
+    return largest is not None and largest <= most + _LARGEST_PAGE
+
+
+def _known(mount: Mount, given: dict[str, str], systems: dict[str, str], *, own_kernel: bool) -> bool:
+    where = mount.where
+    if where in given:
+        return own_kernel or _same_end(mount.root, given[where])
+    if where == "/" or (where == "/dev/shm" and own_kernel):  # noqa: S108
+        return mount.root == "/" and mount.readonly
+    if where in _OWN:
+        return mount.kind in _OWN[where] and mount.root == "/"
+    if where == "/sys":
+        return mount.kind == "sysfs" and mount.root == "/" and mount.readonly
+    if where == "/dev/mqueue":
+        return mount.readonly and mount.kind in ("tmpfs", "mqueue") and mount.entries <= 0
+    if where in _WRITTEN_BY_PODMAN:
+        if own_kernel:
+            return mount.readonly
+        parts = PurePosixPath(mount.root).parts
+        return "userdata" in parts[-3:-1] and parts[-1] == PurePosixPath(where).name
+    folder, _, name = where.rpartition("/")
+    if folder == "/dev":
+        return name in _DEVICES and mount.entries == -1 and mount.root.rpartition("/")[2] == name
+    if (
+        where == "/sys/fs/cgroup" and mount.kind == "tmpfs"
+    ):  # the container's own, below which cgroups are mounted
+        return mount.root == "/"
+    if where == "/sys/fs/cgroup" or folder == "/sys/fs/cgroup":
+        return mount.readonly and mount.kind in _CGROUPS
+    return _hidden(mount, systems)
+
+
+def _hidden(mount: Mount, systems: dict[str, str]) -> bool:
+    """Return whether a mount covers a part of /proc or /sys, or makes it read-only."""
+    top = next((top for top in systems if mount.where.startswith(top + "/")), "")
+    if not top:
+        return False
+    if mount.kind == "tmpfs":
+        return mount.root == "/" and mount.readonly and mount.entries == 0
+    if mount.entries == -1 and mount.root.rpartition("/")[2] == "null":
+        return True
+    return mount.device == systems[top] and mount.readonly and mount.root == mount.where.removeprefix(top)
+
+
+def _same_end(root: str, source: str) -> bool:
+    """Return whether the mount can be this path, of which it shows only the end."""
+    return PurePosixPath(root).parts[-2:] == PurePosixPath(source).parts[-2:]

@@ -1,0 +1,57 @@
+"""How the sandbox is set up: images, account, pool, limits on installed requirements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alita_tui.events import Value
+from alita_tui.sandbox.install_limits import InstallLimits
+
+PROFILES = ("draft", "gvisor")
+"""How a container can be confined. `draft`: nothing is granted, one run, thrown away. `gvisor`: the same on
+a kernel of its own (see `sandbox.gvisor`)."""
+
+
+class EngineSettings(Value, frozen=True):
+    """How containers are made on this machine, whatever the person's settings are called."""
+
+    data_dir: str
+    cache_dir: str
+    images: tuple[str, ...] = ("docker.io/library/python:3.12-slim",)
+    """References that may be pulled as base image, in this order."""
+    image_tar: str = ""
+    """A root file system as tar, imported as base image."""
+    pull: bool = True
+    tag: str = "localhost/alita-base:1"
+    """Name of the base image once it is present, whatever its source."""
+    profile: str = "draft"
+    """One of `PROFILES`."""
+    account: str = "alita-sandbox"
+    """Unprivileged account that runs Podman when alita itself runs as root."""
+    area: str = ""
+    """Folder for environments, warden and seccomp profile, which the account can read; empty: alita's own."""
+    socket: str = ""
+    """Path of a running Podman service; empty: alita starts its own."""
+    engines: tuple[str, ...] = ("local",)
+    """Where containers run: `local`, `ssh://USER@HOST[:PORT][/PATH/OF/PODMAN.SOCK]`."""
+    ssh_config: str = ""
+    """File to use instead of the person's own ssh configuration."""
+    pool_hot: int = 0
+    """Waiting containers per environment that have imported the modules of the last tool."""
+    pool_warm: int = 0
+    """Waiting containers per environment without imports."""
+    pool_environments: int = 3
+    """Environments for which containers wait; the least recently used goes first."""
+    session_calls: bool = False
+    """Whether calls of an approved build may share a container; each has its own processes and user id."""
+    environments_mb: int = 4096
+    """Disk space for installed requirements; the least recently used go first."""
+    install_limits: InstallLimits = InstallLimits()
+    """How much of it the requirements of one tool may take."""
+    pull_seconds: float = 600.0
+    build_seconds: float = 1200.0
+
+
+def default_settings(data_dir: Path, cache_dir: Path) -> EngineSettings:
+    """Return the settings for these folders; everything else as by default."""
+    return EngineSettings(data_dir=str(data_dir), cache_dir=str(cache_dir))

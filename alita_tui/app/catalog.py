@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
-    from alita_tui.console.keeping import BookmarkLine, ExportForm, HitLine, SessionLine
-    from alita_tui.console.player import Player
     from alita_tui.console.ports import DayLine, SettingLine
-    from alita_tui.console.screens.setup import SetupScreen
+    from alita_tui.console.replay.player import Player
+    from alita_tui.console.sessions.catalog import BookmarkLine, ExportForm, HitLine, SessionLine
+    from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.events import Lineage, MoveKind, ToolRecord
     from alita_tui.spine.envelope import Envelope
     from alita_tui.store.labels import Label
@@ -39,7 +39,7 @@ class AppCatalog:
 
     async def search(self, text: str) -> tuple[HitLine, ...]:
         """Return the events whose text matches."""
-        from alita_tui.console.keeping import HitLine
+        from alita_tui.console.sessions.catalog import HitLine
 
         hits = await asyncio.to_thread(self._app.session_search.find, text)
         return tuple(
@@ -205,7 +205,7 @@ class AppCatalog:
 
 def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
     from alita_tui.app.identity import now
-    from alita_tui.console.keeping import SessionLine
+    from alita_tui.console.sessions.catalog import SessionLine
     from alita_tui.store.labels import Label
 
     labels = app.labels.all()
@@ -240,7 +240,7 @@ def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
 
 
 def _bookmarks(label: Label) -> tuple[BookmarkLine, ...]:
-    from alita_tui.console.keeping import BookmarkLine
+    from alita_tui.console.sessions.catalog import BookmarkLine
 
     return tuple(BookmarkLine(seq=bookmark.seq, note=bookmark.note) for bookmark in label.bookmarks)
 

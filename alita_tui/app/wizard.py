@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from alita_tui.app.context import AppContext
     from alita_tui.console.ports import ConsoleOptions
-    from alita_tui.console.screens.setup import SetupScreen
-    from alita_tui.console.setup import SetupChoice, SetupResult, Surroundings
+    from alita_tui.console.setup.ports import SetupChoice, SetupResult, Surroundings
+    from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.llm.factory import ModelSpec, ProbeResult
     from alita_tui.llm.presets import Preset
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 async def run_wizard(app: AppContext, options: ConsoleOptions) -> SetupResult | None:
     """Show the wizard by itself; its choice is saved when this returns. None if it was left."""
     from alita_tui.config.write import set_value
-    from alita_tui.console.setup_app import SetupApp
+    from alita_tui.console.setup.app import SetupApp
 
     result = await SetupApp(await wizard(app), options).run_async(mouse=app.loaded.settings.console.mouse)
     if result is not None and result.kind == "demo":
@@ -29,8 +29,8 @@ async def run_wizard(app: AppContext, options: ConsoleOptions) -> SetupResult | 
 
 async def wizard(app: AppContext) -> SetupScreen:
     """Return the wizard, filled with the current settings."""
-    from alita_tui.console.screens.setup import SetupScreen
-    from alita_tui.console.setup import SetupChoice
+    from alita_tui.console.setup.ports import SetupChoice
+    from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.llm.factory import open_model, probe
     from alita_tui.llm.presets import PRESETS
 
@@ -75,7 +75,7 @@ _LOCAL_TIMEOUT = 2.0
 
 async def look_around(app: AppContext, presets: Sequence[Preset]) -> Surroundings:
     """Return local servers on their usual ports, with their models, and the sandbox's state. Never raises."""
-    from alita_tui.console.setup import Surroundings
+    from alita_tui.console.setup.ports import Surroundings
     from alita_tui.sandbox.setup import diagnose
 
     local = [preset for preset in presets if preset.base_url.startswith("http://127.0.0.1:")]

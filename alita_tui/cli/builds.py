@@ -350,7 +350,7 @@ def _check_known(words: list[str], known: tuple[str, ...]) -> None:
 
 
 def _in_editor(name: str, code: str) -> str:
-    from alita_tui.console.editing import NoEditor, edit
+    from alita_tui.console.review.editor import NoEditor, edit
 
     try:
         return edit(name, code, nullcontext)

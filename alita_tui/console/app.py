@@ -18,11 +18,11 @@ from alita_tui.console import themes
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.keymap import read_keymap
 from alita_tui.console.ports import Catalog, ConsoleOptions, Switch, Upkeep
-from alita_tui.console.reviewing import Reviewing
-from alita_tui.console.screens.session import SessionScreen
+from alita_tui.console.replay.navigation import ReplayNavigation
+from alita_tui.console.review.opening import ReviewOpener
+from alita_tui.console.session.screen import SessionScreen
 from alita_tui.console.signals import on_ending, release
 from alita_tui.console.stage import Advanced, Stage
-from alita_tui.console.travel import Travelling
 from alita_tui.events import MoveKind
 from alita_tui.spine.commands import EnableModel, RefreshLibrary
 from alita_tui.spine.errors import AlitaError
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     # What opens later is imported when it does: the first paint needs the session's screen alone.
     from textual.command import Provider
 
-    from alita_tui.console.player import Player, Tape
-    from alita_tui.console.screens.sandbox import SandboxScreen
-    from alita_tui.console.screens.setup import SetupScreen
-    from alita_tui.console.screens.spend import SpendScreen
-    from alita_tui.console.screens.theme_picker import ThemePicker
-    from alita_tui.console.screens.tool import ToolScreen
-    from alita_tui.console.widgets.replay_bar import ReplayBar
+    from alita_tui.console.library.tool import ToolScreen
+    from alita_tui.console.replay.bar import ReplayBar
+    from alita_tui.console.replay.player import Player, Tape
+    from alita_tui.console.sandbox.screen import SandboxScreen
+    from alita_tui.console.settings.theme_picker import ThemePicker
+    from alita_tui.console.setup.screen import SetupScreen
+    from alita_tui.console.spend.screen import SpendScreen
 
 _TWICE_SECONDS = 1.0
 
@@ -54,12 +54,12 @@ _OVER = ("spend", "settings", "setup", "sandbox")
 """Actions that open something over the session."""
 
 
-class AlitaApp(Reviewing, Travelling):
+class AlitaApp(ReviewOpener, ReplayNavigation):
     """One session on screen, live or replayed."""
 
     TITLE = "alita"
     ENABLE_COMMAND_PALETTE = True
-    CSS_PATH = "screens/session.tcss"  # of the default screen, which loads none of its own
+    CSS_PATH = "session/screen.tcss"  # of the default screen, which loads none of its own
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
@@ -191,15 +191,15 @@ class AlitaApp(Reviewing, Travelling):
         """A screen on top that is drawn anew with every view, if there is one."""
         if self.screen is self.main:
             return None
-        from alita_tui.console.screens.sandbox import SandboxScreen
-        from alita_tui.console.screens.spend import SpendScreen
+        from alita_tui.console.sandbox.screen import SandboxScreen
+        from alita_tui.console.spend.screen import SpendScreen
 
         return self.screen if isinstance(self.screen, SpendScreen | SandboxScreen) else None
 
     @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
     async def action_spend(self) -> None:
         """Money, tokens and models."""
-        from alita_tui.console.screens.spend import SpendScreen
+        from alita_tui.console.spend.screen import SpendScreen
 
         if not isinstance(self.screen, SessionScreen):
             return
@@ -218,7 +218,7 @@ class AlitaApp(Reviewing, Travelling):
 
     def action_sandbox(self) -> None:
         """Containers, pool, environments, what holds each limit, and the last runs."""
-        from alita_tui.console.screens.sandbox import SandboxScreen
+        from alita_tui.console.sandbox.screen import SandboxScreen
 
         if self.screen is self.main:
             self.push_screen(SandboxScreen(self.main.view, self._keys, self._upkeep))
@@ -226,7 +226,7 @@ class AlitaApp(Reviewing, Travelling):
     @work(name="settings", group="screen", exclusive=True, exit_on_error=False)
     async def action_settings(self) -> None:
         """Every setting."""
-        from alita_tui.console.screens.settings import SettingsScreen
+        from alita_tui.console.settings.screen import SettingsScreen
 
         if self.screen is not self.main:
             return
@@ -281,7 +281,7 @@ class AlitaApp(Reviewing, Travelling):
         self, name: str, kind: MoveKind | Literal["undo", ""] = "", version: int | None = None
     ) -> None:
         """Show a tool; with a kind, after doing that with a version of it."""
-        from alita_tui.console.screens.tool import ToolScreen
+        from alita_tui.console.library.tool import ToolScreen
 
         try:
             if kind:
@@ -352,7 +352,7 @@ class AlitaApp(Reviewing, Travelling):
     @work(name="theme", group="screen", exclusive=True, exit_on_error=False)
     async def action_theme(self) -> None:
         """Choose a theme."""
-        from alita_tui.console.screens.theme_picker import ThemePicker
+        from alita_tui.console.settings.theme_picker import ThemePicker
 
         chosen = await self.push_screen_wait(ThemePicker(self._theme_names, self.theme))
         if chosen is not None:
@@ -364,7 +364,7 @@ class AlitaApp(Reviewing, Travelling):
 
     def action_help(self) -> None:
         """Every key."""
-        from alita_tui.console.screens.help import HelpScreen
+        from alita_tui.console.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen(self._keys, replay=self.replaying))
@@ -394,6 +394,6 @@ def _bar(playback: Player | None) -> ReplayBar | None:
     """The player's bar, in the composer's place, where a recording plays."""
     if playback is None:
         return None
-    from alita_tui.console.widgets.replay_bar import ReplayBar
+    from alita_tui.console.replay.bar import ReplayBar
 
     return ReplayBar(playback)

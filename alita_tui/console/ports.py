@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from alita_tui.console.keeping import SessionKeeper
+from alita_tui.console.sessions.catalog import SessionCatalog
 from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.view.habits import Habits
 
 if TYPE_CHECKING:
-    from alita_tui.console.screens.setup import SetupScreen
+    from alita_tui.console.setup.screen import SetupScreen
 
 
 class DayLine(msgspec.Struct, frozen=True):
@@ -46,7 +46,7 @@ class Switch(msgspec.Struct, frozen=True):
     """Empty for a new session."""
 
 
-class Catalog(SessionKeeper, Protocol):
+class Catalog(SessionCatalog, Protocol):
     """What is kept outside of the open session. Every method may raise AlitaError."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:

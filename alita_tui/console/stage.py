@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from textual.message import Message
 
-from alita_tui.console.player import Tape
+from alita_tui.console.replay.player import Tape
 from alita_tui.spine.ports.stream import EventSource
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView

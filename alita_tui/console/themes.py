@@ -16,7 +16,7 @@ from textual.color import Color, ColorParseError
 from textual.driver import Driver
 from textual.theme import Theme
 
-from alita_tui.console.hearing import Hearing
+from alita_tui.console.input.timing import InputTiming
 
 PALETTE = (
     "background",
@@ -205,23 +205,23 @@ def load(*folders: Path | None) -> Loaded:
     return Loaded(tuple(themes.values()), tuple(problems))
 
 
-class Themed(App[ReturnType]):
-    """An app that knows the domain tokens under any theme, Textual's own included, and hears by `Hearing`."""
+class ThemedApp(App[ReturnType]):
+    """An app that knows the domain tokens under any theme, Textual's own included, and hears by `InputTiming`."""
 
     def get_driver_class(self) -> type[Driver]:
         """Textual's choice, with our own reader where that is a terminal."""
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":
             return chosen
-        from alita_tui.console.driver import TerminalDriver
+        from alita_tui.console.input.driver import TerminalDriver
 
         return TerminalDriver
 
     @cached_property
-    def hearing(self) -> Hearing:
+    def timing(self) -> InputTiming:
         """All input so far; without a terminal it is what its events say."""
-        found = getattr(self._driver, "hearing", None)
-        return found if isinstance(found, Hearing) else Hearing()
+        found = getattr(self._driver, "timing", None)
+        return found if isinstance(found, InputTiming) else InputTiming()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Tokens of a theme that has none of ours, taken from its semantic colours."""

@@ -10,7 +10,7 @@ from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap, Ledger
-from alita_tui.console.widgets.evidence import why
+from alita_tui.console.review.evidence import why
 from alita_tui.llm.cache import ReplyStore
 from alita_tui.llm.scripted import Rule
 from alita_tui.spine.ports.models import ModelRequest, Reply

@@ -11,8 +11,10 @@ import pytest
 from attack.inputs import attack, simulated
 from attack.inputs.oracle import Decided, Made, Shown, accidents
 
-from alita_tui.console import arming, hearing, review
-from alita_tui.console.arming import Heard
+from alita_tui.console.input import arming
+from alita_tui.console.input import timing as timing
+from alita_tui.console.input.arming import TimedInput
+from alita_tui.console.review.steps import steps as review
 
 
 def seed() -> int:
@@ -30,34 +32,34 @@ def test_a_tenth_of_all_sequences_decides_nothing_by_accident() -> None:
         assert outcome.tried == outcome.held > 0
 
 
-def held_counts(heard: Heard, painted: float | None) -> arming.Why:
+def held_counts(heard: TimedInput, painted: float | None) -> arming.Objection:
     """Forgets what was pressed before."""
-    return arming.against(replace(heard, last=""), painted)
+    return arming.objection(replace(heard, last=""), painted)
 
 
-def hasty(heard: Heard, painted: float | None) -> arming.Why:
+def hasty(heard: TimedInput, painted: float | None) -> arming.Objection:
     """Trusts the time at which a key was read."""
-    return arming.against(replace(heard, after=heard.at), painted)
+    return arming.objection(replace(heard, after=heard.at), painted)
 
 
-def unseen(heard: Heard, painted: float | None) -> arming.Why:
+def unseen(heard: TimedInput, painted: float | None) -> arming.Objection:
     """Waits neither until the terminal has painted nor until the screen is still, which covers much of it."""
-    return arming.against(replace(heard, since=0.0), 0.0)
+    return arming.objection(replace(heard, since=0.0), 0.0)
 
 
 def short(patch: pytest.MonkeyPatch) -> None:
     """Takes 300 ms for quiet."""
     patch.setattr(arming, "QUIET", 0.3)
-    patch.setattr(hearing, "QUIET", 0.3)
+    patch.setattr(timing, "QUIET", 0.3)
 
 
 MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "quiet is too short": short,
     "a key need not be alone": lambda patch: patch.setattr(arming, "ALONE", 0.0),
-    "a held key counts": lambda patch: patch.setattr(review, "against", held_counts),
-    "a key counts when it was read": lambda patch: patch.setattr(review, "against", hasty),
+    "a held key counts": lambda patch: patch.setattr(review, "objection", held_counts),
+    "a key counts when it was read": lambda patch: patch.setattr(review, "objection", hasty),
     "a key counts before it is painted, and on a moving screen": lambda patch: patch.setattr(
-        review, "against", unseen
+        review, "objection", unseen
     ),
 }
 

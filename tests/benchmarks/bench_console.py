@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from textual.geometry import Size
 from viewing import with_
 
-from alita_tui.console.themes import Themed
-from alita_tui.console.widgets.trace import Trace
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.themes import ThemedApp
 from alita_tui.spine.text import SafeText
 from alita_tui.state.rows import Rows
 from alita_tui.view.model import RowKind, SessionView, TraceRow
@@ -48,7 +48,7 @@ def session(rows: int) -> SessionView:
     return with_(seq=rows, trace=trace.append(*(row(number) for number in range(rows))))
 
 
-class Bench(Themed[None]):
+class Bench(ThemedApp[None]):
     def compose(self):
         yield Trace()
 

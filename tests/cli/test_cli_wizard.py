@@ -15,7 +15,7 @@ from servers.wire import Fault
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.wizard import look_around, wizard
-from alita_tui.console.setup import SetupChoice
+from alita_tui.console.setup.ports import SetupChoice
 from alita_tui.events import Usage
 from alita_tui.llm.presets import Preset, preset
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest

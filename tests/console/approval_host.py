@@ -10,10 +10,10 @@ from approval_cases import NOW
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from alita_tui.console.arming import Heard
-from alita_tui.console.hearing import Hearing
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.themes import Themed, load
+from alita_tui.console.input.arming import TimedInput
+from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.themes import ThemedApp, load
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import ResolveApproval
@@ -24,7 +24,7 @@ CALMLY, HASTILY = 1.0, 0.05
 """Seconds between two inputs: one by one, each meant; or typed on."""
 
 
-class Paced(Hearing):
+class Paced(InputTiming):
     """Hears one input after the other, as far apart as the host says."""
 
     def __init__(self, host: Host) -> None:
@@ -33,14 +33,14 @@ class Paced(Hearing):
 
     def note(
         self, what: str, at: float, *, deed: bool = True, repeated: bool = False, pieced: bool = False
-    ) -> Heard:
+    ) -> TimedInput:
         if self._host.pace is not None:
             self._host.at += self._host.pace
             at = self._host.at
         return super().note(what, at, deed=deed, repeated=repeated, pieced=pieced)
 
 
-class Host(Themed):
+class Host(ThemedApp):
     """Opens a review over a trace."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Host(Themed):
         return self.at
 
     @cached_property
-    def hearing(self) -> Hearing:
+    def timing(self) -> InputTiming:
         return Paced(self)
 
     def on_deciding_screen_deferred(self, message: ApprovalScreen.Deferred) -> None:

@@ -9,7 +9,7 @@ import streams
 from goldens import golden, walkthrough
 from msgspec.structs import replace
 
-from alita_tui.console.keeping import BookmarkLine, ExportForm, HitLine, SessionLine
+from alita_tui.console.sessions.catalog import BookmarkLine, ExportForm, HitLine, SessionLine
 from alita_tui.replay.playback import Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.spine.envelope import Envelope
@@ -42,7 +42,7 @@ def lines() -> tuple[SessionLine, ...]:
 
 
 class Keeper:
-    """Meets the console's `SessionKeeper`."""
+    """Meets the console's `SessionCatalog`."""
 
     def __init__(self) -> None:
         self.lines = {line.session_id: line for line in lines()}

@@ -18,13 +18,13 @@ from textual.widgets import Input, OptionList
 from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
+from alita_tui.console.library.tool import ToolScreen
 from alita_tui.console.ports import ConsoleOptions, Switch
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.screens.tool import ToolScreen
-from alita_tui.console.widgets.composer import Composer
-from alita_tui.console.widgets.library import Library
-from alita_tui.console.widgets.queued import Queued
-from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.suggestions import Suggestion, Suggestions
 from alita_tui.spine.commands import AnswerQuestion, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError

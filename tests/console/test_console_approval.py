@@ -11,12 +11,12 @@ from textual.pilot import Pilot
 from viewing import with_
 
 from alita_tui import events as e
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.widgets.build_panes import BuildPanes
-from alita_tui.console.widgets.code import CodeView
-from alita_tui.console.widgets.evidence import Evidence
+from alita_tui.console.review.code import CodeView
+from alita_tui.console.review.evidence import Evidence
+from alita_tui.console.review.panes import BuildPanes
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.review.verdict_bar import Button, VerdictBar
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.verdict import Button, VerdictBar
 from alita_tui.events import Finding
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all

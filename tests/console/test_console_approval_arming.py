@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_tui.console.arming import against
-from alita_tui.console.hearing import Hearing
+from alita_tui.console.input.arming import objection
+from alita_tui.console.input.timing import InputTiming
 
 QUIET = 0.425  # as promised to people, not as the code has it
 MARGIN = 0.05
@@ -19,14 +19,14 @@ KEYS = st.sampled_from(["a", "j"])
 def test_nothing_counts_but_after_quiet_and_another_key(
     opened: float, inputs: list[tuple[float, str]]
 ) -> None:
-    hearing = Hearing()
-    paint = hearing.painting(opened)
+    timing = InputTiming()
+    paint = timing.painting(opened)
     at = last = opened
     before = ""
     for pause, key in inputs:
         at += pause
-        heard = hearing.note(key, at)
-        counts = not against(heard, paint.at)
+        heard = timing.note(key, at)
+        counts = not objection(heard, paint.at)
         if counts:
             assert at >= last + QUIET and key != before
         elif key != before:
@@ -37,43 +37,43 @@ def test_nothing_counts_but_after_quiet_and_another_key(
 @settings(max_examples=1_000, deadline=None)
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=60))
 def test_a_held_key_never_counts_again_however_long_it_waits_to_repeat(pauses: list[float]) -> None:
-    hearing = Hearing()
-    paint = hearing.painting(100.0)
+    timing = InputTiming()
+    paint = timing.painting(100.0)
     at = 101.0
-    assert not against(hearing.note("a", at), paint.at)
+    assert not objection(timing.note("a", at), paint.at)
     for pause in pauses:
         at += pause
-        assert against(hearing.note("a", at), paint.at)
-    hearing.note("j", at + 1)
-    assert not against(hearing.note("a", at + 2), paint.at)
+        assert objection(timing.note("a", at), paint.at)
+    timing.note("j", at + 1)
+    assert not objection(timing.note("a", at + 2), paint.at)
 
 
 @settings(max_examples=500, deadline=None)
 @given(st.floats(-100, 0), st.integers(1, 5))
 def test_input_made_before_painting_never_counts_however_late_it_is_handled(ago: float, times: int) -> None:
-    hearing = Hearing()
-    paint = hearing.painting(50.0)
+    timing = InputTiming()
+    paint = timing.painting(50.0)
     for number in range(times):
-        assert against(hearing.note(f"f{number}", 50.0 + ago), paint.at) == "unseen"
-    assert against(hearing.note("a", 60.0), None) == "unseen"
+        assert objection(timing.note(f"f{number}", 50.0 + ago), paint.at) == "unseen"
+    assert objection(timing.note("a", 60.0), None) == "unseen"
 
 
 def test_a_mute_terminal_is_known_and_one_that_answers_late_is_asked_again() -> None:
     now = 10.0
     asked: list[float] = []
-    hearing = Hearing(lambda: asked.append(now) is None, clock=lambda: now)
-    hearing.begin(now)
-    hearing.watch(True)
-    paint = hearing.painting(now)
-    hearing.written(now)
+    timing = InputTiming(lambda: asked.append(now) is None, clock=lambda: now)
+    timing.begin(now)
+    timing.watch(True)
+    paint = timing.painting(now)
+    timing.written(now)
     while now < 11.9:
         now += 0.02
-        hearing.empty(now)
-        assert not hearing.mute and paint.at is None
+        timing.empty(now)
+        assert not timing.mute and paint.at is None
     now = 12.1
-    hearing.empty(now)
-    assert hearing.mute and paint.at is not None
+    timing.empty(now)
+    assert timing.mute and paint.at is not None
     for _ in asked:
-        assert hearing.answered(now)
-    assert not hearing.answered(now), "nobody asked"
-    assert not hearing.mute
+        assert timing.answered(now)
+    assert not timing.answered(now), "nobody asked"
+    assert not timing.mute

@@ -11,11 +11,11 @@ from rich.cells import cell_len
 from textual.geometry import Offset
 from textual.selection import Selection
 
-from alita_tui.console.review import Review
-from alita_tui.console.themes import Themed
-from alita_tui.console.widgets.code import Base, CodeView, code_rows, diff_rows, highlight
-from alita_tui.console.widgets.inked import text_of, width_of
+from alita_tui.console.review.code import Base, CodeView, code_rows, diff_rows, highlight
+from alita_tui.console.review.steps import BuildReview
+from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.sheet import Row, Sheet, fact, fold_row
+from alita_tui.console.widgets.styled_text import text_of, width_of
 from alita_tui.events import Capabilities, Finding, Lock, LockedPackage, Provided, RunReport, build_digest
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import reveal
@@ -87,7 +87,7 @@ def test_a_wide_letter_is_never_cut_in_half() -> None:
             assert width_of(line) <= width
 
 
-class Bare(Themed):
+class Bare(ThemedApp):
     def __init__(self, sheet: Sheet) -> None:
         super().__init__()
         self.sheet = sheet
@@ -232,7 +232,7 @@ def test_installed_wheels_tell_what_their_requirements_provide() -> None:
 
 def test_the_steps_of_a_risky_approval_come_one_after_the_other() -> None:
     build = risky().builds[0]
-    review = Review(build, build.attempts[-1], 0.0)
+    review = BuildReview(build, build.attempts[-1], 0.0)
     assert review.approve(5, 10.0) == "name"
     review.name_typed(11.0)
     assert review.approve(5, 12.0) == "unread"

@@ -20,10 +20,10 @@ from textual import events
 from textual.widgets import Input
 from viewing import with_
 
-from alita_tui.console.hearing import Hearing
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.screens.deciding import DecidingScreen
-from alita_tui.console.widgets.verdict import DIGEST, NAME, Button, VerdictBar
+from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.review.deciding import DecidingScreen
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.review.verdict_bar import DIGEST, NAME, Button, VerdictBar
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
@@ -121,7 +121,7 @@ class Bare(ApprovalScreen):
 
     @property
     def app(self) -> Any:
-        return SimpleNamespace(post_message=self.table.posted, _keymap={}, hearing=self.table.hearing)
+        return SimpleNamespace(post_message=self.table.posted, _keymap={}, timing=self.table.timing)
 
     @property
     def is_current(self) -> bool:
@@ -174,7 +174,7 @@ class Table:
     quiet_since: float = float("-inf")
     shown_at: float = 0.0
     last: str = ""
-    hearing: Hearing = field(default_factory=Hearing)
+    timing: InputTiming = field(default_factory=InputTiming)
     announced: dict[tuple[str, str], float] = field(default_factory=dict)
     """When a weighty key was first pressed on a build."""
     log: list[tuple[float, str]] = field(default_factory=list)
@@ -308,7 +308,7 @@ class Session:
 
     def made(self, what: str, at: float) -> None:
         """Note an input that is no key."""
-        self.screen._newest = self.table.hearing.note(what, at)
+        self.screen._newest = self.table.timing.note(what, at)
         self.screen._waiting = None
 
     def click(self, choice: str, at: float) -> None:

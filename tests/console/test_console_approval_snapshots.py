@@ -21,9 +21,9 @@ from textual.widgets import Input
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
-from alita_tui.console.screens.setup import SetupScreen
-from alita_tui.console.setup import Surroundings
-from alita_tui.console.themes import Themed, load
+from alita_tui.console.setup.ports import Surroundings
+from alita_tui.console.setup.screen import SetupScreen
+from alita_tui.console.themes import ThemedApp, load
 from alita_tui.replay.playback import Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.view.fold import fold_all
@@ -120,7 +120,7 @@ def test_replay(snap_compare: Snap, size: tuple[int, int], theme: str) -> None:
     assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-class Wizard(Themed):
+class Wizard(ThemedApp):
     def __init__(self, theme: str) -> None:
         super().__init__()
         self.wanted_theme = theme

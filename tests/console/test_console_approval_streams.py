@@ -11,9 +11,9 @@ from approval_host import Host
 from textual import events
 from textual.pilot import Pilot
 
-from alita_tui.console.arming import QUIET
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.widgets.verdict import VERDICTS, VerdictBar
+from alita_tui.console.input.arming import QUIET
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.review.verdict_bar import VERDICTS, VerdictBar
 
 SIZE = (100, 30)
 KEYS = [*"aorertbxcul", *"aorertbxul", "enter", "space", *"dnpvqsf", "tab", "down", "end"]

@@ -10,12 +10,12 @@ from approval_host import CALMLY, HASTILY, Host
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from alita_tui.console.widgets.code import Base, code_rows, diff_rows, split_rows
-from alita_tui.console.widgets.inked import width_of
+from alita_tui.console.review.code import Base, code_rows, diff_rows, split_rows
+from alita_tui.console.review.fields import ReasonInput
+from alita_tui.console.review.ticks import Ticks
+from alita_tui.console.review.verdict_bar import Button, VerdictBar
 from alita_tui.console.widgets.sheet import fold_row
-from alita_tui.console.widgets.ticks import Ticks
-from alita_tui.console.widgets.verdict import Button, VerdictBar
-from alita_tui.console.widgets.verdict_fields import ReasonInput
+from alita_tui.console.widgets.styled_text import width_of
 from alita_tui.events import Capabilities
 from alita_tui.view.model import SessionView
 

@@ -8,9 +8,9 @@ import streams
 from test_console_screens import console, drawn
 from textual import events
 
-from alita_tui.console.attention import Attention
+from alita_tui.console.review.attention import Attention
+from alita_tui.console.review.evidence import Evidence
 from alita_tui.console.stage import Advanced
-from alita_tui.console.widgets.evidence import Evidence
 from alita_tui.view.fold import fold_all
 
 

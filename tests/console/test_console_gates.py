@@ -9,7 +9,7 @@ from approval_cases import calm
 from approval_host import Host
 from viewing import with_
 
-from alita_tui.console.widgets.evidence import gates, risk
+from alita_tui.console.review.evidence import gates, risk
 from alita_tui.events import GateName, GateResult, GateRow
 from alita_tui.state.build import GATES, Attempt, BuildState
 from alita_tui.state.rows import Rows

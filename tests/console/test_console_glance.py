@@ -9,8 +9,8 @@ from approval_host import Host
 from test_console_gates import every
 from viewing import with_
 
-from alita_tui.console.widgets.code import CodeView
-from alita_tui.console.widgets.evidence import Evidence
+from alita_tui.console.review.code import CodeView
+from alita_tui.console.review.evidence import Evidence
 from alita_tui.events import Capabilities, Finding, GateName, GateResult
 from alita_tui.state.rows import Rows
 from alita_tui.view.model import SessionView

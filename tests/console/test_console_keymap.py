@@ -10,11 +10,11 @@ from textual.widget import Widget
 
 from alita_tui.console.actions import ACTIONS, GROUPS, bindings, key_of, shown
 from alita_tui.console.keymap import _keys, _meet, read_keymap
-from alita_tui.console.screens.session import SessionScreen
-from alita_tui.console.themes import Themed
-from alita_tui.console.widgets.composer import Composer
-from alita_tui.console.widgets.library import Library
-from alita_tui.console.widgets.trace import Trace
+from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.screen import SessionScreen
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.themes import ThemedApp
 
 
 def keymap(folder: Path, text: str) -> tuple[dict[str, str], list[str]]:
@@ -108,7 +108,7 @@ def test_a_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
 
 
 async def test_a_remapped_key_runs_the_action_and_the_old_one_does_not() -> None:
-    class Bare(Themed[None]):
+    class Bare(ThemedApp[None]):
         moved: list[str]
 
         def compose(self):

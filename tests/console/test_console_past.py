@@ -9,9 +9,9 @@ from test_console_travel import on, replaying, running, until
 
 from alita_tui.console.actions import ACTIONS
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.screens.replay import ReplayScreen
-from alita_tui.console.screens.session import SessionScreen
-from alita_tui.console.screens.tool import ToolScreen
+from alita_tui.console.library.tool import ToolScreen
+from alita_tui.console.replay.screen import ReplayScreen
+from alita_tui.console.session.screen import SessionScreen
 from alita_tui.spine.commands import Interrupt, SubmitTask
 
 LEAVING = {"ctrl+q", "ctrl+n", "ctrl+c"}

@@ -6,8 +6,8 @@ import pytest
 import streams
 
 from alita_tui import events as e
-from alita_tui.console.screens.spend import rows
-from alita_tui.console.widgets.provider_strip import MARKS, WORDS, strip
+from alita_tui.console.session.providers import MARKS, WORDS, strip
+from alita_tui.console.spend.screen import rows
 from alita_tui.events import ProviderState, Usage
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView

@@ -12,14 +12,14 @@ from textual._ansi_sequences import ANSI_SEQUENCES_KEYS, IGNORE_SEQUENCE
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
-from alita_tui.console.hearing import Hearing
-from alita_tui.console.reader import Reader, heard_of
+from alita_tui.console.input.parser import InputParser, timed_input
+from alita_tui.console.input.timing import InputTiming
 
 
-def read(*parts: bytes, hearing: Hearing | None = None) -> list[Message]:
+def read(*parts: bytes, timing: InputTiming | None = None) -> list[Message]:
     """What parts come to, each read 10 ms after the one before, and what time brings after them."""
-    hearing = hearing or Hearing(lambda: True, clock=lambda: 1.0)
-    reader = Reader(hearing)
+    timing = timing or InputTiming(lambda: True, clock=lambda: 1.0)
+    reader = InputParser(timing)
     found = [message for n, part in enumerate(parts) for message in reader.read(part, 10 + n / 100)]
     return found + reader.empty(10.2 + len(parts) / 100) + reader.empty(20.0)
 
@@ -82,18 +82,18 @@ def test_repetitions_and_pieces_are_input_that_never_counts() -> None:
     assert (
         isinstance(held, events.Event) and isinstance(split, events.Event) and isinstance(whole, events.Event)
     )
-    said: list[Any] = [heard_of(one) for one in (held, split, whole)]
+    said: list[Any] = [timed_input(one) for one in (held, split, whole)]
     assert [one.repeated for one in said] == [True, False, False]
     assert said[1].stalled
 
 
 @pytest.mark.parametrize("begun", [b"\x1b", b"\x1b[", b"\x1b[?", b"\xc3", b"\x1b[200~", b"\x1b]0;"])
 def test_what_has_only_begun_after_a_key_is_input_after_it(begun: bytes) -> None:
-    hearing = Hearing(lambda: True, clock=lambda: 1.0)
-    (key,) = Reader(hearing).read(b"a" + begun, 10.0)
+    timing = InputTiming(lambda: True, clock=lambda: 1.0)
+    (key,) = InputParser(timing).read(b"a" + begun, 10.0)
     assert isinstance(key, events.Key)
-    said: Any = heard_of(key)
-    assert hearing._last is not None and hearing._last.number > said.number
+    said: Any = timed_input(key)
+    assert timing._last is not None and timing._last.number > said.number
 
 
 def test_a_paste_is_text_whatever_is_in_it_and_one_without_an_end_ends() -> None:
@@ -105,17 +105,17 @@ def test_a_paste_is_text_whatever_is_in_it_and_one_without_an_end_ends() -> None
 
 def test_sequences_that_no_key_makes_never_raise_and_are_always_heard() -> None:
     rng = random.Random(20261121)
-    hearing = Hearing(lambda: True, clock=lambda: 1.0)
-    reader = Reader(hearing)
+    timing = InputTiming(lambda: True, clock=lambda: 1.0)
+    reader = InputParser(timing)
     at = 10.0
     for _ in range(30_000):
         made = garbage(rng)
         while made:
             cut = rng.randrange(1, len(made) + 1)
-            before = hearing._last.number if hearing._last else 0
+            before = timing._last.number if timing._last else 0
             for message in reader.read(made[:cut], at):
                 assert not isinstance(message, events.Key) or message.key != "enter"
-            assert hearing._last is not None and hearing._last.number > before, made
+            assert timing._last is not None and timing._last.number > before, made
             made, at = made[cut:], at + rng.choice([0.0, 0.01, 0.15])
             reader.empty(at)
         if rng.random() < 0.2:
@@ -125,7 +125,7 @@ def test_sequences_that_no_key_makes_never_raise_and_are_always_heard() -> None:
 
 
 def test_a_parser_that_fails_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = Reader(Hearing(lambda: True))
+    reader = InputParser(InputTiming(lambda: True))
 
     def fail(*_: Any) -> Any:
         raise RuntimeError("a fault in a foreign parser")

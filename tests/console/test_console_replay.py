@@ -12,13 +12,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from alita_tui.console.keeping import BookmarkLine
-from alita_tui.console.themes import Themed, load
-from alita_tui.console.widgets.inked import text_of, width_of
+from alita_tui.console.replay.bar import ReplayBar
+from alita_tui.console.replay.timeline import FLAG, GLYPHS, Timeline, cell_of, draw, position_of
+from alita_tui.console.replay.words import clock_time, spoken
+from alita_tui.console.sessions.catalog import BookmarkLine
+from alita_tui.console.themes import ThemedApp, load
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.replay_bar import ReplayBar
-from alita_tui.console.widgets.replay_words import clock_time, spoken
-from alita_tui.console.widgets.timeline import FLAG, GLYPHS, Timeline, cell_of, draw, position_of
+from alita_tui.console.widgets.styled_text import text_of, width_of
 from alita_tui.replay.playback import SPEEDS, LiveTape, Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.view.fold import fold_all
@@ -33,7 +33,7 @@ IDLE = [
 ]
 
 
-class Host(Themed):
+class Host(ThemedApp):
     """A bar under nothing; keeps the views it is told to go on from."""
 
     def __init__(self, playback: Playback, theme: str = "alita-dark", *, rewound: bool = False) -> None:
@@ -286,7 +286,7 @@ def test_times_are_written_for_people(seconds: float, clock: str, said: str) -> 
 
 
 async def test_the_timeline_mounts_alone_and_empty() -> None:
-    class Bare(Themed):
+    class Bare(ThemedApp):
         def compose(self) -> ComposeResult:
             yield Timeline()
 

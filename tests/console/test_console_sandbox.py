@@ -14,8 +14,8 @@ from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
+from alita_tui.console.sandbox.rows import environment_rows
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.sandbox_sheet import environment_rows
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import Enforcement, RunReport, SandboxStatus, TestCase
 from alita_tui.spine.envelope import Envelope

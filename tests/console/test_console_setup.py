@@ -12,9 +12,9 @@ from alita_tui.config.paths import shipped
 from alita_tui.console.actions import ACTIONS
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, SettingLine
-from alita_tui.console.screens.setup import SetupScreen
-from alita_tui.console.setup import SetupChoice, SetupResult, Surroundings
-from alita_tui.console.themes import Themed
+from alita_tui.console.setup.ports import SetupChoice, SetupResult, Surroundings
+from alita_tui.console.setup.screen import SetupScreen
+from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import ConfigError, StoreError
 
@@ -48,7 +48,7 @@ PROVIDERS = (
 )
 
 
-class Host(Themed):
+class Host(ThemedApp):
     def __init__(self, **wizard: object) -> None:
         super().__init__()
         self.checked: list[SetupChoice] = []

@@ -11,7 +11,7 @@ from textual.theme import Theme
 
 import alita_tui
 from alita_tui.config.paths import shipped
-from alita_tui.console.themes import PALETTE, TOKENS, BadTheme, Themed, load, read_theme
+from alita_tui.console.themes import PALETTE, TOKENS, BadTheme, ThemedApp, load, read_theme
 
 BUILT_IN = sorted(shipped("themes").glob("*.toml"))
 GOOD = (shipped("themes") / "alita-dark.toml").read_text("utf-8")
@@ -115,7 +115,7 @@ def test_tokens_default_from_the_palette(tmp_path: Path) -> None:
 
 
 async def test_every_theme_works_on_the_bare_app_and_so_do_textuals_own() -> None:
-    app = Themed()
+    app = ThemedApp()
     async with app.run_test() as pilot:
         for theme in load(shipped("themes")).themes:
             app.register_theme(theme)

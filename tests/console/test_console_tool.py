@@ -13,8 +13,8 @@ from textual.pilot import Pilot
 
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
+from alita_tui.console.library.tool import ToolScreen, _rows
 from alita_tui.console.ports import ConsoleOptions
-from alita_tui.console.screens.tool import ToolScreen, _rows
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import Lineage, Move, ToolRecord

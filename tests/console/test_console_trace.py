@@ -11,18 +11,18 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from alita_tui import events as e
-from alita_tui.console.themes import Themed
-from alita_tui.console.widgets import trace_layout
-from alita_tui.console.widgets.inked import spread, text_of, width_of, wrap
-from alita_tui.console.widgets.trace import Trace
-from alita_tui.console.widgets.trace_layout import Layout
-from alita_tui.console.widgets.trace_lines import fold, growing, height, unfinished
+from alita_tui.console.session import trace_layout
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.session.trace_layout import Layout
+from alita_tui.console.session.trace_lines import fold, growing, height, unfinished
+from alita_tui.console.themes import ThemedApp
+from alita_tui.console.widgets.styled_text import spread, text_of, width_of, wrap
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import Live, SessionView, TraceRow
 
 
-class Bare(Themed[None]):
+class Bare(ThemedApp[None]):
     """A trace, and what it posts."""
 
     CSS = "Screen { layout: vertical; }"

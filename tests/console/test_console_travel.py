@@ -15,15 +15,15 @@ from alita_tui import events as e
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, Switch
-from alita_tui.console.screens.compare import CompareScreen
-from alita_tui.console.screens.explain import ExplainScreen
-from alita_tui.console.screens.replay import ReplayScreen
-from alita_tui.console.screens.session_rows import age
-from alita_tui.console.screens.sessions import SessionsScreen
-from alita_tui.console.screens.spend import SpendScreen
-from alita_tui.console.widgets.library import Library
+from alita_tui.console.replay.explain import ExplainScreen
+from alita_tui.console.replay.screen import ReplayScreen
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.sessions.compare import CompareScreen
+from alita_tui.console.sessions.rows import age
+from alita_tui.console.sessions.screen import SessionsScreen
+from alita_tui.console.spend.screen import SpendScreen
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.widgets.trace import Trace
 from alita_tui.replay.playback import LiveTape, Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.spine.envelope import Envelope

@@ -7,13 +7,13 @@ from textual.events import Paste
 from viewing import with_
 
 from alita_tui import events as e
-from alita_tui.console.themes import Themed
-from alita_tui.console.widgets.composer import Composer
-from alita_tui.console.widgets.library import Library
-from alita_tui.console.widgets.queued import Queued
-from alita_tui.console.widgets.sandbox_pane import SandboxPane
-from alita_tui.console.widgets.status import StatusLine
-from alita_tui.console.widgets.suggestions import Suggestion, Suggestions
+from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.sandbox import SandboxPane
+from alita_tui.console.session.status import StatusLine
+from alita_tui.console.session.suggestions import Suggestion, Suggestions
+from alita_tui.console.themes import ThemedApp
 from alita_tui.events import SandboxStatus
 from alita_tui.state.rows import Rows
 from alita_tui.state.spend import Spend
@@ -21,7 +21,7 @@ from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 
 
-class Bare(Themed[None]):
+class Bare(ThemedApp[None]):
     """One widget, and what it posts."""
 
     def __init__(self, widget) -> None:

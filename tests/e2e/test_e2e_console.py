@@ -18,13 +18,13 @@ from alita_tui.app.session import LiveSession, close_session, open_session
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.screens.sandbox import SandboxScreen
-from alita_tui.console.widgets.code import CodeView
-from alita_tui.console.widgets.inked import text_of
+from alita_tui.console.review.code import CodeView
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.sandbox.screen import SandboxScreen
+from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
-from alita_tui.console.widgets.trace import Trace
+from alita_tui.console.widgets.styled_text import text_of
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
 from alita_tui.view.fold import fold, fold_all

@@ -17,8 +17,8 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from alita_tui.console.widgets.entry import Entry
-from alita_tui.console.widgets.inked import Line, ink_styles, restyle, text_of, to_strip, width_of
+from alita_tui.console.input.judged import Entry
+from alita_tui.console.widgets.styled_text import Line, ink_styles, restyle, text_of, to_strip, width_of
 
 INKS = (
     "muted heading good warn bad wait hostile added removed keyword string number comment name link strong"

@@ -24,11 +24,11 @@ from textual import events
 from textual.widgets import Input
 from viewing import with_
 
-from alita_tui.console.hearing import Hearing
-from alita_tui.console.reader import Reader, Settled
-from alita_tui.console.screens.approval import ApprovalScreen
-from alita_tui.console.screens.deciding import DecidingScreen
-from alita_tui.console.widgets.verdict import DIGEST, NAME, VerdictBar
+from alita_tui.console.input.parser import InputParser, Settled
+from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.review.deciding import DecidingScreen
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.review.verdict_bar import DIGEST, NAME, VerdictBar
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view import risk
@@ -90,12 +90,12 @@ class Bare(ApprovalScreen):
         self.world = world
         self.stand_in = Bar(self)
         super().__init__(view, clock=lambda: world.now)
-        self.hearing.watch(True)
+        self.timing.watch(True)
         self._present(next(iter(self.queue), None))
 
     @property
     def app(self) -> Any:
-        return SimpleNamespace(post_message=self.world.posted, _keymap={}, hearing=self.world.hearing)
+        return SimpleNamespace(post_message=self.world.posted, _keymap={}, timing=self.world.timing)
 
     @property
     def bar(self) -> Any:
@@ -156,8 +156,8 @@ class World:
         self.made: list[Made] = []
         self.shown: list[Shown] = []
         self.decided: list[Decided] = []
-        self.hearing = Hearing(self._ask, clock=lambda: self.now)
-        self.reader = Reader(self.hearing)
+        self.timing = InputTiming(self._ask, clock=lambda: self.now)
+        self.reader = InputParser(self.timing)
         self._buffer: deque[int] = deque()
         self._order: dict[str, float] = {}
         self._asleep = 0.0
@@ -167,7 +167,7 @@ class World:
         self._presses = 0
         self._numbers = 0
         self.builds = [self._build(), self._build()]
-        self.hearing.begin(self.now)
+        self.timing.begin(self.now)
         self.later(0.0, self._look)
         self.until(self.now + (2.5 if self.mute else 0.8))
 
@@ -231,7 +231,7 @@ class World:
     def _ask(self) -> bool:
         self.write("?")
         written = self.now + (0.0 if self.rng.random() < 0.9 else 0.3)
-        self.later(written - self.now, lambda: self.hearing.written(self.now))
+        self.later(written - self.now, lambda: self.timing.written(self.now))
         return True
 
     # --- the console ------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class World:
 
     def close(self) -> None:
         if self.screen is not None:
-            self.hearing.watch(False)
+            self.timing.watch(False)
             self.screen = None
             self.write("")
 

@@ -1,0 +1,136 @@
+"""The terminal's driver: reads on time, asks the terminal, and outlives whatever it sends.
+
+Besides Textual's own, it knows when nothing was there to be read, and when what was drawn has been written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import select
+import time
+from collections.abc import Callable
+from queue import Full
+from typing import IO, Any
+
+from textual.drivers.linux_driver import LinuxDriver
+
+from alita_tui.console.input.parser import InputParser
+from alita_tui.console.input.timing import InputTiming
+
+_log = logging.getLogger(__name__)
+QUESTION = "\x1b[5n"
+"""DSR: how are you? Every terminal answers `ESC [ 0 n`, after all that was written before."""
+BEAT, IDLE = 0.02, 0.1
+"""Seconds between two looks at the terminal's input, while something is decided about and otherwise."""
+GONE = 2.0
+"""Seconds of nothing but errors after which the terminal is taken to be gone."""
+
+
+class _Mark(str):
+    """Something to write, and whom to tell that it is on its way to the terminal."""
+
+    told: Callable[[float], None]
+
+
+class _Drawn:
+    """What Textual writes to: tells when a mark was flushed."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        self._file.write(text)
+        if isinstance(text, _Mark):
+            self._file.flush()
+            text.told(time.monotonic())
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver with a reader of its own (`InputParser`), and what it heard (`InputTiming`)."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.timing = InputTiming(self._ask)
+        assert self._file is not None
+        self._file = _Drawn(self._file)  # type: ignore[assignment]  # the writer's thread needs no more of it
+
+    def start_application_mode(self) -> None:
+        """See `Driver.start_application_mode`."""
+        super().start_application_mode()  # type: ignore[no-untyped-call]
+        self.timing.begin(time.monotonic())
+
+    def _ask(self) -> bool:
+        """Write a question behind what is to be written; False when too much is waiting there."""
+        if self._writer_thread is None:
+            return False
+        mark = _Mark(QUESTION)
+        mark.told = self.timing.written
+        try:
+            self._writer_thread._queue.put_nowait(mark)
+        except Full:
+            return False
+        return True
+
+    def run_input_thread(self) -> None:
+        """Read until told to stop; nothing that is read ends it."""
+        reader = InputParser(self.timing)
+        failed: float | None = None
+        while not self.exit_event.is_set():
+            try:
+                self._look(reader)
+                failed = None
+            except OSError as error:
+                failed = failed or time.monotonic()
+                if time.monotonic() - failed > GONE:
+                    _log.error("The terminal cannot be read: %s", error)
+                    self._app.call_later(self._app.exit, return_code=129)
+                    return
+                time.sleep(IDLE)
+            except Exception:  # noqa: BLE001  # input goes on, whatever became of some of it
+                _log.exception("The reader failed; what it had read is dropped")
+                reader = InputParser(self.timing)
+                self.timing.note("junk", time.monotonic(), deed=False)
+
+    def _look(self, reader: InputParser) -> None:
+        """Handle what is there; when nothing is, wait for a moment."""
+        looked = (
+            time.monotonic()
+        )  # before looking: the look proves something of this time, not of a later one
+        if not select.select([self.fileno], [], [], 0)[0]:
+            for message in reader.empty(looked):
+                self.process_message(message)
+            beat = BEAT if self.timing.watching or reader.open else IDLE
+            if not select.select([self.fileno], [], [], beat)[0]:
+                return
+        data = os.read(self.fileno, 4096)
+        if not data:
+            raise OSError("end of file")
+        for message in reader.read(data, time.monotonic()):
+            self.process_message(message)
+
+    def _sigcont_application(self, *arguments: Any) -> None:
+        """Go on after Ctrl+Z as Textual does; after a stop that nobody announced, take the terminal anew.
+
+        Textual would start a second reader beside the first there.
+        """
+        if self._must_signal_resume or not self._auto_restart:
+            super()._sigcont_application(*arguments)
+        else:
+            self._loop.call_soon_threadsafe(self._taken_again)
+
+    def _taken_again(self) -> None:
+        """Set the terminal up as at the start, and draw everything: a shell may have had it meanwhile."""
+        if self._key_thread is None or not self._key_thread.is_alive():
+            return
+        self.suspend_application_mode()
+        self.resume_application_mode()
+        asyncio.run_coroutine_threadsafe(self._app._post_message(self.SignalResume()), loop=self._loop)
+        self._app.refresh(layout=True)

@@ -1,0 +1,215 @@
+"""What was read from the terminal, and what that proves about when it was made.
+
+A key waits to be read: behind a stall of this process, a slow line, a busy terminal. But the terminal sends keys and
+answers in one order, so a key that is read after the answer to a question was made after the question was asked.
+Therefore a verdict takes two answers: one to a question that followed the painting (it was painted) and one to
+a question asked when the quiet time was over; and after the key a third, asked when it had been alone for long enough.
+
+A terminal that has never answered leaves the reader's own looks: a look that found nothing to read proves that what is
+found later arrived after it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from alita_tui.console.input.arming import LATELY, QUIET, STALL, Objection, TimedInput, objection
+
+MUTE = 2.0
+"""Seconds after the first question at which a terminal that has answered none is taken to answer none."""
+GREETINGS, EVERY = 4, 0.4
+"""How often a terminal is asked before that, and after how many seconds each: an answer may be lost on its way."""
+RETRY = 1.0
+"""Seconds after which a question that is still open is asked again."""
+
+
+@dataclass(slots=True)
+class Paint:
+    """Something that was drawn, and when it was certainly on the terminal."""
+
+    drawn: float
+    """When it was handed to the writer."""
+    written: float | None = None
+    at: float | None = None
+    """When it is known to be on the terminal; None: not yet."""
+
+
+class InputTiming:
+    """All input of the console, in the order in which it was read.
+
+    The reader's thread notes; the event loop's says what is painted. `ask` sends the terminal a question (DSR)
+    and gives False when it cannot just now; without it there is no terminal: input is made when its event says,
+    and alone at once.
+    """
+
+    def __init__(
+        self, ask: Callable[[], bool] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.clock = clock
+        self._ask = ask
+        self._lock = threading.RLock()
+        self._watchers = 0
+        self._questions: deque[float] = deque()
+        """When each was asked that is not answered yet."""
+        self._first: float | None = None
+        self._newest = float("-inf")
+        self._asked = self._answers = 0
+        self._proved = float("-inf")
+        """What is read from now on was sent by the terminal after this time."""
+        self._empty = float("-inf")
+        """When there was nothing to read."""
+        self._paint = Paint(float("-inf"))
+        self._last: TimedInput | None = None
+        self._deed = ""
+        self._pressed: dict[str, float] = {}
+        self._since = float("-inf")
+        """When something was read last, or moved on screen."""
+        self._told = 0
+
+    @property
+    def terminal(self) -> bool:
+        """Whether there is a terminal to be asked."""
+        return self._ask is not None
+
+    @property
+    def mute(self) -> bool:
+        """Whether the terminal answers no questions."""
+        told = self._answers or self._asked < GREETINGS or self._first is None
+        return not told and self._empty - (self._first or 0.0) >= MUTE
+
+    @property
+    def proved(self) -> float:
+        """What is read next was made after this time."""
+        return self._empty if self.mute else self._proved
+
+    @property
+    def watching(self) -> bool:
+        """Whether something is on screen that is decided about."""
+        return self._watchers > 0
+
+    def watch(self, begins: bool) -> None:
+        """A screen that takes verdicts came, or went."""
+        self._watchers += 1 if begins else -1
+
+    # --- the event loop's side --------------------------------------------------------------
+
+    def painting(self, at: float) -> Paint:
+        """What is to be decided about has been drawn: find out when it is on the terminal."""
+        if not self.terminal:
+            return Paint(at, at, at)
+        with self._lock:
+            paint = self._paint = Paint(self.clock())
+            self.question()
+        return paint
+
+    def stir(self, at: float) -> None:
+        """Something moved on screen by itself: the quiet time begins anew."""
+        self._since = max(self._since, at)
+
+    def waits(self, paint: Paint | None, at: float) -> Objection:
+        """Why a key made now, other than the last one, would be no verdict."""
+        proved = self.proved if self.terminal else at
+        number = self._last.number + 1 if self._last else 1
+        return objection(TimedInput(number, "", at, proved, self._since, " "), paint.at if paint else None)
+
+    @property
+    def deed(self) -> str:
+        """The last key, click or turn of the wheel."""
+        return self._deed
+
+    # --- the reader's side ------------------------------------------------------------------
+
+    def begin(self, at: float) -> None:
+        """The terminal is ours, again: what was asked before is answered to nobody."""
+        with self._lock:
+            self._questions.clear()
+            self._empty = self._proved = at
+            self._newest = float("-inf")
+            self.stir(at)
+        self.question()
+
+    def question(self) -> None:
+        """Ask the terminal for a sign of life; when it cannot be asked now, it is asked later."""
+        if self._ask is None or not self._lock.acquire(blocking=False):
+            return
+        try:
+            at = self.clock()
+            self._questions.append(at)
+            if not self._ask():
+                self._questions.pop()
+                return
+            self._newest = at
+            self._asked += 1
+            self._first = at if self._first is None else self._first
+        finally:
+            self._lock.release()
+
+    def written(self, at: float) -> None:
+        """All that was drawn before the newest question is on its way to the terminal."""
+        if self._newest >= self._paint.drawn and self._paint.written is None:
+            self._paint.written = at
+
+    def answered(self, at: float) -> bool:
+        """The terminal answered; False when nothing was asked, and so somebody typed it."""
+        with self._lock:
+            if not self._questions:
+                return False
+            self._answers += 1
+            self._proved = max(self._proved, self._questions.popleft())
+            if self._paint.at is None and self._proved >= self._paint.drawn:
+                self._paint.at = at
+        return True
+
+    def empty(self, at: float) -> int:
+        """There was nothing to read at a time. Gives the number of an input that was alone, once; else 0."""
+        self._empty = at
+        if self.mute and self._paint.at is None:
+            self._paint.at = self._paint.written
+        if not self._answers and self._asked < GREETINGS and at - self._newest >= EVERY:
+            self.question()
+        if not self.watching:
+            return 0
+        last = self._last
+        marks = (
+            [max(self._since, self._paint.at) + QUIET] if self._paint.at is not None else [self._paint.drawn]
+        )
+        if last is not None and last.number > self._told:
+            if self.proved >= last.at + last.alone:
+                self._told = last.number
+                return last.number
+            marks.append(last.at + last.alone)
+        due = max((one for one in marks if self.proved < one <= at), default=None)
+        if due is not None and not self.mute and (self._newest < due or at - self._newest >= RETRY):
+            self.question()
+        return 0
+
+    def note(
+        self, what: str, at: float, *, deed: bool = True, repeated: bool = False, pieced: bool = False
+    ) -> TimedInput:
+        """Something was read at a time; a `deed` is a key, click or turn of the wheel, and no mere sign of one.
+
+        What was `pieced` together of several reads may be the end of one thing and the beginning of another.
+        """
+        after = self.proved if self.terminal else at
+        heard = TimedInput(
+            number=self._last.number + 1 if self._last else 1,
+            what=what,
+            at=at,
+            after=after,
+            since=self._since,
+            last=self._deed,
+            lately=at - self._pressed.get(what, float("-inf")) < LATELY,
+            repeated=repeated,
+            stalled=pieced or (self.terminal and at - self._empty > STALL),
+        )
+        self._last = heard
+        self._since = max(self._since, at)
+        if deed:
+            self._deed = what
+            self._pressed = {key: when for key, when in self._pressed.items() if at - when < LATELY}
+            self._pressed[what] = at
+        return heard

@@ -1,0 +1,1 @@
+"""A tool of the library: versions, history and code."""

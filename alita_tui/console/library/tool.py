@@ -1,0 +1,201 @@
+"""One tool of the library: its line of versions, what was done with them, where it comes from, its code."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from alita_tui.console.actions import action, bindings
+from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.review.code import code_rows
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.key_line import KeyLine
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, heading
+from alita_tui.events import Lineage, MoveKind, ToolRecord
+from alita_tui.spine.grants import phrases
+from alita_tui.spine.text import one_line, reveal
+
+_TONES = {"trusted": "good", "provisional": "", "stale": "warn", "quarantined": "bad", "revoked": "bad"}
+_MOVES: tuple[MoveKind | Literal["undo"], ...] = (
+    "rollback", "archive", "quarantine", "revoke", "restore", "pin", "undo",
+)  # fmt: skip
+
+
+class ToolScreen(Dialog[None]):
+    """A sheet with the line of versions first and the code last. Each move is one key, and `undo` takes it back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("tool")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "tool.tcss"]
+
+    class MoveAsked(Message):
+        """Something is to be done with a version."""
+
+        def __init__(self, name: str, version: int, kind: MoveKind | Literal["undo"]) -> None:
+            super().__init__()
+            self.name = name
+            self.version = version
+            self.kind = kind
+
+    class CopyAsked(Message):
+        """The code is to be copied."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(
+        self, lineage: Lineage, *, version: int | None = None, problem: str = "", may_move: bool = True
+    ) -> None:
+        """Begin with one version, or with the one that runs. `problem` is why that one does not run.
+
+        Without `may_move` the library is only looked at.
+        """
+        super().__init__()
+        self._lineage = lineage
+        self._problem = problem
+        self._may_move = may_move
+        self._version = version or lineage.current or lineage.versions[-1].version
+
+    @property
+    def record(self) -> ToolRecord:
+        """The version on screen."""
+        versions = self._lineage.versions
+        return next((one for one in versions if one.version == self._version), versions[-1])
+
+    def compose(self) -> ComposeResult:
+        """Head, sheet, keys."""
+        with Vertical(id="box"):
+            yield Plain(id="head")
+            yield Sheet(id="sheet")
+            yield KeyLine(id="keys")
+
+    def on_mount(self) -> None:
+        """Scroll with the keys at once."""
+        self._draw()
+        self.query_one(Sheet).focus()
+
+    def show(self, lineage: Lineage, problem: str = "") -> None:
+        """Show the line as it is now, the same version of it."""
+        self._lineage, self._problem = lineage, problem
+        self._draw()
+
+    def action_version(self, direction: int) -> None:
+        """The version before or after."""
+        numbers = [one.version for one in self._lineage.versions]
+        wanted = numbers.index(self.record.version) + direction
+        if 0 <= wanted < len(numbers):
+            self._version, self._problem = numbers[wanted], ""
+            self._draw()
+
+    def action_move(self, kind: MoveKind | Literal["undo"]) -> None:
+        """Ask the app to do something with the version on screen."""
+        if not self._may_move:
+            return
+        if kind == "pin" and self._lineage.pinned == self.record.version:
+            kind = "unpin"
+        self.post_message(self.MoveAsked(self._lineage.name, self.record.version, kind))
+
+    def action_yank(self) -> None:
+        """Copy the code."""
+        self.post_message(self.CopyAsked(self.record.draft.code))
+
+    def _draw(self) -> None:
+        record, lineage = self.record, self._lineage
+        state = ("pinned " if lineage.pinned == record.version else "") + record.state
+        self.query_one("#head", Plain).update(
+            Content.assemble(
+                (f"TOOL · {one_line(lineage.name)} v{record.version}", "bold $alita-approval"),
+                (
+                    f"  {state}",
+                    f"${'alita-' + tone if (tone := _TONES.get(record.state, '')) else 'foreground'}",
+                ),
+                (f"\n{one_line(record.draft.description, 300)}", "$foreground"),
+            )
+        )
+        self.query_one(Sheet).show(_rows(lineage, record, self._problem))
+        keys = shown_keys(self)
+        parts = [
+            Content.assemble((keys.get(f"move('{kind}')", ""), "bold $alita-approval"), f" {_label(kind)}")
+            for kind in (_MOVES if self._may_move else ())
+        ]
+        either = f"{keys.get('version(-1)', '')} {keys.get('version(1)', '')}"
+        for shown, label in (
+            (either, "versions"),
+            (keys.get("yank", ""), "copy"),
+            (keys.get("back", ""), "back"),
+        ):
+            parts.append(Content.assemble((shown, "bold"), f" {label}"))
+        self.query_one("#keys", KeyLine).show(parts)
+
+
+def _label(kind: MoveKind | Literal["undo"]) -> str:
+    return action(f"tool.{kind}").label.lower()
+
+
+def _rows(lineage: Lineage, record: ToolRecord, problem: str) -> list[Row]:
+    rows = [Row(((reveal(problem), "bad"),), (("▲ ", "bad"),))] if problem else []
+    rows += heading("Versions", "the newest first")
+    rows += [_version(lineage, one, here=one is record) for one in reversed(lineage.versions)]
+    if lineage.spent_usd:
+        spent = sum(lineage.spent_usd.values())
+        said = (
+            f"${spent:.4f} to build; built anew for each run it would have been ${lineage.saved_usd:.4f} more"
+        )
+        rows.append(fact("money", said))
+    if lineage.aliases:
+        rows.append(fact("also called", one_line(", ".join(lineage.aliases), 600)))
+    rows += [BLANK, *heading(f"v{record.version}")]
+    rows += _facts(record)
+    if lineage.moves:
+        rows += [BLANK, *heading("What was done", "the newest first")]
+    for move in reversed(lineage.moves):
+        because = f": {one_line(move.reason)}" if move.reason else ""
+        back = "  taken back" if move.undone else ""
+        name = f" {one_line(move.before or move.after)}" if move.kind in ("alias", "unalias") else ""
+        body = ((f"{move.kind}{name} v{move.version} by {one_line(move.by)}{because}", ""), (back, "muted"))
+        rows.append(fact(move.at[:16].replace("T", " "), body, width=20))
+    rows += [BLANK, *heading("Code")]
+    rows += code_rows(record.draft.code, sources=False)
+    return [*rows, BLANK, *heading("Tests"), *code_rows(record.draft.tests, sources=False)]
+
+
+def _version(lineage: Lineage, one: ToolRecord, *, here: bool) -> Row:
+    runs = f"{one.runs} runs" + (f", {one.failures} failed" if one.failures else "")
+    parts = [runs, one.created_at[:10]]
+    parts += [f"from v{one.parent_version}"] if one.parent_version else []
+    parts += [f"${lineage.spent_usd[one.version]:.4f}"] if one.version in lineage.spent_usd else []
+    now = "● runs " if one.version == lineage.current else "       "
+    pin = " pinned" if one.version == lineage.pinned else ""
+    return Row(
+        (
+            (f"v{one.version:<3} ", "strong" if here else ""),
+            (f"{one.state + pin:<18} ", _TONES.get(one.state, "muted")),
+            (" · ".join(parts), "muted"),
+        ),
+        (("▸ " if here else "  ", "heading"), (now, "good")),
+    )
+
+
+def _facts(record: ToolRecord) -> list[Row]:
+    draft = record.draft
+    rows = [
+        fact("digest", f"sha256:{record.digest}"),
+        fact("approved", f"{one_line(record.approval_id)} on {one_line(record.created_at)[:19]}"),
+        fact("runs", f"{record.runs}, {record.failures} failed"),
+        fact("may use", one_line("; ".join(phrases(record.granted)), 600) or "nothing but its arguments"),
+    ]
+    withheld = [item for item in draft.capabilities.items if item not in record.granted.items]
+    rows += [fact("withheld", one_line(", ".join(withheld), 400))] if withheld else []
+    takes = ", ".join(one_line(name) for name in draft.input_schema.get("properties", {}))
+    rows.append(fact("takes", takes or "nothing"))
+    if packages := record.lock.packages:
+        rows.append(fact("needs", ", ".join(f"{one_line(p.name)} {one_line(p.version)}" for p in packages)))
+    rows += [fact("source", one_line(source.url)) for source in record.sources]
+    tests = draft.tests.count("\ndef test_") + draft.tests.startswith("def test_")
+    return [*rows, fact("tests", f"{tests}, below the code")]

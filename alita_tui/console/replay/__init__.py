@@ -1,0 +1,1 @@
+"""Playing a recording, and going back in a running session."""

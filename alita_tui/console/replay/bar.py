@@ -1,0 +1,360 @@
+"""The controls of a replay. They move a player over what is recorded; there is nothing else they could do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple, get_args
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from alita_tui.console.actions import bindings
+from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.replay import words as replay_words
+from alita_tui.console.replay.player import Player
+from alita_tui.console.replay.timeline import Timeline
+from alita_tui.console.sessions.catalog import BookmarkLine, ExportForm
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.errors import UsageError
+from alita_tui.state.session import Phase
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import Mark
+
+STOPS: frozenset[Mark] = frozenset({"build", "approval", "error"})
+"""Where the jump to a mark stops."""
+FORMS: tuple[ExportForm, ...] = get_args(ExportForm)
+"""What a session can be written as."""
+
+
+class _Prompt(NamedTuple):
+    """What the bar's line asks for at the moment."""
+
+    placeholder: str
+    value: str
+    take: Callable[[str], None]
+
+
+class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
+    """Three lines: where the replay stands, the timeline, the keys or a question."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("replay"),
+        Binding("escape", "leave_line", show=False),
+    ]
+    DEFAULT_CSS = """
+    ReplayBar {
+        height: 3;
+        background: $panel;
+        padding: 0 1;
+        #keys { height: 1; color: $alita-muted; }
+        #state { height: 1; }
+        Input { height: 1; border: none; padding: 0 1; background: $alita-cursor; display: none; }
+        Input:focus { border: none; background-tint: transparent; }
+        &.-asking Input { display: block; }
+        &.-asking #keys { display: none; }
+    }
+    """
+
+    class Jumped(Message):
+        """The player went elsewhere; the fold goes on from `view`."""
+
+        def __init__(self, player: Player) -> None:
+            super().__init__()
+            self._player = player
+
+        @property
+        def view(self) -> SessionView:
+            """The view to go on from, as it is when this is read: it fits what the player yields next."""
+            return self._player.view
+
+    class Marked(Message):
+        """A bookmark is to be set at an event, or with no note taken away."""
+
+        def __init__(self, bar: ReplayBar, seq: int, note: str | None) -> None:
+            super().__init__()
+            self.bar = bar
+            self.seq = seq
+            self.note = note
+
+    class Wanted(Message):
+        """Something that needs more than the player."""
+
+        def __init__(self, bar: ReplayBar) -> None:
+            super().__init__()
+            self.bar = bar
+            self.player = bar.player
+
+    class ExplainAsked(Wanted):
+        """The event at the cursor is to be explained."""
+
+    class ForkAsked(Wanted):
+        """A session is to begin from here."""
+
+    class ExportAsked(Wanted):
+        """The session is to be written into a file."""
+
+        def __init__(self, bar: ReplayBar, form: ExportForm) -> None:
+            super().__init__(bar)
+            self.form = form
+
+    class Left(Wanted):
+        """The person has seen enough."""
+
+    def __init__(self, player: Player, *, rewound: bool = False, id: str | None = None) -> None:
+        """`rewound`: the session that is played goes on meanwhile."""
+        super().__init__(id=id)
+        self.player = player
+        self._rewound = rewound
+        self._needle = ""
+        self._note = ""
+        """What the last control had to say, such as that there is no further hit."""
+        self._now: Phase | None = None
+        """What the session does meanwhile, where it goes on."""
+        self._take: Callable[[str], None] = self._search
+        self._bookmarks: tuple[BookmarkLine, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """State, timeline, keys and a line to write in."""
+        yield Plain(id="state")
+        yield Timeline(self.player.marks, id="timeline")
+        yield Plain(id="keys")
+        yield Input(compact=True, id="search")
+
+    def on_mount(self) -> None:
+        """Draw where it stands; the speed and the play state change without an event too."""
+        self.redraw()
+
+    def on_resize(self) -> None:
+        """Draw for the width there is."""
+        self.redraw()
+
+    def advance(self, view: SessionView) -> None:
+        """The session on screen moved on."""
+        if self.player.stopped:
+            self._note = f"Stopped at {self.player.stopped}."
+        self.redraw()
+
+    def show_bookmarks(self, bookmarks: tuple[BookmarkLine, ...]) -> None:
+        """The session's bookmarks, as they are now."""
+        self._bookmarks = bookmarks
+        self.redraw()
+
+    def tell_now(self, phase: Phase) -> None:
+        """What the session does meanwhile."""
+        if self._rewound and phase != self._now:
+            self._now = phase
+            if self.is_mounted:
+                self.redraw()
+
+    def say(self, text: str) -> None:
+        """Say something in the place of the keys, until the next control."""
+        self._note = text
+        self.redraw()
+
+    # --- drawing ------------------------------------------------------------------------
+
+    def redraw(self) -> None:
+        """Draw where the player stands."""
+        player, width = self.player, self.size.width - 2
+        if width < 1:
+            return
+        flags = tuple(player.position_of(one.seq) for one in self._bookmarks)
+        self.query_one(Timeline).advance(player.position, flags)
+        state = replay_words.state(player, self._bookmarks, width, rewound=self._rewound, now=self._now)
+        self.query_one("#state", Plain).update(state)
+        self.query_one("#keys", Plain).update(
+            cut(self._note or replay_words.keys(shown_keys(self), width, rewound=self._rewound), width)
+        )
+
+    # --- controls -----------------------------------------------------------------------
+
+    def _moved(self, found: bool = True, otherwise: str = "") -> None:
+        self._note = "" if found else otherwise
+        if found:
+            self.post_message(self.Jumped(self.player))
+        self.redraw()
+
+    def action_play(self) -> None:
+        """Play or pause."""
+        before = self.player.position
+        self.player.toggle()
+        self._moved(self.player.position != before)
+
+    def action_back(self) -> None:
+        """One event back."""
+        self.player.move(-1)
+        self._moved()
+
+    def action_forward(self) -> None:
+        """One event on."""
+        self.player.move(1)
+        self._moved()
+
+    def action_step_back(self) -> None:
+        """To where the step before begins."""
+        self._moved(self.player.move_step(-1), "There is no step before.")
+
+    def action_step_forward(self) -> None:
+        """To where the next step begins."""
+        self._moved(self.player.move_step(1), "There is no further step.")
+
+    def action_mark_back(self) -> None:
+        """To the build, approval or error before."""
+        self._moved(self.player.move_mark(STOPS, -1), "No build, approval or error before.")
+
+    def action_mark_forward(self) -> None:
+        """To the next build, approval or error."""
+        self._moved(self.player.move_mark(STOPS, 1), "No further build, approval or error.")
+
+    def action_first(self) -> None:
+        """To the beginning."""
+        self.player.seek(0)
+        self._moved()
+
+    def action_last(self) -> None:
+        """To the end; where the session goes on, back to it."""
+        if self._rewound:
+            self.post_message(self.Left(self))
+            return
+        self.player.seek(self.player.total)
+        self._moved()
+
+    def action_leave(self) -> None:
+        """See `Left`."""
+        self.post_message(self.Left(self))
+
+    def action_slower(self) -> None:
+        """Half the speed."""
+        self.player.faster(-1)
+        self.redraw()
+
+    def action_faster(self) -> None:
+        """Twice the speed."""
+        self.player.faster()
+        self.redraw()
+
+    def action_seek(self, tenth: int) -> None:
+        """To a tenth of the session."""
+        self.player.seek_tenth(tenth)
+        self._moved()
+
+    @on(Timeline.Chosen)
+    def _clicked(self, message: Timeline.Chosen) -> None:
+        message.stop()
+        self.player.seek(message.position)
+        self._moved()
+
+    # --- stops, bookmarks and what goes beyond the player ------------------------------------
+
+    def action_stop_at(self) -> None:
+        """Ask where playing is to stop."""
+        self._ask(
+            _Prompt("stop at: error approval tool=NAME cost>0.10", self.player.breakpoints, self._stop_at)
+        )
+
+    def _stop_at(self, text: str) -> None:
+        try:
+            self.player.stop_at(text)
+        except UsageError as error:
+            self.say(str(error))
+            return
+        self.say(f"Stops at {self.player.breakpoints}." if self.player.breakpoints else "It stops nowhere.")
+
+    def action_move_break(self, direction: int) -> None:
+        """To the next place where it would stop, or the one before."""
+        where = "further" if direction > 0 else "earlier"
+        found = self.player.move_break(direction)
+        self._moved(found, f"No {where} event is a {self.player.breakpoints or 'stop: b sets one'}.")
+
+    def action_bookmark(self) -> None:
+        """Ask for the note of a bookmark here."""
+        seq = self.player.seq
+        if not seq:
+            self.say("There is no event before the first one.")
+            return
+        before = next((one.note for one in self._bookmarks if one.seq == seq), "")
+
+        def take(note: str) -> None:
+            self.post_message(self.Marked(self, seq, note))
+
+        self._ask(_Prompt("a note for this place, or just Enter", before, take))
+
+    def action_unmark(self) -> None:
+        """Take the bookmark here away."""
+        if any(one.seq == self.player.seq for one in self._bookmarks):
+            self.post_message(self.Marked(self, self.player.seq, None))
+        else:
+            self.say("There is no bookmark here.")
+
+    def action_next_bookmark(self) -> None:
+        """To the next bookmark, from the last one to the first."""
+        places = [one.seq for one in self._bookmarks]
+        if not places:
+            self.say("There is no bookmark; m sets one.")
+            return
+        self.player.seek_seq(next((seq for seq in places if seq > self.player.seq), places[0]))
+        self._moved()
+
+    def action_explain(self) -> None:
+        """See `ExplainAsked`."""
+        self.post_message(self.ExplainAsked(self))
+
+    def action_fork(self) -> None:
+        """See `ForkAsked`."""
+        self.post_message(self.ForkAsked(self))
+
+    def action_export(self) -> None:
+        """Ask what it is to be written as."""
+        self._ask(_Prompt(" ".join(("write it as:", *FORMS)), "html", self._export))
+
+    def _export(self, text: str) -> None:
+        form = next((one for one in FORMS if text and one.startswith(text.lower())), None)
+        if form is None:
+            self.say(f"It can be written as {', '.join(FORMS)}.")
+        else:
+            self.post_message(self.ExportAsked(self, form))
+
+    # --- search -------------------------------------------------------------------------
+
+    def action_find(self) -> None:
+        """Open the search."""
+        self._ask(_Prompt("search what was said and done", "", self._search))
+
+    def action_find_next(self, direction: int) -> None:
+        """To the next hit, or the one before."""
+        if not self._needle:
+            self.action_find()
+            return
+        where = "further" if direction > 0 else "earlier"
+        self._moved(self.player.find(self._needle, direction), f"“{self._needle}” has no {where} hit.")
+
+    def _search(self, text: str) -> None:
+        self._needle = text
+        if text:
+            self.action_find_next(1)
+
+    # --- the line to write in ----------------------------------------------------------------
+
+    def _ask(self, prompt: _Prompt) -> None:
+        line = self.query_one(Input)
+        line.placeholder, line.value, self._take = prompt
+        self.add_class("-asking")
+        line.focus()
+
+    def action_leave_line(self) -> None:
+        """Close the line, or clear what the last control said."""
+        self.remove_class("-asking")
+        self._note = ""
+        self.focus()
+        self.redraw()
+
+    @on(Input.Submitted)
+    def _answered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_leave_line()
+        self._take(event.value.strip())

@@ -1,0 +1,46 @@
+"""Why an event happened, what it changed, what it cost."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
+from alita_tui.view.explain import Explanation
+
+
+class ExplainScreen(Dialog[None]):
+    """One small sheet; Esc closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark", "dismiss", "Close")]
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "explain.tcss"]
+
+    def __init__(self, explained: Explanation) -> None:
+        super().__init__()
+        self._explained = explained
+
+    def compose(self) -> ComposeResult:
+        """What it is about, then the three answers."""
+        told = self._explained
+        with Vertical(id="box"):
+            yield Plain(
+                Content.assemble(
+                    ("Event ", "$alita-muted"), (str(told.seq), "bold $accent"), "  ", told.title
+                )
+            )
+            yield Sheet(rows(told), id="sheet")
+
+
+def rows(told: Explanation) -> list[Row]:
+    """The whole sheet."""
+    found: list[Row] = []
+    for title, lines in (("Why", told.why), ("What it changed", told.changed), ("What it cost", told.cost)):
+        if lines:
+            found += [*heading(title), *(Row(((line, ""),), (("  ", ""),)) for line in lines), BLANK]
+    return found[:-1]

@@ -1,0 +1,220 @@
+"""Going back in time and to other sessions: what the app does for replays, and with the list of sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual import work
+
+from alita_tui.console import themes
+from alita_tui.console.ports import Catalog, Switch
+from alita_tui.console.replay.player import Player, Tape
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.text import one_line
+
+if TYPE_CHECKING:
+    from alita_tui.console.replay.bar import ReplayBar
+    from alita_tui.console.replay.screen import ReplayScreen
+    from alita_tui.console.session.screen import SessionScreen
+    from alita_tui.console.session.trace import Trace
+    from alita_tui.console.sessions.screen import SessionsScreen
+    from alita_tui.view.model import SessionView
+
+
+class ReplayNavigation(themes.ThemedApp[Switch | None]):
+    """The app's side of replays and sessions; the rest of the app is built on it."""
+
+    main: SessionScreen
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        keys: dict[str, str],
+        *,
+        clock: Clock,
+        motion: bool,
+        playback: Player | None,
+        tape: Tape | None,
+    ) -> None:
+        super().__init__()
+        self._catalog = catalog
+        self._keys = keys
+        self._clock = clock
+        self._motion = motion
+        self._playback = playback
+        self._tape = tape
+
+    @property
+    def _replay(self) -> ReplayScreen | None:
+        """The replay on top, if there is one."""
+        if self.screen is self.main:
+            return None
+        from alita_tui.console.replay.screen import ReplayScreen
+
+        return self.screen if isinstance(self.screen, ReplayScreen) else None
+
+    @property
+    def in_the_past(self) -> bool:
+        """True while a replay lies over the session, whatever lies over that."""
+        if len(self.screen_stack) == 1:
+            return False
+        from alita_tui.console.replay.screen import ReplayScreen
+
+        return any(isinstance(screen, ReplayScreen) for screen in self.screen_stack)
+
+    def _tell_now(self, view: SessionView) -> None:
+        """While the session is looked at as it was: say what it does meanwhile."""
+        if self._replay is not None:
+            self._replay.controls.tell_now(view.phase)
+
+    def _now_playing(self) -> Player | None:
+        """What is on screen as something that can be asked about its past."""
+        if self._replay is not None:
+            return self._replay.player
+        return self._playback or (self._tape.player() if self._tape is not None else None)
+
+    def _complain(self, error: AlitaError) -> None:
+        self.notify(one_line(str(error)), severity="error", markup=False)
+
+    # --- going back -----------------------------------------------------------------------
+
+    def action_rewind(self) -> None:
+        """Go back in the running session, to its newest event at first."""
+        self._go_back(None)
+
+    def on_trace_rewind_asked(self, message: Trace.RewindAsked) -> None:
+        """Everything as it was at a row."""
+        self._go_back(message.seq)
+
+    def _go_back(self, seq: int | None) -> None:
+        if self.screen is not self.main:
+            return
+        if self._playback is not None:
+            if seq is not None and self.main.bar is not None:
+                self._playback.seek_seq(seq)
+                self.main.bar.post_message(self.main.bar.Jumped(self._playback))
+                self.main.bar.redraw()
+        elif self._tape is not None:
+            self._push(self._tape.player(), seq, rewound=True)
+
+    def _push(self, player: Player, seq: int | None, *, rewound: bool) -> None:
+        from alita_tui.console.replay.screen import ReplayScreen
+
+        if seq is not None:
+            player.seek_seq(seq)
+        screen = ReplayScreen(player, keys=self._keys, rewound=rewound, motion=self._motion)
+        self.push_screen(screen)
+        screen.controls.tell_now(self.main.view.phase)
+        self._load_bookmarks(screen.controls)
+
+    def on_replay_bar_left(self, message: ReplayBar.Left) -> None:
+        """From a replay back to what lies below it; from the last one out."""
+        if self._replay is not None:
+            self.pop_screen()
+        else:
+            self.exit()
+
+    # --- what is asked of a replay ----------------------------------------------------------
+
+    def on_trace_explain_asked(self, message: Trace.ExplainAsked) -> None:
+        """Why a row is there."""
+        self._explain(message.seq)
+
+    def on_replay_bar_explain_asked(self, message: ReplayBar.ExplainAsked) -> None:
+        """Why the event at the cursor happened."""
+        self._explain(message.player.seq)
+
+    def _explain(self, seq: int) -> None:
+        from alita_tui.console.replay.explain import ExplainScreen
+
+        player = self._now_playing()
+        if player is not None and player.total:
+            self.push_screen(ExplainScreen(player.explain(seq)))
+
+    @work(name="bookmarks", group="bookmarks", exit_on_error=False)
+    async def _load_bookmarks(self, bar: ReplayBar) -> None:
+        try:
+            bookmarks = await self._catalog.bookmarks(bar.player.session_id)
+        except AlitaError as error:
+            self._complain(error)
+            return
+        if bar.is_attached:
+            bar.show_bookmarks(bookmarks)
+
+    def on_replay_bar_marked(self, message: ReplayBar.Marked) -> None:
+        """A bookmark is set, or taken away."""
+        self._bookmark(message.bar, message.seq, message.note)
+
+    @work(name="bookmark", group="bookmarks", exit_on_error=False)
+    async def _bookmark(self, bar: ReplayBar, seq: int, note: str | None) -> None:
+        try:
+            bookmarks = await self._catalog.bookmark(bar.player.session_id, seq, note)
+        except AlitaError as error:
+            bar.say(str(error))
+            return
+        bar.show_bookmarks(bookmarks)
+        bar.say(f"Bookmark at event {seq}." if note is not None else "The bookmark is gone.")
+
+    def on_replay_bar_fork_asked(self, message: ReplayBar.ForkAsked) -> None:
+        """Another way from here."""
+        self._fork(message.bar)
+
+    @work(name="fork", group="fork", exclusive=True, exit_on_error=False)
+    async def _fork(self, bar: ReplayBar) -> None:
+        player = bar.player
+        try:
+            made = await self._catalog.fork(tuple(player.envelopes), player.seq)
+        except AlitaError as error:
+            bar.say(str(error))
+            return
+        if self._playback is None and self.main.view.busy:
+            bar.say(f"Made {made}; open it from the sessions once this task is done.")
+        else:
+            self.exit(Switch(made))
+
+    def on_replay_bar_export_asked(self, message: ReplayBar.ExportAsked) -> None:
+        """The session as a file."""
+        self._export(message)
+
+    @work(name="export", group="export", exclusive=True, exit_on_error=False)
+    async def _export(self, message: ReplayBar.ExportAsked) -> None:
+        try:
+            path = await self._catalog.export(tuple(message.player.envelopes), message.form)
+        except AlitaError as error:
+            message.bar.say(str(error))
+            return
+        message.bar.say(f"Wrote {path}; the secrets that are known here are taken out.")
+
+    # --- other sessions ---------------------------------------------------------------------
+
+    @work(name="sessions", group="screen", exclusive=True, exit_on_error=False)
+    async def action_sessions(self) -> None:
+        """Every session: open, look, search, compare, tidy up."""
+        try:
+            lines = await self._catalog.sessions()
+        except AlitaError as error:
+            self._complain(error)
+            return
+        from alita_tui.console.sessions.screen import SessionsScreen
+
+        if self.screen is not self.main:
+            return
+        here = self.main.view.session_id
+        listed = SessionsScreen(lines, self._catalog, self._keys, self._clock, current=here)
+        chosen = await self.push_screen_wait(listed)
+        if chosen is not None:
+            self.exit(chosen)
+
+    def on_sessions_screen_look_asked(self, message: SessionsScreen.LookAsked) -> None:
+        """A session is to be seen as it was."""
+        self._look(message.session_id, message.seq)
+
+    @work(name="look", group="look", exclusive=True, exit_on_error=False)
+    async def _look(self, session_id: str, seq: int | None) -> None:
+        try:
+            player = await self._catalog.player(session_id)
+        except AlitaError as error:
+            self._complain(error)
+            return
+        self._push(player, seq, rewound=False)

@@ -1,0 +1,55 @@
+"""A recording over the session that is open: the same screen, fed by a player. Nothing can be sent from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual import on, work
+
+from alita_tui.console.replay.bar import ReplayBar
+from alita_tui.console.replay.player import Player
+from alita_tui.console.session.screen import SessionScreen
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.stage import Advanced, Stage
+
+
+class ReplayScreen(SessionScreen):
+    """Another session, or this one as it was. Every pane shows its state at the player's place."""
+
+    def __init__(
+        self, player: Player, *, keys: Mapping[str, str], rewound: bool = False, motion: bool = True
+    ) -> None:
+        self.controls = ReplayBar(player, rewound=rewound)
+        super().__init__(keys=keys, player=self.controls, motion=motion)
+        self.player = player
+        self._stage = Stage(player, lambda view: self.post_message(Advanced(view)))
+
+    def on_mount(self) -> None:
+        """Show where the player stands, and read on from there."""
+        self.fit(self.app.size)
+        self._stage.jump(self.player.view)
+        self._read()
+
+    def on_unmount(self) -> None:
+        """The player is done."""
+        self.player.close()
+
+    @work(name="replay", group="replay", exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        await self._stage.run()
+
+    @on(Advanced)
+    def _advanced(self, message: Advanced) -> None:
+        message.stop()
+        self.draw(message.view)
+
+    @on(ReplayBar.Jumped)
+    def _jumped(self, message: ReplayBar.Jumped) -> None:
+        message.stop()
+        self._stage.jump(message.view)
+
+    @on(Trace.RewindAsked)
+    def _seek(self, message: Trace.RewindAsked) -> None:
+        message.stop()
+        self.player.seek_seq(message.seq)
+        self._stage.jump(self.player.view)

@@ -1,0 +1,172 @@
+"""A whole session on one line: what happened where, and how far it has been played."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from alita_tui.console.widgets.styled_text import Line, to_strip
+from alita_tui.view.queries import Mark
+
+GLYPHS: dict[Mark, str] = {
+    "error": "✖",
+    "approval": "◆",
+    "build": "▲",
+    "answer": "●",
+    "task": "▶",
+    "run": "■",
+    "thought": "·",
+}
+"""What a mark looks like; where several fall into one cell, the first of these is shown."""
+FLAG = "⚑"
+"""A bookmark."""
+_RAIL = "─━"
+_DENSE = 3
+"""Marks in one cell from which the rail beside its glyph is drawn heavy."""
+
+
+def cell_of(position: int, total: int, width: int) -> int:
+    """The cell of the event just before a position."""
+    return 0 if total < 1 else min(width - 1, max(0, position - 1) * width // total)
+
+
+def position_of(cell: int, total: int, width: int) -> int:
+    """The position just after the first event of a cell."""
+    return min(total, -(-cell * total // max(width, 1)) + 1) if total else 0
+
+
+def gather(marks: Sequence[Mark | None], width: int) -> list[tuple[Mark | None, int]]:
+    """For each cell the mark that matters most, and how many there are."""
+    total, rank = len(marks), {kind: place for place, kind in enumerate(GLYPHS)}
+    cells: list[tuple[Mark | None, int]] = [(None, 0)] * width
+    for index, mark in enumerate(marks):
+        if mark:
+            cell = cell_of(index + 1, total, width)
+            best, count = cells[cell]
+            cells[cell] = (mark if best is None or rank[mark] < rank[best] else best, count + 1)
+    return cells
+
+
+def draw(
+    marks: Sequence[Mark | None],
+    position: int,
+    width: int,
+    *,
+    bookmarks: Collection[int] = (),
+    cells: Sequence[tuple[Mark | None, int]] | None = None,
+) -> Line:
+    """The line: rail, glyphs in their kind's ink, heavy where much happened, flags, the playhead.
+
+    `bookmarks` are positions; `cells` is `gather(marks, width)`, where the caller has it.
+    """
+    total = len(marks)
+    head = cell_of(position, total, width)
+    flags = {cell_of(place, total, width) for place in bookmarks}
+    line: list[tuple[str, str]] = []
+    for cell, (best, count) in enumerate(cells if cells is not None else gather(marks, width)):
+        text = GLYPHS[best] if best else _RAIL[0]
+        played = cell <= head and position > 0
+        if cell in flags and best != "error":
+            text, ink = FLAG, "flag"
+        elif best is None or (best == "thought" and count >= _DENSE):
+            text, ink = _RAIL[count >= _DENSE], "played" if played else "rail"
+        else:
+            ink = best if played else f"{best}-ahead"
+        line.append((text, f"{ink}-head" if cell == head else ink))
+    return tuple(line)
+
+
+class Timeline(Widget):
+    """Takes marks and a position; a click posts where to go."""
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "timeline--rail",
+        "timeline--played",
+        "timeline--ahead",
+        "timeline--head",
+        "timeline--flag",
+        *(f"timeline--{kind}" for kind in GLYPHS),
+    }
+    DEFAULT_CSS = """
+    Timeline {
+        height: 1;
+        background: $panel;
+        .timeline--rail { color: $alita-line; }
+        .timeline--played { color: $alita-muted; }
+        .timeline--ahead { text-style: none; }
+        .timeline--head { background: $alita-approval; color: $background; text-style: bold; }
+        .timeline--flag { color: $alita-wait; text-style: bold; }
+        .timeline--error { color: $alita-bad; text-style: bold; }
+        .timeline--approval { color: $alita-approval; text-style: bold; }
+        .timeline--build { color: $alita-build; text-style: bold; }
+        .timeline--answer { color: $alita-answer; text-style: bold; }
+        .timeline--task { color: $alita-task; text-style: bold; }
+        .timeline--run { color: $alita-run; }
+        .timeline--thought { color: $alita-thought; }
+    }
+    """
+
+    class Chosen(Message):
+        """A place on the line was clicked."""
+
+        def __init__(self, position: int) -> None:
+            super().__init__()
+            self.position = position
+
+    def __init__(self, marks: Sequence[Mark | None] = (), *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.marks = marks
+        """May grow at its end."""
+        self.position = 0
+        self.bookmarks: tuple[int, ...] = ()
+        """Positions with a flag."""
+        self._cells: list[tuple[Mark | None, int]] = []
+        self._gathered = (0, -1)
+        """How many marks the cells were gathered from, and for how many cells."""
+        self._drawn: tuple[int, tuple[int, ...], int] | None = None
+
+    def advance(self, position: int, bookmarks: tuple[int, ...] = ()) -> None:
+        """Move the playhead, and the flags."""
+        now = (position, bookmarks, len(self.marks))
+        if now != self._drawn:
+            self._drawn = now
+            self.position, self.bookmarks = position, bookmarks
+            self.refresh()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One line."""
+        return 1
+
+    def render_line(self, y: int) -> Strip:
+        """See `draw`."""
+        base, width = self.rich_style, self.size.width
+        known, gathered = self._gathered
+        if gathered != width or len(self.marks) > known + known // 200:
+            self._gathered = (len(self.marks), width)
+            self._cells = gather(self.marks, width)
+        line = draw(self.marks, self.position, width, bookmarks=self.bookmarks, cells=self._cells)
+        return to_strip(line, self._styles(), base, width)
+
+    def _styles(self) -> dict[str, Style]:
+        def of(name: str) -> Style:
+            return self.get_component_rich_style(f"timeline--{name}", partial=True)
+
+        head, ahead = of("head"), Style(bold=False)
+        styles = {"rail": of("rail"), "played": of("played"), "flag": of("flag")}
+        for kind in GLYPHS:
+            styles[kind] = of(kind)
+            styles[f"{kind}-ahead"] = of(kind) + ahead
+        return styles | {f"{name}-head": style + head for name, style in styles.items()}
+
+    def on_click(self, event: events.Click) -> None:
+        """See `Chosen`."""
+        event.stop()
+        self.post_message(self.Chosen(position_of(event.x, len(self.marks), self.size.width)))

@@ -1,0 +1,100 @@
+"""What the bar of a replay says: where it stands, and which keys there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual.content import Content
+
+from alita_tui.console.replay.player import Player
+from alita_tui.console.replay.timeline import FLAG, GLYPHS
+from alita_tui.console.sessions.catalog import BookmarkLine
+from alita_tui.console.widgets.styled_text import cut
+from alita_tui.state.session import Phase
+
+
+def clock_time(seconds: float) -> str:
+    """Seconds as `0:42`, `12:05` or `3:10:00`."""
+    whole = max(0, int(seconds))
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def spoken(seconds: float) -> str:
+    """A stretch of time as `12 s`, `4 m 12 s` or `3 h 10 m`."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} m {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} m"
+
+
+NOW: dict[Phase, str] = {
+    "idle": "it is idle",
+    "waiting": "a build waits for you",
+    "asking": "a question waits for you",
+    "parked": "a build waits for you",
+    "closed": "it is closed",
+}
+"""What a session does that goes on; phases that are not here are work."""
+
+
+def state(
+    player: Player,
+    bookmarks: Sequence[BookmarkLine],
+    width: int,
+    *,
+    rewound: bool,
+    now: Phase | None = None,
+) -> Content:
+    """The first line."""
+    speed = "∞" if player.speed == float("inf") else f"{player.speed:g}×"
+    parts = [
+        f"{'▶ playing' if player.playing else '▮▮ paused'} {speed}",
+        f"event {player.position}/{player.total}",
+        f"{clock_time(player.elapsed)}/{clock_time(player.length)}",
+    ]
+    if rewound and now is not None:
+        parts.append(f"now {NOW.get(now, 'it works')}")
+    if player.skipped >= 1:
+        parts.append(f"» {spoken(player.skipped)} skipped")
+    if player.breakpoints:
+        parts.append(f"stops at {player.breakpoints}")
+    here = next((one for one in bookmarks if one.seq == player.seq), None)
+    if here is not None:
+        parts.append(f"{FLAG} {here.note}".rstrip())
+    banner = " REWOUND — it goes on " if rewound else " REPLAY — nothing runs "
+    return Content.assemble(
+        (banner, "bold reverse $alita-approval"),
+        (cut("  " + " · ".join(parts), width - len(banner)), "$foreground"),
+    )
+
+
+def keys(shown: Mapping[str, str], width: int, *, rewound: bool) -> str:
+    """The last line: as many keys as there is room for, the most used first. `shown` is key by action."""
+
+    def key(action: str) -> str:
+        return shown.get(action, "")
+
+    marks = " ".join(f"{GLYPHS[mark]} {mark}" for mark in ("build", "approval", "error"))
+    parts = [
+        f"{key('last')} back to now" if rewound else f"{key('leave')} leave",
+        f"{key('play')} play",
+        f"{key('back')}{key('forward')} event",
+        f"{key('mark_back')} {key('mark_forward')} {marks}",
+        f"{key('explain')} why",
+        f"{key('find')} find",
+        f"{key('fork')} fork",
+        f"{key('export')} export",
+        f"{key('slower')} {key('faster')} speed",
+        f"{key('bookmark')} bookmark",
+        f"{key('stop_at')} stop at",
+        f"{key('step_back')} {key('step_forward')} step",
+        "0–9 seek",
+    ]
+    line = ""
+    for part in parts:
+        longer = f"{line} · {part}" if line else part
+        if len(longer) > width:
+            break
+        line = longer
+    return line

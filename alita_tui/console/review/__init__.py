@@ -1,0 +1,1 @@
+"""The review of a build: evidence, code, and the verdict."""

@@ -1,0 +1,233 @@
+"""Code to be read before it runs: numbered, coloured, wrapped, with nothing hidden and nothing left out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import groupby, zip_longest
+
+import msgspec
+
+from alita_tui.console.widgets.sheet import Row, Sheet
+from alita_tui.console.widgets.styled_text import Line, text_of
+from alita_tui.spine.text import reveal
+
+_LOUD = re.compile(r"⟨U\+[0-9A-F]{4,6}⟩")
+_TRAILING = re.compile(r" +$")
+
+
+class Base(msgspec.Struct, frozen=True):
+    """Code to compare with."""
+
+    label: str
+    """For example `v1` or `attempt 2`."""
+    code: str
+
+
+@lru_cache(maxsize=16)
+def highlight(code: str) -> tuple[Line, ...]:
+    """Python as inked lines: hidden characters spelled out, blanks at a line's end dotted.
+
+    Letters outside ASCII in a name are loud, for they can pass for others (UTS #39).
+    """
+    from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
+    from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token  # type: ignore[import-untyped]
+
+    def ink(kind: object, text: str) -> str:
+        if kind in Comment:
+            return "comment"
+        if kind in String:
+            return "string"
+        if kind in Number:
+            return "number"
+        if kind in Keyword or kind in Operator.Word:
+            return "keyword"
+        if kind in Name and not text.isascii():
+            return "hostile"
+        if kind in Name.Function or kind in Name.Class or kind in Name.Decorator:
+            return "name"
+        return "hostile" if kind in Token.Error and not text.isascii() else ""
+
+    lines: list[list[tuple[str, str]]] = [[]]
+    # The unprocessed tokens keep every byte; the usual entry would drop carriage returns.
+    for _at, kind, text in PythonLexer().get_tokens_unprocessed(reveal(code)):
+        for number, part in enumerate(text.split("\n")):
+            if number:
+                lines.append([])
+            if part:
+                lines[-1].append((part, ink(kind, part)))
+    if code.endswith("\n"):
+        lines.pop()
+    return tuple(_loud(tuple(line)) for line in lines)
+
+
+def _loud(line: Line) -> Line:
+    """A line with spelled-out characters and trailing blanks made conspicuous, whatever their ink."""
+    text = text_of(line)
+    spans = [(match.start(), match.end(), "hostile") for match in _LOUD.finditer(text)]
+    if blank := _TRAILING.search(text):
+        spans.append((blank.start(), blank.end(), "warn"))
+    if not spans:
+        return line
+    inks = [ink for piece, ink in line for _char in piece]
+    for start, end, ink in spans:
+        inks[start:end] = [ink] * (end - start)
+    if blank:
+        text = text[: blank.start()] + "·" * (blank.end() - blank.start())
+    pairs = groupby(zip(text, inks, strict=True), key=lambda pair: pair[1])
+    return tuple(("".join(char for char, _ink in group), ink) for ink, group in pairs)
+
+
+def code_rows(code: str, *, sources: bool = True) -> list[Row]:
+    """Numbered rows of code; with `sources` each counts as a line to be read."""
+    lines = highlight(code)
+    wide = max(len(str(len(lines))), 3)
+    return [
+        Row(
+            body,
+            ((f"{number:>{wide}} │ ", "muted"),),
+            ((f"{'↪':>{wide}} │ ", "muted"),),
+            source=number if sources else 0,
+            hard=True,
+        )
+        for number, body in enumerate(lines, 1)
+    ]
+
+
+def diff_rows(code: str, base: Base) -> list[Row]:
+    """A unified diff from a base to the code, three lines of context, with the code's line numbers."""
+    before, after = _plain(base.code), _plain(code)
+    was, inked = highlight(base.code), highlight(code)
+    rows = [Row(((f" from {base.label} to this draft", "heading"),))]
+    wide = max(len(str(len(after))), 3)
+    groups = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3))
+    if not groups:
+        return [*rows, Row((("  The code is the same.", "muted"),))]
+    for group in groups:
+        first, last = group[0], group[-1]
+        rows.append(Row(((f" @@ lines {first[3] + 1} to {last[4]} @@", "wait"),)))
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                rows += [_diff_row(" ", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
+                continue
+            rows += [_diff_row("-", 0, wide, _line(was, n, before)) for n in range(i1, i2)]
+            rows += [_diff_row("+", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
+    return rows
+
+
+def split_rows(code: str, base: Base) -> list[Row]:
+    """The whole of both, side by side, lines that belong together in one row."""
+    before, after = _plain(base.code), _plain(code)
+    was, inked = highlight(base.code), highlight(code)
+    wide = max(len(str(max(len(before), len(after)))), 3)
+    rows = [_pair(Row(((f" {base.label}", "heading"),)), Row((("this draft", "heading"),)))]
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        for left, right in zip_longest(range(i1, i2), range(j1, j2)):
+            old = new = Row()
+            if left is not None:
+                old = _diff_row(" " if tag == "equal" else "-", left + 1, wide, _line(was, left, before))
+            if right is not None:
+                new = _diff_row(" " if tag == "equal" else "+", right + 1, wide, _line(inked, right, after))
+            rows.append(_pair(old, new))
+    return rows
+
+
+def _pair(left: Row, right: Row) -> Row:
+    """Two rows as one; what was read is the line on the right."""
+    return msgspec.structs.replace(left, beside=right, source=right.source)
+
+
+def _plain(code: str) -> list[str]:
+    lines = reveal(code).split("\n")
+    return [*lines, "⟨no line end⟩"] if lines[-1] else lines[:-1]
+
+
+def _line(inked: tuple[Line, ...], number: int, plain: list[str]) -> Line:
+    return inked[number] if number < len(inked) else ((plain[number], ""),)
+
+
+def _tinted(line: Line, ink: str) -> Line:
+    """A line in one ink, but for what is loud."""
+    return tuple((text, own if own in ("hostile", "warn") else ink) for text, own in line)
+
+
+def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:
+    ink = {"+": "added", "-": "removed"}.get(sign, "muted")
+    loud = _loud(body if sign == " " else _tinted(body, ink))
+    return Row(
+        loud,
+        ((f"{number or '':>{wide}} ", "muted"), (f"{sign} ", ink)),
+        ((f"{'↪':>{wide}} ", "muted"), ("  ", "")),
+        source=number,
+        hard=True,
+    )
+
+
+class CodeView(Sheet):
+    """The code, or what differs from a base; keeps count of the lines that were on screen."""
+
+    DEFAULT_CSS = """
+    CodeView { background: $surface; }
+    """
+
+    def __init__(self, code: str = "", bases: Sequence[Base] = (), *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.code = code
+        self.bases = tuple(bases)
+        self._mode = 0
+        self.split = False
+        """Whether a diff is shown side by side."""
+        self._show()
+
+    def load(self, code: str, bases: Sequence[Base] = ()) -> None:
+        """Show other code, of which nothing was read yet."""
+        self.code, self.bases, self._mode = code, tuple(bases), 0
+        self.forget_seen()
+        self._show()
+
+    @property
+    def base(self) -> Base | None:
+        """What the code is compared with; None while all of it is shown."""
+        return self.bases[self._mode - 1] if self._mode else None
+
+    def cycle(self) -> bool:
+        """Code → each diff → code; False when there is nothing to compare with."""
+        if not self.bases:
+            return False
+        self._mode = (self._mode + 1) % (len(self.bases) + 1)
+        self._show()
+        return True
+
+    def go_to_line(self, line: int) -> None:
+        """Show a line of the code, in the diff if it is there."""
+        if not self.scroll_to_source(line) and self._mode:
+            self._mode = 0
+            self._show()
+            self.scroll_to_source(line)
+
+    def toggle_split(self) -> None:
+        """The diff side by side, or below each other."""
+        self.split = not self.split
+        self._show()
+
+    @property
+    def lines(self) -> int:
+        """Lines of the code."""
+        return len(highlight(self.code)) if self.code else 0
+
+    @property
+    def unread(self) -> int:
+        """Lines that were never on screen to their end."""
+        return sum(not self.seen(number) for number in range(1, self.lines + 1))
+
+    @property
+    def read(self) -> bool:
+        """Whether all of the code, its end included, was on screen."""
+        return not self.unread
+
+    def _show(self) -> None:
+        base = self.base
+        compare = split_rows if self.split else diff_rows
+        self.show(compare(self.code, base) if base else code_rows(self.code))

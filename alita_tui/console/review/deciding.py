@@ -1,0 +1,265 @@
+"""How a build is decided on screen: from a key that counts to the one command that is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual import on
+from textual.message import Message
+from textual.widget import Widget
+
+from alita_tui.console.input.arming import Objection
+from alita_tui.console.review.guarded import GuardedScreen
+from alita_tui.console.review.panes import BuildPanes
+from alita_tui.console.review.steps import BuildReview, Twice
+from alita_tui.console.review.verdict_bar import DIGEST, NAME, VERDICTS, Button, VerdictBar
+from alita_tui.events import Decision, Lasting, ToolDraft
+from alita_tui.spine.commands import PutOff, ResolveApproval
+from alita_tui.state.build import BuildState
+from alita_tui.view.habits import too_fast
+from alita_tui.view.queries import reuse_of
+
+_BANNED = {NAME: "name", DIGEST: "digest"}
+
+
+class DecidingScreen(GuardedScreen):
+    """Turns keys into verdicts. What is on screen is its subclass's affair."""
+
+    GUARDED = frozenset(VERDICTS)
+
+    class Decided(Message):
+        """A person decided. Posted to the app, which hands the command to the engine."""
+
+        def __init__(self, command: ResolveApproval) -> None:
+            super().__init__()
+            self.command = command
+
+    class Deferred(Message):
+        """A person decides later. Posted to the app, which lets the engine go on without the build."""
+
+        def __init__(self, command: PutOff) -> None:
+            super().__init__()
+            self.command = command
+
+    class EditRequested(Message):
+        """The person wants the code in an editor; the app answers with `DecidingScreen.edited`."""
+
+        def __init__(self, approval_id: str, draft: ToolDraft) -> None:
+            super().__init__()
+            self.approval_id = approval_id
+            self.draft = draft
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """See `GuardedScreen`."""
+        super().__init__(clock)
+        self._decided: set[str] = set()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the build on screen still waits for a verdict."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Bring the screen up to date."""
+        raise NotImplementedError
+
+    def go_on(self) -> None:
+        """The build on screen is decided: show the next one, or leave."""
+        raise NotImplementedError
+
+    @property
+    def build(self) -> BuildState | None:
+        """The build on screen."""
+        return self._review.build if self._review else None
+
+    @property
+    def panes(self) -> BuildPanes:
+        """Evidence and code."""
+        return self.query_one(BuildPanes)
+
+    @property
+    def bar(self) -> VerdictBar:
+        """The verdict bar."""
+        return self.query_one(VerdictBar)
+
+    async def pressed(self, widget: Widget) -> None:
+        """See `GuardedScreen.pressed`."""
+        if isinstance(widget, Button):
+            await self.run_action(widget.choice)
+
+    def weighs(self, widget: Widget) -> bool:
+        """See `GuardedScreen.weighs`."""
+        return isinstance(widget, Button) and widget.choice in VERDICTS
+
+    def refused(self, why: Objection) -> None:
+        """See `GuardedScreen.refused`."""
+        if why == "stalled":
+            self.notify("The console had stopped for a moment, so that key was not taken.", markup=False)
+        elif self.bar.mode in ("reject", "ban"):
+            said = "Enter counts after a moment of quiet. Press another key first, wait, then Enter."
+            self.notify(said, markup=False, timeout=3)
+        self.tick()
+
+    def _may(self) -> BuildReview | None:
+        """The build that the input that is acted on may decide on."""
+        review = self._review
+        return review if review and self.waits and self._counting and self.bar.mode == "idle" else None
+
+    def _defer(self) -> None:
+        """Let the agent go on without the build, once it could be seen."""
+        review = self._review
+        seen = review is not None and self._newest is not None and not review.objection(self._newest)
+        if review and seen and self.waits and not review.build.put_off:
+            self.app.post_message(self.Deferred(PutOff(approval_id=review.build.approval_id)))
+
+    def action_approve(self) -> None:
+        """Approve, after as many steps as the risk asks for."""
+        self._approve("library")
+
+    def action_lend(self) -> None:
+        """Approve for the task that asked for it."""
+        self._approve("task")
+
+    def _approve(self, lasting: Lasting) -> None:
+        if not (review := self._may()):
+            return
+        match review.approve(self.panes.code.unread, self._clock()):
+            case "mismatch":
+                said = "These are not the bytes that approval is asked for; they cannot be approved."
+                self.notify(said, severity="error", markup=False)
+            case "name":
+                self.bar.ask_name(review.build.approval_id, review.names)
+            case "unread":
+                self.repaint()  # what the next press does has to be read first
+            case "approved":
+                self._decide("approved", lasting=lasting)
+        self.tick()
+
+    def action_reject(self) -> None:
+        """Ask for the reason."""
+        if review := self._may():
+            self.bar.ask_reason(review.build.approval_id)
+            self.tick()
+
+    def action_ban(self) -> None:
+        """Ask for the reason, and what it is that is never wanted."""
+        if review := self._may():
+            self.bar.ask_ban(review.build.approval_id, review.attempt.draft.capabilities.items)
+            self.tick()
+
+    def action_grants(self) -> None:
+        """Choose what is granted of what it asks for."""
+        if not (review := self._may()):
+            return
+        if items := review.attempt.draft.capabilities.items:
+            self.bar.ask_grants(review.build.approval_id, items, review.withheld)
+            self.tick()
+        else:
+            self.notify("It asks for nothing.", markup=False)
+
+    def action_retest(self) -> None:
+        """Run its tests again with what would be granted; the second press does it."""
+        if self._twice("retested"):
+            self._decide("retested")
+        self.tick()
+
+    def action_stop(self) -> None:
+        """Decide against it and stop the run; the second press does it."""
+        if self._twice("stopped"):
+            self._decide("stopped")
+        self.tick()
+
+    def action_reuse(self) -> None:
+        """Reject it for the tool that gives the same answers; the second press does it."""
+        if (review := self._review) and (twin := review.twin) and self._twice("reused"):
+            reason, tags = reuse_of(twin)
+            self._decide("rejected", reason=reason, tags=tags)
+        self.tick()
+
+    def action_alias(self) -> None:
+        """Make its name another one of the tool that gives the same answers; the second press does it."""
+        if (review := self._review) and (twin := review.twin) and self._twice("aliased"):
+            self._decide("aliased", alias_of=twin)
+        self.tick()
+
+    def _twice(self, what: Twice) -> bool:
+        """Whether the newest input is the second press of what it was told to be."""
+        review = self._may()
+        if review is None:
+            return False
+        if not (said := review.confirm(what, self._clock())):
+            self.repaint()
+        return said
+
+    def action_edit(self) -> None:
+        """Ask the app for an editor."""
+        if review := self._may():
+            self.app.post_message(self.EditRequested(review.build.approval_id, review.attempt.draft))
+
+    def edited(self, approval_id: str, code: str, tests: str = "") -> None:
+        """Take what the editor gave back; bytes that did not change are no verdict."""
+        review = self._review
+        if review is None or review.build.approval_id != approval_id or not self.waits:
+            return
+        self.repaint()
+        changed = "" if tests == review.attempt.draft.tests else tests
+        if code == review.attempt.draft.code and not changed:
+            self.notify("Nothing was changed; the build keeps waiting.", markup=False)
+        else:
+            self._decide("edited", code=code, tests=changed)
+
+    @on(VerdictBar.Named)
+    def _name_typed(self, message: VerdictBar.Named) -> None:
+        if review := self._about(message.about):
+            review.name_typed(self._clock())
+            self.repaint()
+            self._close_fields()
+
+    @on(VerdictBar.Worded)
+    def _reason_given(self, message: VerdictBar.Worded) -> None:
+        if not self.waits or not self._about(message.about):
+            return
+        if message.mode == "reject":
+            self._decide("rejected", reason=message.reason, tags=message.ticked)
+        else:
+            what = tuple(_BANNED.get(word, word) for word in message.ticked)
+            self._decide("banned", reason=message.reason, banned=what)
+
+    @on(VerdictBar.Granting)
+    def _granting(self, message: VerdictBar.Granting) -> None:
+        if review := self._about(message.about):
+            review.withhold(frozenset(review.attempt.draft.capabilities.items) - set(message.ticked))
+            self.panes.withhold(review.withheld)
+            self.repaint()
+            self.tick()
+
+    def _about(self, approval_id: str) -> BuildReview | None:
+        """The build on screen, if it is the one that a field was opened for."""
+        review = self._review
+        return review if review and review.build.approval_id == approval_id else None
+
+    def _close_fields(self) -> None:
+        self.bar.idle()
+        self.panes.focus_sheet()
+        self.tick()
+
+    def _decide(self, decision: Decision, **fields: Any) -> None:
+        """Send the verdict once, then go on."""
+        review = self._review
+        if review is None or review.build.approval_id in self._decided:
+            return
+        self._decided.add(review.build.approval_id)
+        command = review.command(decision, self._clock(), read=self.panes.code.read, **fields)
+        self.app.post_message(self.Decided(command))
+        lines = self.panes.code.lines
+        seen_ms = command.verdict.seen_ms
+        if decision == "approved" and too_fast(lines, seen_ms):
+            seconds = seen_ms / 1000
+            self.notify(
+                f"{lines} lines in {seconds:.1f} s: that is faster than one can read. What you need not read, "
+                "a rule of the policy can decide.",
+                severity="warning",
+                markup=False,
+            )
+        self.go_on()

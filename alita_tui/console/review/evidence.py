@@ -1,0 +1,337 @@
+"""What is known of a build, computed from the stream: nothing here is the builder's own claim.
+
+Each part is a pure function from the build to rows. What the digest covers is revealed, never neutralised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import ClassVar, Literal
+
+import msgspec
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.strip import Strip
+
+from alita_tui.console.review.glance import glance, needed, risk_row
+from alita_tui.console.review.self_tests import tests
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
+from alita_tui.console.widgets.styled_text import Line, restyle
+from alita_tui.events import Finding, LockedPackage, SandboxStatus
+from alita_tui.spine.grants import phrases
+from alita_tui.spine.text import one_line, reveal
+from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.view.habits import Habits
+from alita_tui.view.risk import declared_by, risks
+
+Part = Literal[
+    "glance", "risk", "why", "contract", "capabilities", "requirements", "review", "tests", "sandbox", "grant"
+]
+PARTS: tuple[Part, ...] = (
+    "glance",
+    "risk",
+    "why",
+    "capabilities",
+    "requirements",
+    "review",
+    "tests",
+    "sandbox",
+    "contract",
+    "grant",
+)
+
+
+def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
+    """What speaks against it, and what approving takes."""
+    found = risks(build, attempt, withheld)
+    rows = [*heading("Risk", needed(found)), *(risk_row(one) for one in found)]
+    if not found:
+        said = "Tests passed, nothing asked for, no finding above low."
+        rows.append(Row(((said, "good"),), (("  ● ", "good"),)))
+    return [*rows, *gates(attempt)]
+
+
+def gates(attempt: Attempt) -> list[Row]:
+    """What each gate found out, in a line, with what speaks against the draft; then those that did not look."""
+    marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "muted")}
+    verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
+    rows = [BLANK, *heading("Checks")]
+    for one in attempt.gates:
+        said = ((f"{GATES[one.gate]}  ", "strong"), (verbs[one.state] + reveal(flat(one.summary)), ""))
+        rows.append(Row(said, (marks[one.state],)))
+        for row in one.rows:
+            if row.tone in ("bad", "warn"):
+                rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
+    for name in attempt.unchecked:
+        rows.append(
+            Row(((f"{GATES[name]}  ", "strong"), ("not run, or not on record", "warn")), (("  ○ ", "warn"),))
+        )
+    return rows
+
+
+def why(build: BuildState, attempt: Attempt) -> list[Row]:
+    """The gap, what was nearly good enough, and what was read."""
+    rows = heading("Why")
+    rows.append(fact("goal", reveal(flat(build.goal))))
+    if flat(attempt.draft.description) != flat(build.goal):
+        rows.append(fact("says it does", reveal(flat(attempt.draft.description))))
+    author = "a person" if attempt.author == "person" else reveal(attempt.model) or "a model"
+    rows.append(fact("asked by", f"step {build.step}; draft {attempt.number} by {author}"))
+    if build.cost:
+        rows.append(fact("cost so far", build.cost))
+    if not build.near_misses:
+        rows.append(fact("library", "has nothing like it"))
+    for number, miss in enumerate(build.near_misses):
+        body: Line = (
+            (f"{miss.score:.2f}  ", "number"),
+            (f"{one_line(miss.name)} v{miss.version}  ", "strong"),
+            (one_line(miss.description), "muted"),
+        )
+        rows.append(fact("" if number else "near misses", body))
+    if build.lessons:
+        past = "past rejection" if len(build.lessons) == 1 else "past rejections"
+        rows.append(fact("lessons", ((f"{len(build.lessons)} {past} shaped this build", "strong"),)))
+        rows += [fact("", ((reveal(flat(one)), "muted"),)) for one in build.lessons]
+    for number, source in enumerate(build.sources):
+        title = one_line(source.title) or "a page"
+        rows.append(fact("" if number else "read for it", ((title, ""), (" · not trusted", "muted"))))
+        rows.append(fact("", ((one_line(source.url), "link"),)))
+    return rows
+
+
+def capabilities(attempt: Attempt) -> list[Row]:
+    """What the code uses, against what it declares."""
+    rows = heading("Declared against observed")
+    wanted = phrases(attempt.draft.capabilities)
+    rows += [fact("" if n else "asks for", ((reveal(flat(one)), "bad"),)) for n, one in enumerate(wanted)]
+    if not wanted:
+        rows.append(fact("asks for", (("nothing declared: no network, files, secrets or model", "good"),)))
+    if not attempt.imports:
+        rows.append(fact("imports", "nothing" if attempt.reviewed is not None else "not reviewed yet"))
+    plain = [name for name in attempt.imports if declared_by(name, attempt) == "standard library"]
+    others = [name for name in attempt.imports if name not in plain]
+    for number, name in enumerate(others):
+        by = declared_by(name, attempt)
+        said = (f"  declared by {by}", "good") if by else ("  ▲ not declared", "bad")
+        rows.append(fact("" if number else "imports", ((reveal(name), "strong"), said)))
+    if plain:
+        rows.append(
+            fact("" if others else "imports", ((", ".join(plain), ""), ("  standard library", "muted")))
+        )
+    return rows
+
+
+def requirements(attempt: Attempt) -> list[Row]:
+    """Every package that would be installed, pinned."""
+    packages = attempt.lock.packages if attempt.lock else ()
+    direct = sum(one.direct for one in packages)
+    note = f"{len(packages)} packages, {direct} named by the draft" if packages else ""
+    rows = heading("Requirements", note)
+    if attempt.lock_problem:
+        rows.append(fact("refused", ((reveal(flat(attempt.lock_problem)), "bad"),)))
+    if attempt.draft.requirements:
+        rows.append(fact("declared", reveal(", ".join(attempt.draft.requirements))))
+    elif not packages:
+        rows.append(fact("declared", (("none: the standard library alone", "good"),)))
+    wide = max((len(f"{one.name} {one.version}") for one in packages), default=0)
+    rows += [_package(one, wide) for one in sorted(packages, key=lambda one: not one.direct)]
+    return rows
+
+
+def _package(one: LockedPackage, wide: int) -> Row:
+    name = f"{one_line(one.name)} {one_line(one.version)}"
+    sha = one.hashes[0].removeprefix("sha256:")[:12] + "…" if one.hashes else "no hash"
+    parts = [f"uploaded {one_line(one.uploaded)[:10]}" if one.uploaded else "upload time unknown"]
+    parts += [f"{one.size / 1024:,.0f} KiB"] if one.size else []
+    parts.append("named" if one.direct else "pulled in")
+    ink = "muted" if one.hashes else "bad"
+    return Row(
+        ((f"{name:<{min(wide, 34)}}  ", "strong" if one.direct else ""), (f"{sha}  ", ink))
+        + ((" · ".join(parts), "muted"),),
+        (("  ", ""),),
+        (("      ", ""),),
+    )
+
+
+def review(attempt: Attempt) -> list[Row]:
+    """Every finding of the static review."""
+    if attempt.reviewed is None:
+        return [*heading("Static review"), fact("", (("not done yet", "bad"),))]
+    rows = heading("Static review", "passed" if attempt.reviewed else "did not pass")
+    rows += [_finding(one) for one in attempt.findings]
+    return rows if attempt.findings else [*rows, Row((("  no findings", "good"),))]
+
+
+def _finding(one: Finding) -> Row:
+    inks = {"high": "bad", "medium": "warn", "low": "", "info": "muted"}
+    severity = one.severity + (" ⛔" if one.blocking else "")
+    line = f"line {one.line}  " if one.line else ""
+    return Row(
+        ((f"{one_line(one.rule)}  ", "strong"), (line, "muted"), (reveal(flat(one.text)), "")),
+        ((f"  {severity:<11}", inks[one.severity]),),
+    )
+
+
+def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
+    """Where the tests ran, and what holds each limit here."""
+    rows = heading("Sandbox", "the self-tests ran under the draft profile")
+    rows.append(fact("draft profile", "no network, no workspace, no secrets, no model"))
+    if status is None or not status.available:
+        problem = one_line(status.problem) if status else "not checked"
+        return [*rows, fact("now", ((problem or "not there", "bad"),))]
+    rows.append(fact("engine", one_line(status.engine)))
+    image = one_line(status.image)
+    origin = f", {one_line(status.image_origin)}" if status.image_origin else ""
+    rows.append(fact("image", ((image + origin, ""), (f"  {one_line(status.image_digest)[:19]}…", "muted"))))
+    for one in status.enforcement:
+        mark = ("● ", "good") if one.strong else ("△ approximate: ", "warn")
+        seen = ((f"  {one_line(one.measured)}", "muted"),) if one.measured else ()
+        rows.append(fact(one_line(one.resource), (mark, (one_line(one.mechanism), ""), *seen)))
+    if attempt.reports and all(report.status == "ok" for report in attempt.reports):
+        peak = max(report.peak_memory_bytes for report in attempt.reports)
+        rows.append(fact("most memory", f"{peak / 2**20:.0f} MiB in {len(attempt.reports)} runs"))
+    return rows
+
+
+def contract(attempt: Attempt) -> list[Row]:
+    """The schemas, which the digest covers too."""
+    rows = heading("Contract")
+    rows.append(fact("arguments", reveal(_json(attempt.draft.input_schema))))
+    rows.append(fact("returns", reveal(_json(attempt.draft.output_schema))))
+    return rows
+
+
+def grant(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
+    """What an approval is good for, and what it is not."""
+    rows = heading("What approving grants")
+    wants = attempt.draft.capabilities
+    granted = phrases(wants.without(withheld))
+    rows.append(fact("runs", f"{reveal(build.name)} v{build.version}, exactly these bytes, until revoked"))
+    if build.parent:
+        rows.append(fact("replaces", f"v{build.version - 1}, which stays in the history"))
+    rows.append(fact("with", reveal("; ".join(granted)) if granted else "no capability: it computes"))
+    for item in (one for one in wants.items if one in withheld):
+        rows.append(fact("withheld", ((reveal(item), "good"), ("  a call of it is refused", "muted"))))
+    rows.append(fact("not", "any other bytes: a change is tested and asked again"))
+    same = attempt.build_digest == build.digest
+    rows.append(fact("sha256", ((build.digest, "number" if same else "bad"),)))
+    if not same:
+        rows.append(fact("", ((f"the draft on screen is {attempt.build_digest}", "bad"),)))
+    return rows
+
+
+def you(habits: Habits) -> list[Row]:
+    """How the person has been deciding, where there is enough to say so."""
+    if not habits.said:
+        return []
+    return [BLANK, *heading("You"), fact("so far", ((habits.said, "warn" if habits.hasty else "muted"),))]
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+class Evidence(Sheet):
+    """Some parts of the evidence, one below the other. Rows about a line of the code can be chosen, and lead there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "choose(1)", show=False),
+        Binding("up", "choose(-1)", show=False),
+        Binding("enter", "open_line", show=False),
+    ]
+
+    class LineAsked(Message):
+        """A row about a line of the code was clicked, or chosen and opened."""
+
+        def __init__(self, line: int) -> None:
+            super().__init__()
+            self.line = line
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.whole_log = False
+        """Whether the whole test log is shown."""
+        self.habits = Habits()
+        """How the person has been deciding."""
+        self.withheld: frozenset[str] = frozenset()
+        """What is not to be granted, in words of `Capabilities.items`."""
+        self.serious = False
+        """Whether approving this build takes accepting risks by name."""
+        self._starts: dict[Part, int] = {}
+        self._chosen = -1
+        """The row that Enter opens; none before one was chosen."""
+
+    def present(
+        self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, parts: Sequence[Part] = PARTS
+    ) -> None:
+        """Show some parts, from their beginning."""
+        make: dict[Part, Callable[[], list[Row]]] = {
+            "glance": lambda: glance(build, attempt, self.withheld),
+            "risk": lambda: risk(build, attempt, self.withheld),
+            "why": lambda: why(build, attempt),
+            "contract": lambda: contract(attempt),
+            "capabilities": lambda: capabilities(attempt),
+            "requirements": lambda: requirements(attempt),
+            "review": lambda: review(attempt),
+            "tests": lambda: tests(attempt, log=self.whole_log),
+            "sandbox": lambda: sandbox(attempt, status),
+            "grant": lambda: [*grant(build, attempt, self.withheld), *you(self.habits)],
+        }
+        self.serious = bool(risks(build, attempt, self.withheld))
+        rows: list[Row] = []
+        starts: dict[Part, int] = {}
+        for part in parts:
+            rows += [BLANK] if rows else []
+            starts[part] = len(rows)
+            rows += make[part]()
+        self._starts = starts
+        self._chosen = -1
+        self.show(rows)
+
+    def on_click(self, event: events.Click) -> None:
+        """See `LineAsked`."""
+        if row := self.row_at(event.y + round(self.scroll_y)):
+            if row.link:
+                self.post_message(self.LineAsked(row.link))
+
+    def action_choose(self, by: int) -> None:
+        """The next row on screen that is about a line of the code; where there is none, scroll."""
+        shown = self._linked()
+        left = [one for one in shown if (one > self._chosen if by > 0 else one < self._chosen)]
+        if self._chosen not in shown:
+            left = shown
+        if left:
+            self._chosen = left[0] if by > 0 else left[-1]
+            self.refresh()
+        elif by > 0:
+            self.action_scroll_down()
+        else:
+            self.action_scroll_up()
+
+    def action_open_line(self) -> None:
+        """The line of the code that the chosen row is about, or the first of those on screen."""
+        shown = self._linked()
+        if self._chosen not in shown:
+            self._chosen = shown[0] if shown else -1
+            self.refresh()
+        if self._chosen >= 0:
+            self.post_message(self.LineAsked(self.rows[self._chosen].link))
+
+    def _linked(self) -> list[int]:
+        """Rows on screen that are about a line of the code, from the top."""
+        top = round(self.scroll_y)
+        seen = dict.fromkeys(self._owner[top : top + self.scrollable_content_region.height])
+        return [one for one in seen if self.rows[one].link]
+
+    def render_line(self, y: int) -> Strip:
+        """See `Sheet.render_line`; the chosen row stands out."""
+        strip = super().render_line(y)
+        number = y + self.scroll_offset.y
+        if self._chosen < 0 or number >= len(self._owner) or self._owner[number] != self._chosen:
+            return strip
+        return restyle(strip, 0, -1, self._styles["selected"])
+
+    def go_to(self, part: Part) -> None:
+        """Bring a part to the top."""
+        self.scroll_to_row(self._starts.get(part, 0))

@@ -1,0 +1,248 @@
+"""A modal screen on which some keys count only when the review allows it.
+
+Each input is judged in `judge`, where the app hands it over: in the order in which inputs were made and by what is
+known of when (`TimedInput`), not when the event loop got round to it. A verdict that counts is held until it was
+alone for long enough; any other input in the meantime cancels it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.errors import NoWidget
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input
+
+from alita_tui.console.input.arming import Objection, TimedInput
+from alita_tui.console.input.parser import stamp, timed_input, what_of
+from alita_tui.console.input.timing import InputTiming
+from alita_tui.console.live_keys import actions_of
+from alita_tui.console.review.steps import BuildReview
+from alita_tui.console.widgets.sheet import Sheet
+
+if TYPE_CHECKING:
+    from alita_tui.console.themes import ThemedApp
+
+MOUSE = (events.MouseDown, events.MouseUp, events.MouseMove, events.MouseScrollDown, events.MouseScrollUp)
+"""What the mouse does; a click is what Textual makes of it."""
+LATE = 1.0
+"""Seconds after which a key that could not be acted on is forgotten: the person waits for nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A weighty input that counts if nothing follows it at once."""
+
+    event: events.Event
+    number: int
+    at: float
+    review: BuildReview
+    button: Widget | None = None
+
+
+class GuardedScreen(ModalScreen[None]):
+    """Judges keys, pastes, clicks and wheel turns; what is below stays scrollable."""
+
+    GUARDED: ClassVar[frozenset[str]] = frozenset()
+    """The actions whose keys are held back until input counts."""
+    app: ThemedApp[object]
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` is the one that `Message.time` is taken from."""
+        super().__init__()
+        self._clock = clock
+        self._review: BuildReview | None = None
+        self._down: tuple[Widget | None, TimedInput | None] = (None, None)
+        """What the mouse went down on, and what is known of when."""
+        self._clicked: Widget | None = None
+        """What the mouse went down on last, with nothing else done since."""
+        self._newest: TimedInput | None = None
+        self._waiting: _Waiting | None = None
+        self._counting = False
+        """An input that counts is being acted on."""
+        self._let_through: events.Event | None = None
+
+    @property
+    def timing(self) -> InputTiming:
+        """All input of the console."""
+        return self.app.timing
+
+    async def pressed(self, widget: Widget) -> None:
+        """The mouse went down on a widget, and up again on the same."""
+        raise NotImplementedError
+
+    def weighs(self, widget: Widget) -> bool:
+        """Whether a click on a widget has to count."""
+        raise NotImplementedError
+
+    def refused(self, why: Objection) -> None:
+        """A weighty input did not count."""
+        raise NotImplementedError
+
+    # --- what is painted --------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Hear of the terminal's focus, and have the reader look often."""
+        self.watch(self.app, "app_focus", self._terminal_focus, init=False)
+        self.timing.watch(True)
+
+    def on_unmount(self) -> None:
+        """The reader may rest again."""
+        self.timing.watch(False)
+
+    def repaint(self) -> None:
+        """What is on screen is to be seen anew before anything counts."""
+        self._waiting = None
+        if self._review:
+            self._review.paint = None
+            self.call_after_refresh(self._drawn, self._review, 1)
+
+    def _drawn(self, review: BuildReview, more: int) -> None:
+        """Textual has drawn; what that laid out anew is drawn once more."""
+        if review is not self._review or not self.is_current:
+            return
+        if more:
+            self.call_after_refresh(self._drawn, review, more - 1)
+        else:
+            review.paint = self.timing.painting(self._clock())
+
+    def on_screen_resume(self) -> None:
+        """What lay over the review is gone."""
+        self.repaint()
+
+    def _terminal_focus(self, focused: bool) -> None:
+        """The key or click that brings the terminal to the front was meant for nothing here."""
+        if focused:
+            self.repaint()
+
+    # --- what counts ------------------------------------------------------------------------
+
+    def judge(self, event: events.Event) -> bool:
+        """See `Judge.judge`. Letters typed into a field are text, not keys; the Enter that sends it is one."""
+        if event is self._let_through:
+            self._let_through = None
+            return True
+        heard = self._hear(event)
+        self._clicked = None
+        if not isinstance(event, events.Key) or not self._weighty(event):
+            return True
+        if self._review is not None:
+            self._weigh(_Waiting(event, heard.number, heard.at, self._review), heard)
+        return False
+
+    def _weighty(self, event: events.Key) -> bool:
+        if isinstance(self.focused, Input):
+            return event.key == "enter"
+        return bool(actions_of(self, event.key) & self.GUARDED)
+
+    def _hear(self, event: events.Event) -> TimedInput:
+        """What is known of an input; whatever waited to be alone is void by it."""
+        self._waiting = None
+        heard = timed_input(event)
+        if heard is None and self.timing.terminal:
+            # Nobody made it: Textual did.
+            heard = TimedInput(0, "", event.time, float("-inf"), event.time, "", stalled=True)
+        elif heard is None:
+            what, deed = what_of(event)
+            heard = self.timing.note(what, event.time, deed=deed)
+            stamp(event, heard)
+        self._newest = heard
+        return heard
+
+    def _weigh(self, waiting: _Waiting, heard: TimedInput) -> None:
+        """Hold what counts until it was alone; say why the rest does not."""
+        if why := waiting.review.objection(heard):
+            self.refused(why)
+            return
+        self._waiting = waiting
+        if not self.timing.terminal:
+            self.call_next(self.settled, waiting.number)
+
+    async def settled(self, number: int) -> None:
+        """No input came with this one: act on it, unless what it is about is gone."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is None or waiting.number != number or waiting.review is not self._review:
+            return
+        if self.timing.terminal and self.timing.clock() - waiting.at > LATE:
+            self.refused("stalled")
+            return
+        self._counting = True
+        try:
+            await self._act(waiting)
+        finally:
+            self._counting = False
+
+    async def _act(self, waiting: _Waiting) -> None:
+        event = waiting.event
+        if waiting.button is not None:
+            await self.pressed(waiting.button)
+        elif isinstance(self.focused, Input):
+            self._let_through = event
+            self.focused._forward_event(event)
+        elif isinstance(event, events.Key):
+            for action in sorted(actions_of(self, event.key) & self.GUARDED):
+                await self.run_action(action)
+
+    # --- the mouse --------------------------------------------------------------------------
+
+    def _forward_event(self, event: events.Event) -> None:
+        """Judge the mouse here: what a widget is given is a copy, stamped when it was made."""
+        if not event.is_forwarded:
+            if isinstance(event, events.Key | events.Paste) and not self.judge(event):
+                return
+            if isinstance(event, MOUSE):
+                self._mouse(event)
+        super()._forward_event(event)
+
+    def _mouse(self, event: events.MouseEvent) -> None:
+        heard = self._hear(event)
+        if isinstance(event, events.MouseDown):
+            widget = self._under(event)
+            again = widget is not None and widget is self._clicked
+            self._down = (widget, None if again else heard)
+            self._clicked = widget
+        elif isinstance(event, events.MouseUp):
+            (widget, down), self._down = self._down, (None, None)
+            if widget is None or widget is not self._under(event):
+                return
+            if not self.weighs(widget):
+                self.call_next(self.pressed, widget)
+            elif down is None:
+                self.refused("held")
+            elif self._review is not None:
+                self._weigh(_Waiting(event, heard.number, heard.at, self._review, widget), down)
+        elif isinstance(event, events.MouseScrollUp | events.MouseScrollDown):
+            self._clicked, self._down = None, (None, None)
+
+    def _under(self, event: events.MouseEvent) -> Widget | None:
+        try:
+            return self.get_widget_at(event.x, event.y)[0]
+        except NoWidget:
+            return None
+
+    @on(Sheet.Moved)
+    def _scrolled(self) -> None:
+        self.timing.stir(self._clock())
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll what shows through."""
+        self._scroll_below(event, 3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll what shows through."""
+        self._scroll_below(event, -3)
+
+    def _scroll_below(self, event: events.MouseEvent, lines: int) -> None:
+        stack = self.app.screen_stack
+        on_own, _region = self.get_widget_at(event.screen_x, event.screen_y)
+        if on_own is not self or len(stack) < 2:
+            return
+        below, _region = stack[-2].get_widget_at(event.screen_x, event.screen_y)
+        for widget in below.ancestors_with_self:
+            if getattr(widget, "allow_vertical_scroll", False):
+                widget.scroll_relative(y=lines, animate=False)  # type: ignore[attr-defined]
+                return

@@ -1,0 +1,120 @@
+"""The app's side of reviews: calling for one, opening it, handing its verdict on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from textual import work
+
+from alita_tui.console import themes
+from alita_tui.console.ports import Catalog, ConsoleOptions, Switch
+from alita_tui.console.review.attention import Attention
+from alita_tui.console.session.screen import SessionScreen
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports.stream import CommandSink
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+
+if TYPE_CHECKING:
+    # What opens later is imported when it does: the first paint needs the session's screen alone.
+    from alita_tui.console.input.parser import Settled
+    from alita_tui.console.review.screen import ApprovalScreen
+
+
+class ReviewOpener(themes.ThemedApp[Switch | None]):
+    """Base of the app. While a recording plays, or the past is looked at, there is no sink: nothing is decided."""
+
+    main: SessionScreen
+    _engine: CommandSink | None
+    _catalog: Catalog
+    _options: ConsoleOptions
+
+    if TYPE_CHECKING:
+
+        @property
+        def _sink(self) -> CommandSink | None: ...
+
+    @cached_property
+    def _attention(self) -> Attention:
+        return Attention(self._write)
+
+    @property
+    def _review(self) -> ApprovalScreen | None:
+        """The review on top, if there is one."""
+        if self.screen is self.main:
+            return None
+        from alita_tui.console.review.screen import ApprovalScreen
+
+        return self.screen if isinstance(self.screen, ApprovalScreen) else None
+
+    def _call(self, view: SessionView) -> None:
+        """Call the person to what waits, where they do not look."""
+        if self._engine is None:
+            return
+        away = self._options.bell and not self.app_focus
+        for build in pending(view):
+            said = f"{build.name} v{build.version} waits for your verdict"
+            self._attention.call(build.approval_id, said, away=away)
+
+    def _terminal_focus(self, focused: bool) -> None:
+        if focused:
+            self._attention.seen()
+
+    def _write(self, text: str) -> None:
+        if self._driver is not None:
+            self._driver.write(text)
+
+    def on_settled(self, message: Settled) -> None:
+        """An input was alone long enough for a verdict."""
+        if self._review is not None:
+            self._review.call_next(self._review.settled, message.number)
+
+    def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
+        """Hand a verdict to the engine."""
+        if self._sink is not None:
+            self._sink.send(message.command)
+
+    def on_deciding_screen_deferred(self, message: ApprovalScreen.Deferred) -> None:
+        """Let the engine go on without a build."""
+        if self._sink is not None:
+            self._sink.send(message.command)
+
+    def on_deciding_screen_edit_requested(self, message: ApprovalScreen.EditRequested) -> None:
+        """Open the draft in the person's editor."""
+        from alita_tui.console.review.editor import NoEditor, edit
+
+        draft = message.draft
+        try:
+            edited = edit(draft.name, draft.code, self.suspend)
+        except NoEditor as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if self._review is not None:
+            self._review.edited(message.approval_id, edited, draft.tests)
+
+    def on_session_screen_review_asked(self) -> None:
+        """See `action_review`."""
+        self.action_review()
+
+    def action_review(self) -> None:
+        """Review the oldest build that waits."""
+        from alita_tui.console.review.screen import ApprovalScreen
+
+        if self._sink is None or self._review is not None:
+            return
+        if pending(self.main.view):
+            self.push_screen(ApprovalScreen(self.main.view))
+            self._look_back()
+        else:
+            self.notify("No build waits for a verdict.", markup=False, timeout=3)
+
+    @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
+    async def _look_back(self) -> None:
+        """Tell the person how the last verdicts were given."""
+        try:
+            habits = await self._catalog.habits()
+        except AlitaError:
+            return  # what cannot be read is said where it matters
+        if self._review is not None:
+            self._review.remind(habits)

@@ -1,0 +1,186 @@
+"""A build to be judged: evidence and code, side by side, stacked, or one part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+
+from alita_tui.console.review.code import Base, CodeView
+from alita_tui.console.review.evidence import PARTS, Evidence, Part
+from alita_tui.console.review.head import PartTabs, Tab
+from alita_tui.events import SandboxStatus
+from alita_tui.state.build import Attempt, BuildState
+from alita_tui.view.habits import Habits
+
+BESIDE = 130
+"""Columns from which evidence and code stand side by side."""
+_TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
+    "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
+    "Why": ("why", "contract"),
+    "Code": (),
+    "Tests": ("tests",),
+    "Sandbox": ("sandbox",),
+}
+
+
+class BuildPanes(Container):
+    """Takes a build and shows all that is known of it."""
+
+    DEFAULT_CSS = """
+    BuildPanes {
+        height: 1fr;
+        PartTabs { display: none; }
+        #panes { height: 1fr; }
+        #evidence { height: 9fr; padding: 0 1; }
+        #code { height: 11fr; border-top: solid $alita-line; border-title-color: $alita-muted; padding: 0 1 0 0; }
+        #code:focus { border-top: solid $alita-approval; border-title-color: $alita-approval; }
+        &.-beside #panes { layout: horizontal; }
+        &.-beside #evidence { width: 5fr; height: 100%; }
+        &.-beside #code { width: 6fr; height: 100%; border-left: solid $alita-line; border-top: none; }
+        &.-beside #code:focus { border-left: solid $alita-approval; border-top: none; }
+        &.-single PartTabs { display: block; }
+        &.-single #evidence { height: 1fr; }
+        &.-single #code, &.-single #code:focus { border-top: none; height: 1fr; }
+        &.-single.-on-code #evidence { display: none; }
+        &.-single.-on-evidence #code { display: none; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._shown: tuple[BuildState, Attempt, SandboxStatus | None] | None = None
+        self._tab: Tab = "Risk"
+
+    def compose(self) -> ComposeResult:
+        """Tabs, evidence, code."""
+        yield PartTabs()
+        with Container(id="panes"):
+            yield Evidence(id="evidence")
+            yield CodeView(id="code")
+
+    @property
+    def code(self) -> CodeView:
+        """The pane with the code."""
+        return self.query_one(CodeView)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The pane with the evidence."""
+        return self.query_one(Evidence)
+
+    def present(
+        self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, bases: Sequence[Base]
+    ) -> None:
+        """Show a build, of which nothing was read yet."""
+        self._shown = (build, attempt, status)
+        self.evidence.whole_log = False
+        self.evidence.withheld = frozenset()
+        self.code.load(attempt.draft.code, bases)
+        if build.parent is not None:
+            self.code.cycle()  # a new version is judged by what is new in it
+        self._name_code()
+        self._draw_evidence()
+        self.show_tab(self._tab)
+
+    def fit(self, width: int, *, single: bool) -> None:
+        """Choose the layout for some columns; `single` shows one part at a time."""
+        was = self.has_class("-single")
+        self.set_class(single, "-single")
+        self.set_class(not single and width >= BESIDE, "-beside")
+        if was != single:
+            self._draw_evidence()
+        self.show_tab(self._tab)
+
+    def focus_sheet(self) -> None:
+        """Give the keys to what is read: code, or the open part."""
+        on_evidence = self.has_class("-single") and self._tab != "Code"
+        (self.evidence if on_evidence else self.code).focus()
+
+    def cycle_diff(self) -> bool:
+        """Code → diff → code; False when there is nothing to compare with."""
+        self.show_tab("Code")
+        changed = self.code.cycle()
+        self._name_code()
+        return changed
+
+    def toggle_split(self) -> None:
+        """The diff below each other, or side by side."""
+        self.code.toggle_split()
+        self._name_code()
+
+    def remind(self, habits: Habits) -> None:
+        """Show how the person has been deciding."""
+        self.evidence.habits = habits
+        self._draw_evidence()
+        self.show_tab(self._tab)
+
+    def withhold(self, items: frozenset[str]) -> None:
+        """Show what an approval without these capabilities means."""
+        self.evidence.withheld = items
+        self._draw_evidence()
+        self.show_tab(self._tab)
+
+    def toggle_log(self) -> None:
+        """Everything that the self-tests printed, and the tests themselves."""
+        self.evidence.whole_log = not self.evidence.whole_log
+        self._tab = "Tests"
+        self._draw_evidence()
+        self.show_tab("Tests")
+        self.evidence.go_to("tests")
+        self.evidence.focus()
+
+    def turn_tab(self, by: int) -> None:
+        """The part before or after, where one part is shown at a time; else the other pane."""
+        if self.has_class("-single"):
+            tabs = list(_TAB_PARTS)
+            self.show_tab(tabs[(tabs.index(self._tab) + by) % len(tabs)])
+        else:
+            (self.evidence if self.code.has_focus else self.code).focus()
+
+    def show_tab(self, tab: Tab) -> None:
+        """Open a part, where one part is shown at a time."""
+        changed, self._tab = tab != self._tab, tab
+        shown = self._shown
+        marks: dict[Tab, str] = {}
+        if shown:
+            marks = {"Tests": "" if shown[1].passed else "✖", "Risk": "▲" if self.evidence.serious else ""}
+        self.query_one(PartTabs).mark(tab, marks)
+        self.set_class(tab == "Code", "-on-code")
+        self.set_class(tab != "Code", "-on-evidence")
+        if changed and self.has_class("-single"):
+            self._draw_evidence()
+            self.focus_sheet()
+
+    @on(PartTabs.Chosen)
+    def _tab_chosen(self, message: PartTabs.Chosen) -> None:
+        message.stop()
+        self.show_tab(message.tab)
+
+    @on(Evidence.LineAsked)
+    def _line_asked(self, message: Evidence.LineAsked) -> None:
+        message.stop()
+        self.show_tab("Code")
+        self.call_after_refresh(self._go_to, message.line)  # once the code is laid out
+
+    def _go_to(self, line: int) -> None:
+        self.code.go_to_line(line)
+        self._name_code()
+
+    def _draw_evidence(self) -> None:
+        if self._shown:
+            single = self.has_class("-single")
+            self.evidence.present(*self._shown, (_TAB_PARTS[self._tab] or PARTS) if single else PARTS)
+
+    def _name_code(self) -> None:
+        code = self.code
+        code.border_title = f"diff from {code.base.label}" if code.base else f"code, {code.lines} lines"
+
+
+def bases_of(build: BuildState, attempt: Attempt) -> list[Base]:
+    """What the code can be compared with: the version it replaces, the attempt before."""
+    bases = [Base(f"v{build.version - 1}", build.parent.code)] if build.parent else []
+    earlier = [one for one in build.attempts if one.number < attempt.number]
+    return bases + ([Base(f"attempt {earlier[-1].number}", earlier[-1].draft.code)] if earlier else [])

@@ -1,0 +1,225 @@
+"""The review of a build, beside the trace. What is approved is what was on screen, by its digest.
+
+Nothing that was typed, pasted, clicked or scrolled before the person could see the build decides on it:
+input is judged by when it was made (see `arming`), and verdict keys reach no binding before they count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+
+from alita_tui.console.actions import bindings
+from alita_tui.console.input.arming import Objection
+from alita_tui.console.live_keys import actions_of, shown_keys
+from alita_tui.console.review.deciding import DecidingScreen
+from alita_tui.console.review.head import BuildHead
+from alita_tui.console.review.panes import BuildPanes, bases_of
+from alita_tui.console.review.steps import BuildReview, settled
+from alita_tui.console.review.verdict_bar import DECIDING, LIKE, Choice, VerdictBar
+from alita_tui.console.widgets.sheet import Sheet
+from alita_tui.state.build import BuildState
+from alita_tui.view.habits import Habits
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+
+NARROW = 100
+"""Columns below which the review takes the whole screen, one part at a time."""
+
+
+class ApprovalScreen(DecidingScreen):
+    """One waiting build at a time, with its evidence, its code and the verdict."""
+
+    AUTO_FOCUS = "#code"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("approval")
+    CSS_PATH = "screen.tcss"
+
+    def __init__(
+        self,
+        view: SessionView,
+        approval_id: str = "",
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with one approval, or with the one that waits longest.
+
+        `now` is the time that waiting is counted by; `clock` the one that `Message.time` is taken from.
+        """
+        super().__init__(clock)
+        self._view = view
+        self._wanted = approval_id
+        self._now = now
+        self._habits = Habits()
+
+    def compose(self) -> ComposeResult:
+        """Head, evidence and code, verdict."""
+        with Vertical(id="review"):
+            yield BuildHead(id="head")
+            yield BuildPanes(id="build")
+            yield VerdictBar(id="verdict")
+
+    def on_mount(self) -> None:
+        """Show the build; from here on a person can see it."""
+        self.panes.remind(self._habits)
+        self.on_resize()
+        first = next(iter(self.queue), None)
+        self._present(next((one for one in self.queue if one.approval_id == self._wanted), first))
+        self.set_interval(0.1, self.tick)
+
+    # --- what is shown ------------------------------------------------------------------
+
+    @property
+    def queue(self) -> tuple[BuildState, ...]:
+        """The builds that wait, without those decided here already."""
+        return tuple(one for one in pending(self._view) if one.approval_id not in self._decided)
+
+    @property
+    def armed(self) -> bool:
+        """Whether a verdict key pressed now would count, unless it is the one that was pressed last."""
+        return bool(self._review and self._place and not self._hurries)
+
+    @property
+    def _hurries(self) -> Objection:
+        """Why a key made now would not count."""
+        return self.timing.waits(self._review.paint if self._review else None, self._clock())
+
+    @property
+    def waiting_for(self) -> Objection:
+        """Why the key that was pressed last would not count now."""
+        held = bool(actions_of(self, self.timing.deed) & self.GUARDED)
+        return self._hurries or ("held" if held else "")
+
+    @property
+    def _place(self) -> int:
+        """Where the build on screen stands in the queue, from 1; 0 when it waits no more."""
+        build = self.build
+        waiting = enumerate(self.queue, 1)
+        return next((n for n, one in waiting if build and one.approval_id == build.approval_id), 0)
+
+    @property
+    def waits(self) -> bool:
+        """See `DecidingScreen.waits`."""
+        return bool(self._place)
+
+    def advance(self, view: SessionView) -> None:
+        """The session moved on; the build on screen stays, even when it was decided elsewhere."""
+        self._view = view
+        if self._review is None and self.queue:
+            self._present(self.queue[0])
+        self.tick()
+
+    def tick(self) -> None:
+        """Bring the time, the queue and the verdict line up to date."""
+        if build := self.build:
+            self.query_one(BuildHead).present(build, self._place, len(self.queue), self._now())
+        self.bar.arm(self.armed)
+        keys = shown_keys(self)
+        useless: set[Choice] = set() if self.panes.code.bases else {"diff"}
+        useless |= set() if self.panes.code.base else {"side_by_side"}
+        asks = self._review and not self._review.attempt.draft.capabilities.none
+        useless |= set() if asks and self._place else {"grants"}
+        like = self._review and self._review.twin and self._place
+        useless |= set() if like else set(LIKE)
+        useless |= {"next"} if len(self.queue) < 2 else set()
+        useless |= set() if self._place else set(DECIDING)
+        useless |= {"full"} if self.has_class("-narrow") else set()
+        self.bar.draw_keys(keys, useless)
+        if self._review is None:
+            self.bar.say("No build waits.", "muted")
+        elif self._place:
+            unread = self.panes.code.unread
+            self.bar.say_about(self._review, unread, keys.get("approve", ""), self.waiting_for)
+        else:
+            self.bar.say(*settled(self._view, self._review.build))
+
+    def remind(self, habits: Habits) -> None:
+        """Show how the person has been deciding."""
+        self._habits = habits
+        if self.is_mounted:
+            self.panes.remind(habits)
+
+    def _present(self, build: BuildState | None) -> None:
+        attempt = build.presented if build else None
+        self._review = BuildReview(build, attempt, self._clock()) if build and attempt else None
+        self.repaint()
+        self.bar.idle()
+        if build and attempt:
+            self.panes.present(build, attempt, self._view.sandbox, bases_of(build, attempt))
+            self.panes.focus_sheet()
+        self.tick()
+
+    @on(Sheet.Seen)
+    def _read_on(self) -> None:
+        self.tick()
+
+    def on_resize(self) -> None:
+        """Choose the layout for the width there is."""
+        width = self.app.size.width
+        self.set_class(width < NARROW, "-narrow")
+        whole = width < NARROW or self.has_class("-full")
+        self.panes.fit(width if whole else width * 6 // 10, single=width < NARROW)
+        self.repaint()
+
+    def go_on(self) -> None:
+        """See `DecidingScreen.go_on`."""
+        if self.queue:
+            self._present(self.queue[0])
+        else:
+            self.dismiss(None)
+
+    # --- getting about ------------------------------------------------------------------
+
+    def action_defer(self) -> None:
+        """Close a field, or else the review; the build keeps waiting, the agent does not."""
+        began = self._review.back() if self._review else False
+        if self.bar.mode == "idle" and not began:
+            self._defer()
+            self.dismiss(None)
+        else:
+            self._close_fields()
+
+    def action_next(self) -> None:
+        """The next waiting build."""
+        self._turn(1)
+
+    def action_previous(self) -> None:
+        """The waiting build before."""
+        self._turn(-1)
+
+    def _turn(self, by: int) -> None:
+        queue = self.queue
+        here = self._place - 1 if self._place else -by
+        if queue and self.bar.mode == "idle" and (here + by) % len(queue) != here:
+            self._present(queue[(here + by) % len(queue)])
+
+    def action_diff(self) -> None:
+        """The code, or what differs from the version or the attempt before."""
+        if not self.panes.cycle_diff():
+            self.notify("There is no earlier version to compare with.", markup=False)
+        self.tick()
+
+    def action_side_by_side(self) -> None:
+        """The diff below each other, or side by side."""
+        self.panes.toggle_split()
+        self.tick()
+
+    def action_log(self) -> None:
+        """Everything that the self-tests printed, and the tests themselves."""
+        self.panes.toggle_log()
+
+    def action_full(self) -> None:
+        """The review over the whole screen, or beside the trace."""
+        self.toggle_class("-full")
+        self.on_resize()
+
+    def action_tab(self, by: int) -> None:
+        """The part before or after."""
+        self.panes.turn_tab(by)

@@ -1,0 +1,186 @@
+"""The way to a verdict on one build: when input counts, and which steps an approval takes. Pure.
+
+All times are seconds of the monotonic clock that input events are stamped with. When input counts is said in
+`arming.objection`, and holds for every step alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from alita_tui.console.input.arming import Objection, TimedInput, objection
+from alita_tui.console.input.timing import Paint
+from alita_tui.events import Capabilities, Decision, Twin, Verdict
+from alita_tui.spine.commands import ResolveApproval
+from alita_tui.spine.text import one_line
+from alita_tui.state.build import Attempt, BuildState
+from alita_tui.view.model import SessionView
+from alita_tui.view.risk import names_of, risks
+
+Outcome = Literal["mismatch", "name", "unread", "approved"]
+Twice = Literal["retested", "stopped", "reused", "aliased"]
+"""What takes its key a second time."""
+
+
+def settled(view: SessionView, build: BuildState) -> tuple[str, str]:
+    """What became of a build that waits no more, and its tone."""
+    now = next((known for known in view.builds if known.approval_id == build.approval_id), build)
+    by = f" by {one_line(now.verdict.by)}" if now.verdict and now.verdict.by else ""
+    return f"Nothing to decide here: {now.status}{by}.", "muted"
+
+
+class BuildReview:
+    """One build on screen, from the moment it can be seen."""
+
+    def __init__(self, build: BuildState, attempt: Attempt, at: float) -> None:
+        self.build = build
+        self.attempt = attempt
+        self.withheld: frozenset[str] = frozenset()
+        """What it asks for and is not to be granted, in words of `Capabilities.items`."""
+        self.named = False
+        """The names of all risks were typed."""
+        self.unread_known = False
+        """The person was told how much is unread, and was asked again."""
+        self.twice: Twice | None = None
+        """What the person was told the next press of its key does."""
+        self.paint: Paint | None = None
+        """What is on screen of it; None until it was drawn, and whenever it has to be seen anew."""
+        self._shown_at = at
+        self.serious = self._count()
+        """How many risks there are; each is accepted by its name."""
+
+    def _count(self) -> int:
+        return len(risks(self.build, self.attempt, self.withheld))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the risks, which approving takes."""
+        return names_of(risks(self.build, self.attempt, self.withheld))
+
+    @property
+    def twin(self) -> Twin | None:
+        """The nearest tool that gives the same answers, if there is one."""
+        return next(iter(self.attempt.twins), None)
+
+    @property
+    def grants(self) -> Capabilities | None:
+        """What an approval would grant; None for all that is asked for."""
+        return self.attempt.draft.capabilities.without(self.withheld) if self.withheld else None
+
+    def withhold(self, items: frozenset[str]) -> None:
+        """Grant all but these; steps that were taken for another grant are taken back."""
+        if items != self.withheld:
+            self.back()
+            self.withheld = items
+            self.serious = self._count()
+
+    def objection(self, heard: TimedInput) -> Objection:
+        """What speaks against an input as a verdict on this build; empty when it counts."""
+        return objection(heard, self.paint.at if self.paint else None)
+
+    def approve(self, unread: int, at: float) -> Outcome:
+        """What an approval leads to now."""
+        self.twice = None
+        if self.attempt.build_digest != self.build.digest:
+            return "mismatch"
+        if self.serious and not self.named:
+            return "name"
+        if unread and not self.unread_known:
+            self.unread_known = True
+            return "unread"
+        return "approved"
+
+    def confirm(self, what: Twice, at: float) -> bool:
+        """Whether this press was announced by the one before, which is then carried out."""
+        if self.twice == what:
+            return True
+        self.back()
+        self.twice = what
+        return False
+
+    def name_typed(self, at: float) -> None:
+        """All risks are accepted by name; the approval itself is still a key."""
+        self.named = True
+
+    def back(self) -> bool:
+        """Take the steps back; False when there were none."""
+        began = self.named or self.unread_known or self.twice is not None
+        self.named, self.unread_known, self.twice = False, False, None
+        return began
+
+    def command(
+        self, decision: Decision, at: float, *, read: bool, code: str = "", tests: str = "", **fields: Any
+    ) -> ResolveApproval:
+        """Return the verdict on exactly the bytes that were on screen; `read` if all of the code was.
+
+        `fields` are further fields of `Verdict`, such as the reason.
+        """
+        if decision in ("approved", "retested"):
+            fields["grants"] = self.grants
+        if decision == "approved":
+            fields["accepted"] = self.names if self.named else ()
+        verdict = Verdict(
+            decision=decision,
+            seen_ms=max(0.0, (at - self._shown_at) * 1000),
+            scrolled_to_end=read,
+            **fields,
+        )
+        return ResolveApproval(
+            approval_id=self.build.approval_id,
+            digest=self.attempt.build_digest,
+            verdict=verdict,
+            code=code,
+            tests=tests,
+        )
+
+    def line(self, unread: int, key: str, waits: Objection) -> tuple[str, str]:
+        """What the verdict bar says, and its tone; `key` is the one that approves, `waits` why it would not now."""
+        if step := self._step(unread, key):
+            text, tone = step
+            return (f"Press another key or scroll first. {text}" if waits == "held" else text), tone
+        if waits == "held":
+            return (
+                f"Press another key or scroll first, then {key}.",
+                "muted",
+            )
+        if waits:
+            return "Have a look first: keys count after a moment of quiet.", "muted"
+        parts = []
+        if twin := self.twin:
+            parts.append(
+                f"{one_line(twin.label)} gives the same answers: reuse, alias, or approve to keep both"
+            )
+        parts += [f"unread: {unread} lines" if unread else "● read to the end"]
+        if self.serious:
+            what = (
+                "1 risk: {} asks for its name"
+                if self.serious == 1
+                else f"{self.serious} risks: {{}} asks for their names"
+            )
+            parts.append(f"▲ {what.format(key)}")
+        if self.withheld:
+            parts.append(f"not granted: {', '.join(map(one_line, sorted(self.withheld)))}")
+        return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"
+
+    def _step(self, unread: int, key: str) -> tuple[str, str] | None:
+        """What the next press leads to where one was made already, and its tone."""
+        if self.twice == "stopped":
+            return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
+        if self.twice in ("reused", "aliased") and (twin := self.twin):
+            name, tool = one_line(self.build.name), one_line(twin.label)
+            if self.twice == "reused":
+                return f"The same key again rejects it and has the agent use {tool}; Esc goes back.", "warn"
+            said = f"The same key again makes {name} another name of {tool}; this code joins nothing."
+            return f"{said} Esc goes back.", "warn"
+        if self.twice == "retested":
+            wanted = self.attempt.draft.capabilities.without(self.withheld).items
+            with_what = ", ".join(map(one_line, wanted)) or "nothing granted"
+            return f"The same key again runs its tests with {with_what}. Nothing is approved by it.", "warn"
+        if self.unread_known and unread:
+            said = (
+                f"unread: {unread} lines. {key} again approves them unread, which is recorded; Esc goes back."
+            )
+            return said, "bad"
+        if self.named:
+            return f"Risks accepted by name. {key} approves exactly these bytes; Esc goes back.", "warn"
+        return None

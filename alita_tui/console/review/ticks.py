@@ -1,0 +1,104 @@
+"""A few words that can be ticked: with Space, or with a click. Enter does nothing here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+
+from alita_tui.console.input.judged import Entry
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.text import one_line
+
+
+class Ticks(Entry, Plain, can_focus=True):
+    """Words beside each other where they are short, below each other where one is not."""
+
+    ALLOW_SELECT = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "tick", show=False),
+        Binding("left,up,k", "move(-1)", show=False),
+        Binding("right,down,j", "move(1)", show=False),
+    ]
+    DEFAULT_CSS = """
+    Ticks { height: auto; max-height: 8; overflow-y: auto; color: $alita-muted; }
+    """
+
+    class Changed(Message):
+        """A word was ticked, or its tick taken away."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._words: tuple[str, ...] = ()
+        self._ticked: set[str] = set()
+        self._at = 0
+        self._spans: list[tuple[int, int, int]] = []
+        """Line, first and last column of each word."""
+
+    @property
+    def ticked(self) -> tuple[str, ...]:
+        """The ticked words, in the order in which they stand."""
+        return tuple(word for word in self._words if word in self._ticked)
+
+    def offer(self, words: Sequence[str], ticked: Collection[str] = ()) -> None:
+        """Show these words, some of them ticked."""
+        self._words, self._ticked, self._at = tuple(words), set(ticked), 0
+        self._draw()
+
+    def action_tick(self) -> None:
+        """The other way round."""
+        if self._words:
+            self._ticked ^= {self._words[self._at]}
+            self._draw()
+            self.post_message(self.Changed())
+
+    def action_move(self, by: int) -> None:
+        """To the word before or after."""
+        if self._words:
+            self._at = (self._at + by) % len(self._words)
+            self._draw()
+
+    def on_click(self, event: events.Click) -> None:
+        """Tick what was clicked."""
+        for number, (line, start, end) in enumerate(self._spans):
+            if event.y == line and start <= event.x < end:
+                self._at = number
+                self.action_tick()
+                return
+
+    def on_focus(self) -> None:
+        """Show where the cursor is."""
+        self._draw()
+
+    def on_blur(self) -> None:
+        """Show no cursor."""
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Fold anew."""
+        self._draw()
+
+    def _draw(self) -> None:
+        width = max(self.size.width, 20)
+        pieces: list[tuple[str, str]] = []
+        self._spans = []
+        line = at = 0
+        for number, word in enumerate(self._words):
+            on = word in self._ticked
+            text = f"{'▣' if on else '□'} {one_line(word, width - 4)}"
+            if at and at + 2 + cell_len(text) > width:
+                pieces.append(("\n", ""))
+                line, at = line + 1, 0
+            elif at:
+                pieces.append(("  ", ""))
+                at += 2
+            here = " reverse" if self.has_focus and number == self._at else ""
+            pieces.append((text, f"{'$alita-warn' if on else '$alita-muted'}{here}"))
+            self._spans.append((line, at, at + cell_len(text)))
+            at += cell_len(text)
+        self.update(Content.assemble(*pieces))

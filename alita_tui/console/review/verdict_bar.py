@@ -1,0 +1,266 @@
+"""The bar under a build: what a key would do now, and what a verdict may need in words or ticks.
+
+Nothing in it has the focus until the person asked for a field, and no button ever has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input
+
+from alita_tui.console.input.arming import Objection
+from alita_tui.console.review.fields import NameInput, ReasonInput
+from alita_tui.console.review.steps import BuildReview
+from alita_tui.console.review.ticks import Ticks
+from alita_tui.console.widgets.plain import Plain
+
+Choice = Literal[
+    "approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop",
+    "grants", "diff", "side_by_side", "log", "full", "next", "defer",
+]  # fmt: skip
+VERDICTS = ("approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop", "grants")
+"""What counts only once the review is armed."""
+LABELS: dict[Choice, str] = {
+    "approve": "Approve",
+    "lend": "For this task",
+    "reuse": "Reuse",
+    "alias": "Alias",
+    "reject": "Reject…",
+    "edit": "Edit",
+    "retest": "Test",
+    "ban": "Ban…",
+    "stop": "Stop",
+    "grants": "Grants…",
+    "diff": "Diff",
+    "side_by_side": "Split",
+    "log": "Log",
+    "full": "Full",
+    "next": "Next",
+    "defer": "Later",
+}
+DECIDING: tuple[Choice, ...] = ("approve", "lend", "reject", "edit", "retest", "ban", "stop")
+LIKE: tuple[Choice, ...] = ("reuse", "alias")
+"""Offered where a tool gives the same answers."""
+TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
+NAME, DIGEST = "this name", "these bytes"
+"""What a ban is against, in words; capabilities stand for themselves."""
+_WHY: dict[str, str] = {
+    "reject": "After a pause Enter rejects with this reason. Tab, Space: tags; Esc: back.",
+    "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
+    "grants": "What is not ticked is not granted. Space ticks, Esc goes back.",
+}
+
+
+class Button(Plain):
+    """A choice for the mouse, which the screen presses (see `GuardedScreen.pressed`).
+
+    It never has the focus, so Enter and Space cannot press it.
+    """
+
+    ALLOW_SELECT = False
+
+    def __init__(self, choice: Choice) -> None:
+        super().__init__(id=f"choice-{choice}", classes="-verdict" if choice in VERDICTS else "")
+        self.choice = choice
+        self._key: str | None = None
+
+    def draw(self, key: str) -> None:
+        """Show the key that does it now."""
+        if key == self._key:
+            return
+        self._key = key
+        self.update(Content.assemble((key, "bold"), " ", LABELS[self.choice]))
+
+
+class VerdictBar(Vertical):
+    """What can be decided, and how."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    VerdictBar {
+        height: auto;
+        background: $panel;
+        padding: 0 1;
+        #said { height: auto; max-height: 5; }
+        .choices { height: 1; }
+        Input { height: 1; border: none; padding: 0 1; background: $alita-cursor; display: none; }
+        Input:focus { border: none; background-tint: transparent; }
+        Ticks { display: none; }
+        Button { width: auto; margin: 0 2 0 0; color: $foreground; }
+        Button:hover { text-style: underline; }
+        Button.-verdict { color: $alita-approval; }
+        &.-off Button.-verdict { color: $alita-muted; }
+        &.-reject ReasonInput, &.-ban ReasonInput, &.-name NameInput { display: block; }
+        &.-reject Ticks, &.-ban Ticks, &.-grants Ticks { display: block; }
+        &.-open .choices { display: none; }
+        .-good { color: $alita-good; }
+        .-warn { color: $alita-warn; }
+        .-bad { color: $alita-bad; }
+        .-muted { color: $alita-muted; }
+    }
+    """
+
+    class Worded(Message):
+        """A reason was given, or for a ban what it is against."""
+
+        def __init__(
+            self, about: str, mode: Literal["reject", "ban"], reason: str, ticked: tuple[str, ...]
+        ) -> None:
+            super().__init__()
+            self.about = about
+            """The approval that the field was opened for: another build may be on screen by now."""
+            self.mode = mode
+            self.reason = reason
+            self.ticked = ticked
+
+    class Named(Message):
+        """The names of all risks were typed."""
+
+        def __init__(self, about: str) -> None:
+            super().__init__()
+            self.about = about
+
+    class Granting(Message):
+        """These capabilities are to be granted."""
+
+        def __init__(self, about: str, ticked: tuple[str, ...]) -> None:
+            super().__init__()
+            self.about = about
+            self.ticked = ticked
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.mode: Literal["idle", "reject", "ban", "name", "grants"] = "idle"
+        self._about = ""
+        self._wanted: tuple[str, ...] = ()
+        self._said = ("", "")
+
+    def compose(self) -> ComposeResult:
+        """Message, the fields, ticks, choices."""
+        yield Plain(id="said")
+        yield ReasonInput(compact=True, id="reason")
+        yield NameInput(compact=True, id="name")
+        yield Ticks(id="ticks")
+        with Horizontal(classes="choices"):
+            for choice in DECIDING:
+                yield Button(choice)
+        with Horizontal(classes="choices", id="like"):
+            for choice in LIKE:
+                yield Button(choice)
+        with Horizontal(classes="choices"):
+            for choice in LABELS:
+                if choice not in (*DECIDING, *LIKE):
+                    yield Button(choice)
+
+    def draw_keys(self, keys: Mapping[str, str], useless: Collection[Choice]) -> None:
+        """Label the choices with the keys that are live, and hide those that do nothing here."""
+        for button in self.query(Button):
+            button.draw(keys.get(button.choice, ""))
+            button.display = button.choice in keys and button.choice not in useless
+        self.query_one("#like").display = any(one in keys and one not in useless for one in LIKE)
+
+    def say(self, text: str, tone: str = "") -> None:
+        """The line above the choices; `good`, `warn`, `bad` or `muted`."""
+        if (text, tone) == self._said:
+            return
+        self._said = (text, tone)
+        said = self.query_one("#said", Plain)
+        said.update(text)
+        said.set_classes(f"-{tone}" if tone else "")
+
+    def say_about(self, review: BuildReview, unread: int, approve: str, waits: Objection) -> None:
+        """What can be done about a build now; `approve` is the key for it, `waits` why it would not count."""
+        match self.mode:
+            case "name":
+                given = set(self.query_one(NameInput).value.split())
+                left = [one for one in self._wanted if one not in given]
+                self.say(f"To accept the risks type their names: {' '.join(left)}  (Esc goes back)", "warn")
+            case "reject" | "ban" | "grants":
+                self.say(_WHY[self.mode], "bad" if self.mode == "ban" else "")
+            case "idle":
+                self.say(*review.line(unread, approve, waits))
+
+    def arm(self, armed: bool) -> None:
+        """Show whether a verdict would count."""
+        self.set_class(not armed, "-off")
+
+    def idle(self) -> None:
+        """Close the fields."""
+        self.mode = "idle"
+        self.remove_class("-reject", "-name", "-ban", "-grants", "-open")
+        self.query_one(ReasonInput).clear()
+        self.query_one(NameInput).clear()
+        self.query_one(Ticks).offer(())
+
+    def ask_reason(self, about: str) -> None:
+        """Open the field for a reason, with tags for common ones."""
+        self._open("reject", about)
+        self.query_one(Ticks).offer(TAGS)
+        self._ask_words("why not, in one line: the agent reads it")
+
+    def ask_ban(self, about: str, capabilities: tuple[str, ...]) -> None:
+        """Open the field for a reason, with what can be banned."""
+        self._open("ban", about)
+        self.query_one(Ticks).offer((NAME, DIGEST, *capabilities), (NAME, DIGEST))
+        self._ask_words("why never, in one line: later builds are told")
+
+    def ask_grants(self, about: str, capabilities: tuple[str, ...], withheld: Collection[str]) -> None:
+        """Open the list of what it asks for."""
+        self._open("grants", about)
+        ticks = self.query_one(Ticks)
+        ticks.offer(capabilities, [one for one in capabilities if one not in withheld])
+        ticks.focus()
+
+    def ask_name(self, about: str, names: tuple[str, ...]) -> None:
+        """Open the field for the names of the risks."""
+        self._open("name", about)
+        self._wanted = names
+        field = self.query_one(NameInput)
+        field.placeholder = "the names, separated by blanks"
+        field.focus()
+
+    def _open(self, mode: Literal["reject", "ban", "name", "grants"], about: str) -> None:
+        self.mode, self._about = mode, about
+        self.add_class("-open", f"-{mode}")
+
+    def _ask_words(self, placeholder: str) -> None:
+        field = self.query_one(ReasonInput)
+        field.placeholder = placeholder
+        field.focus()
+
+    @on(Ticks.Changed)
+    def _ticked(self, event: Ticks.Changed) -> None:
+        event.stop()
+        if self.mode == "grants":
+            self.post_message(self.Granting(self._about, self.query_one(Ticks).ticked))
+
+    @on(Input.Changed, "#name")
+    def _name_typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self.mode == "name" and set(event.value.split()) == set(self._wanted):
+            self.post_message(self.Named(self._about))
+
+    @on(Input.Submitted, "#name")
+    def _enter_in_name(self, event: Input.Submitted) -> None:
+        event.stop()
+
+    @on(Input.Submitted, "#reason")
+    def _reason_given(self, event: Input.Submitted) -> None:
+        event.stop()
+        ticked, reason = self.query_one(Ticks).ticked, event.value.strip()
+        if self.mode == "reject" and (ticked or reason):
+            self.post_message(self.Worded(self._about, "reject", reason, ticked))
+        elif self.mode == "ban" and ticked and reason:
+            self.post_message(self.Worded(self._about, "ban", reason, ticked))
+        elif self.mode == "ban":
+            self.screen.notify("A ban needs a reason, and a tick for what it is against.", markup=False)
+        elif self.mode == "reject":
+            self.screen.notify(
+                "The agent learns from the reason: write one, or tick a tag with Tab and Space.", markup=False
+            )

@@ -1,0 +1,1 @@
+"""The sandbox screen: containers, environments, limits and runs."""

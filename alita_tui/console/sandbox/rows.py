@@ -1,0 +1,203 @@
+"""The sandbox in rows: engine, runs, pool, containers, environments, and what holds each limit."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.cells import cell_len
+
+from alita_tui.console.widgets.sheet import Row, heading, say
+from alita_tui.console.widgets.styled_text import Ink, Line, cut, spread
+from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory
+from alita_tui.spine.text import one_line
+from alita_tui.view.model import SandboxRun, SessionView
+
+_MB = 1 << 20
+_RUNS = 20
+_TABLE = 86
+"""Cells from which on a run takes one line."""
+_FIGURES = 42
+"""Cells of outcome, times, memory and the margins."""
+_BAR = 24
+
+
+def engine_rows(view: SessionView, look: str = "", rebuild: str = "") -> list[Row]:
+    """What the sandbox stands on, or what is missing and what to do; with the keys that help."""
+    status = view.sandbox
+    if status is None:
+        return [*heading("Engine"), *say("  The sandbox is being looked at …", "muted")]
+    rows = heading("Engine")
+    pad: Line = (("    ", ""),)
+    if status.available:
+        rows.append(Row(((one_line(status.engine), "strong"),), (("  ✓ ", "good"),)))
+        origin = f", {one_line(status.image_origin)}, {one_line(status.image_digest)[:19]}"
+        rows.append(Row(((one_line(status.image), ""), (origin, "muted")), pad))
+        missing = Row(((one_line(status.problem), "warn"),), (("  ! ", "warn"),))
+        return [*rows, missing] if status.problem else rows
+    rows.append(Row(((one_line(status.problem), "bad"),), (("  ! ", "bad"),)))
+    rows.append(Row(((one_line(status.hint), "strong"),), pad))
+    if status.engine:
+        rows.append(Row(((one_line(status.engine), "muted"),), pad))
+    if look:
+        here = f"{rebuild} makes it from here; " if status.engine else ""
+        rows.append(Row(((f"{here}{look} looks again once it is done.", ""),), pad))
+    without = "Until then no tool is built or run: what a model wrote runs nowhere else."
+    return [*rows, Row(((without, "muted"),), pad)]
+
+
+def run_rows(view: SessionView, width: int) -> list[Row]:
+    """What runs now, then the last runs, newest first."""
+    rows = heading("Runs", "newest first" if view.runs else "")
+    wide = width >= _TABLE
+    tools = [one_line(tool) for _call, tool in view.calls]
+    live = view.live.output
+    if live is not None and live.title not in tools:
+        tools.append(live.title)
+    longest = max((cell_len(one) for one in (*tools, *(run.title for run in view.runs))), default=0)
+    room = min(longest, width - _FIGURES) if wide else width - 16
+    if view.runs and wide:
+        rows.append(Row(((f"{'WALL':>21}{'CPU':>9}{'PEAK':>9}", "muted"),), ((" " * (room + 5), ""),)))
+    for tool in tools:
+        rows.append(Row((("running", "wait"),), (("  ▸ ", "wait"), (_fitted(tool, room), "strong"))))
+    for run in reversed(view.runs[-_RUNS:]):
+        rows += _run(run, room, width, wide=wide)
+    if len(rows) == 1:
+        rows += say("  Nothing has run yet: what the agent tests or runs is listed here.", "muted")
+    return rows
+
+
+def _run(run: SandboxRun, room: int, width: int, *, wide: bool) -> list[Row]:
+    failed = sum(not passed for _case, passed in run.cases)
+    good = run.status == "ok" and not failed
+    outcome = f"{failed} failed" if run.status == "ok" and failed else run.status.replace("_", " ")
+    told: list[str] = [] if run.reason in ("", *run.limits_hit) else [run.reason]
+    if run.limits_hit:
+        told.append(f"limit hit: {', '.join(run.limits_hit)}")
+    if run.truncated:
+        told.append("output cut")
+    why = ", ".join(told)
+    wall, cpu, peak = span(run.duration_ms), span(run.cpu_ms), f"{run.peak_memory_bytes / _MB:.0f} MB"
+    mark = ("  ✓ ", "good") if good else ("  ✗ ", "bad")
+    head: Line = (mark, (_fitted(run.title, room), "strong"))
+    ended: Ink = (f"{outcome:<12}", "good" if good else "bad")
+    figures: Ink = (f"{wall:>9}{cpu:>9}{peak:>9}", "")
+    if not wide:
+        body = ((f"{wall} wall · {cpu} cpu · {peak}", "muted"), (f" · {why}" if why else "", "warn"))
+        return [Row((ended,), head), Row(body, (("    ", ""),))]
+    if why and room + _FIGURES + 8 + cell_len(why) > width:
+        return [Row((ended, figures), head), Row(((why, "warn"),), (("    ", ""),))]
+    return [Row((ended, figures, (f"   {why}", "warn")), head)]
+
+
+def pool_rows(seen: Inventory) -> list[Row]:
+    """What waits for this session's tools."""
+    kept = f"{seen.hot} hot and {seen.warm} warm kept for each environment"
+    rows = heading("Pool", kept if seen.hot + seen.warm else "")
+    if not seen.hot + seen.warm:
+        return rows + say("  None are kept ahead: sandbox.pool_hot and sandbox.pool_warm are 0.", "muted")
+    for one in seen.pool:
+        body: list[Ink] = [
+            ("●" * one.hot + "○" * one.warm + "◌" * one.making or "·", "good"),
+            (f" {one.hot} hot, {one.warm} warm", ""),
+            (f", {one.making} being made" if one.making else "", "wait"),
+        ]
+        if one.engine != "local":
+            body.append((f", at {one_line(one.engine, 40)}", "muted"))
+        if one.hot and one.imports:
+            body.append((f", with {', '.join(map(one_line, one.imports))} imported", "muted"))
+        rows.append(Row(tuple(body), ((f"  {one.environment:<14}", "name"),)))
+    if not seen.pool:
+        rows += say("  Nothing waits; the first run fills it.", "muted")
+    return rows
+
+
+def container_rows(seen: Inventory, session_id: str, reap: str) -> list[Row]:
+    """Every container; `reap` is the key that removes what is left behind."""
+    count = len(seen.containers)
+    rows = heading("Containers", f"{count} here" if count else "")
+    for one in seen.containers:
+        state, ink = ("left behind", "bad") if one.orphan else (one.state, _STATES.get(one.state, ""))
+        told = "this session" if one.session == session_id else one_line(one.session, 40)
+        if one.engine != "local":
+            told = f"at {one_line(one.engine, 40)}, {told}"
+        if one.orphan:
+            told = f"{reap} removes it, of {told}"
+        age = _age(seen.at - _moment(one, seen.at))
+        where: Line = ((f"{state:<12}", ink), (f"{one.environment:<13}", "name"), (f"{age:>8}  ", ""))
+        rows.append(Row((*where, (told, "muted")), ((f"  {one.container}  ", "muted"),)))
+    if not count:
+        rows += say("  None: each run makes its own, and removes it.", "muted")
+    for engine in seen.silent:
+        rows += say(f"  {one_line(engine, 60)} does not answer: what is there is not shown.", "warn")
+    return rows
+
+
+_STATES = {"waiting": "good", "running": "wait"}
+
+
+def environment_rows(seen: Inventory, width: int) -> list[Row]:
+    """Installed requirements and their sizes against the room for them."""
+    used = sum(one.size for one in seen.environments)
+    note = f"{used / _MB:,.0f} of {seen.room_bytes / _MB:,.0f} MB" if seen.environments else ""
+    rows = heading("Environments", note)
+    most = max((one.size for one in seen.environments), default=0) or 1
+    for one in seen.environments:
+        rows += _environment(one, seen.at, most, width)
+    if not seen.environments:
+        rows += say("  None yet: the first tool with requirements has them installed here.", "muted")
+    return rows
+
+
+def _environment(one: EnvironmentRow, at: float, most: int, width: int) -> list[Row]:
+    drawn = "█" * max(round(one.size / most * _BAR), 1)
+    left: Line = (
+        (f"  {one.environment:<14}", "name"),
+        (f"{drawn:<{_BAR}} ", "good"),
+        (f"{one.size / _MB:>7,.1f} MB" if one.size >= _MB else f"{one.size / 1024:>7,.0f} kB", "strong"),
+    )
+    first = Row(spread(left, (f"used {_age(at - one.used_at)} ago", "muted"), width))
+    packages = ", ".join(map(one_line, one.packages)) or "nothing installed"
+    return [first, Row(((packages, "muted"),), ((" " * 16, ""),))]
+
+
+def limit_rows(view: SessionView) -> list[Row]:
+    """Which mechanism holds each limit, and what happened when it was tried."""
+    held = view.sandbox.enforcement if view.sandbox is not None else ()
+    weak = sum(not row.strong for row in held)
+    note = f"{len(held) - weak} held, {weak} approximate or missing" if held else ""
+    rows = heading("Limits", note)
+    for row in held:
+        mark = ("  ✓ ", "good") if row.strong else ("  ≈ ", "warn")
+        name = (f"{one_line(row.resource):<16}", "strong" if row.strong else "warn")
+        rows.append(Row(((one_line(row.mechanism), ""),), (mark, name)))
+        if row.measured:
+            rows.append(Row(((one_line(row.measured), "muted"),), ((" " * 20, ""),)))
+    if not held:
+        rows += say("  What holds each limit is tried out once the sandbox is there.", "muted")
+    return rows
+
+
+def _moment(one: ContainerRow, otherwise: float) -> float:
+    try:
+        return datetime.fromisoformat(one.since).timestamp()
+    except ValueError:
+        return otherwise
+
+
+def span(milliseconds: float) -> str:
+    """A duration in a few letters."""
+    return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
+
+
+def _age(seconds: float) -> str:
+    """How long ago, in a few letters."""
+    for most, unit, size in ((90, "s", 1), (5400, "min", 60), (129_600, "h", 3600)):
+        if seconds < most:
+            return f"{max(seconds, 0) / size:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def _fitted(text: str, room: int) -> str:
+    """Text cut or padded to so many cells and a blank."""
+    short = cut(text, room)
+    return short + " " * (room - cell_len(short) + 1)

@@ -1,0 +1,1 @@
+"""The main screen: trace, side panes, composer and status line."""

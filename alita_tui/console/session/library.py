@@ -1,0 +1,209 @@
+"""The tools on the shelf, by name; Enter shows one whole."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from alita_tui.console.actions import bindings
+from alita_tui.console.widgets.styled_text import Line, cut, ink_styles, spread, to_strip, wrap
+from alita_tui.events import ToolCard
+from alita_tui.spine.text import counted, one_line
+from alita_tui.view.model import SessionView
+
+STATES = {
+    "trusted": ("●", "good"), "provisional": ("◐", "wait"), "draft": ("○", "muted"), "stale": ("◌", "muted"),
+    "archived": ("◌", "muted"), "revoked": ("✗", "bad"), "quarantined": ("✗", "bad"),
+}  # fmt: skip
+_INKS = ("muted", "good", "warn", "bad", "wait", "name", "cursor")
+
+
+class Library(ScrollView, can_focus=True):
+    """Two lines a tool: name and figures, then what it does."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
+    DEFAULT_CSS = """
+    Library {
+        background: $background; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden;
+    }
+    """
+
+    class Chosen(Message):
+        """A tool is to be shown whole."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class Yanked(Message):
+        """A tool's line is to be copied."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class FindAsked(Message):
+        """The person wants to narrow the list."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._all: tuple[ToolCard, ...] = ()
+        self._cards: tuple[ToolCard, ...] = ()
+        """What the filter lets through."""
+        self._filter = ""
+        self._touched = ""
+        self._cursor = 0
+        self._styles: dict[str, Style] = {}
+
+    def advance(self, view: SessionView) -> None:
+        """Draw a newer view; a tool that was just found, built or run comes into sight."""
+        if view.library == self._all and view.touched == self._touched:
+            return
+        moved = view.touched != self._touched
+        self._all, self._touched = view.library, view.touched
+        self._sift()
+        names: list[str] = [card.name for card in self._cards]
+        if moved and self._touched in names and not self.has_focus:
+            self._cursor = names.index(self._touched)
+            self._show_cursor()
+
+    def filter(self, text: str) -> int:
+        """Show the tools that have every word in their name or description; returns how many."""
+        self._filter = text
+        self._sift()
+        return len(self._cards)
+
+    def _sift(self) -> None:
+        words = self._filter.casefold().split()
+        chosen = self._cards[self._cursor].name if self._cursor < len(self._cards) else ""
+        self._cards = tuple(
+            card
+            for card in self._all
+            if all(word in f"{card.name} {card.description}".casefold() for word in words)
+        )
+        names: list[str] = [card.name for card in self._cards]
+        self._cursor = names.index(chosen) if chosen in names else 0
+        self._lay()
+
+    def _lay(self) -> None:
+        width = self.scrollable_content_region.width
+        self.virtual_size = Size(width, max(2 * len(self._cards), 1))
+        self.refresh()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """The width is another."""
+        self._lay()
+
+    def notify_style_update(self) -> None:
+        """See `Widget.notify_style_update`."""
+        super().notify_style_update()
+        self._styles.clear()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line on screen."""
+        width, base = self.scrollable_content_region.width, self.rich_style
+        if not self._styles:
+            self._styles = ink_styles(self.app.theme_variables, _INKS)
+        index, part = divmod(y + self.scroll_offset.y, 2)
+        if not self._cards:
+            said = "No tool fits." if self._all else "No tools yet. A task that needs one builds it."
+            lines = wrap(said, max(width, 10))
+            if y >= len(lines):
+                return Strip.blank(width, base)
+            return to_strip(((lines[y], "muted"),), self._styles, base, width)
+        if index >= len(self._cards):
+            return Strip.blank(width, base)
+        card = self._cards[index]
+        if index == self._cursor and self.has_focus:
+            base = base + self._styles["cursor"]
+        return to_strip(self._line(card, part, width), self._styles, base, width)
+
+    def _line(self, card: ToolCard, part: int, width: int) -> Line:
+        glyph, ink = STATES[card.state]
+        if part:
+            return (("  ", ""), (cut(one_line(card.description), width - 2), "muted"))
+        name = "wait" if card.name == self._touched else "name"
+        runs = counted(card.runs, "run") if card.runs else "not run yet"
+        if card.failures:
+            runs += f", {card.failures} ✗"
+        seldom = f" {card.state}" if card.state in ("stale", "archived", "revoked", "quarantined") else ""
+        return spread(
+            (
+                (f"{glyph} ", ink),
+                (one_line(card.name), name),
+                (f" v{card.version}", "muted"),
+                (seldom, ink),
+            ),
+            (runs, "muted"),
+            width,
+        )
+
+    def _show_cursor(self) -> None:
+        top = 2 * self._cursor
+        if top < self.scroll_y:
+            self.scroll_to(y=top, animate=False, immediate=True)
+        elif top + 2 > self.scroll_y + self.size.height:
+            self.scroll_to(y=top + 2 - self.size.height, animate=False, immediate=True)
+        self.refresh()
+
+    def _move(self, to: int) -> None:
+        self._cursor = min(max(to, 0), max(len(self._cards) - 1, 0))
+        self._show_cursor()
+
+    def on_focus(self) -> None:
+        """Show the cursor."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Hide the cursor."""
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """A click chooses; a second one opens."""
+        index = (event.y + self.scroll_offset.y) // 2
+        if index == self._cursor:
+            self.action_open()
+        self._move(index)
+
+    def action_up(self) -> None:
+        """One tool up."""
+        self._move(self._cursor - 1)
+
+    def action_down(self) -> None:
+        """One tool down."""
+        self._move(self._cursor + 1)
+
+    def action_page(self, direction: int) -> None:
+        """A page of tools."""
+        self._move(self._cursor + direction * max(self.size.height // 2 - 1, 1))
+
+    def action_first(self) -> None:
+        """The first tool."""
+        self._move(0)
+
+    def action_last(self) -> None:
+        """The last tool."""
+        self._move(len(self._cards) - 1)
+
+    def action_open(self) -> None:
+        """Show the tool whole."""
+        if self._cursor < len(self._cards):
+            self.post_message(self.Chosen(self._cards[self._cursor].name))
+
+    def action_find(self) -> None:
+        """Ask for what to look for."""
+        self.post_message(self.FindAsked())
+
+    def action_yank(self) -> None:
+        """Copy name and digest."""
+        if self._cursor < len(self._cards):
+            card = self._cards[self._cursor]
+            self.post_message(self.Yanked(f"{card.name} v{card.version} sha256:{card.digest}"))

@@ -1,0 +1,326 @@
+"""The main screen: trace, library and sandbox; the composer, or the player's bar in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.css.query import QueryType
+from textual.events import Click
+from textual.geometry import Size
+from textual.message import Message
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input
+
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.session import words
+from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.sandbox import SandboxPane
+from alita_tui.console.session.side import Side
+from alita_tui.console.session.status import StatusLine
+from alita_tui.console.session.suggestions import Suggestion, Suggestions
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.commands import AnswerQuestion, Command, Interrupt, Retry, Steer, SubmitTask
+from alita_tui.spine.text import counted
+from alita_tui.view.model import SessionView
+
+if TYPE_CHECKING:
+    from alita_tui.console.replay.bar import ReplayBar
+
+_NARROW, _WIDE, _TALL = 100, 180, 32
+_PANES = ("trace", "library", "sandbox")
+
+
+class SessionScreen(Screen[None]):
+    """Draws the view; what a person does leaves it as a command."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("session")
+    AUTO_FOCUS = ""  # see `home_focus`
+
+    class Asked(Message):
+        """A command for the engine."""
+
+        def __init__(self, command: Command) -> None:
+            super().__init__()
+            self.command = command
+
+    class ReviewAsked(Message):
+        """The build that waits is to be reviewed."""
+
+    class ToolAsked(Message):
+        """A tool is to be shown whole."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    class CopyAsked(Message):
+        """Text is to be copied."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(
+        self,
+        *,
+        keys: Mapping[str, str],
+        player: ReplayBar | None = None,
+        motion: bool = True,
+    ) -> None:
+        super().__init__()
+        self._keys = keys
+        self.bar = player
+        self._motion = motion
+        self._pane = "trace"
+        self._plan_open = False
+        self._ready = False
+        self.view = SessionView()
+
+    def compose(self) -> ComposeResult:
+        """Panes above, the person's line below."""
+        with Horizontal(id="tabs"):
+            for name in _PANES:
+                active = " -active" if name == self._pane else ""
+                yield Plain(name.capitalize(), id=f"tab-{name}", classes=f"tab{active}")
+        with Horizontal(id="panes"):
+            with Vertical(id="trace-pane"):
+                yield Plain("Trace", classes="pane-title", id="title-trace")
+                yield Plain(id="plan")
+                yield Trace(id="trace", welcome=words.welcome(self._keys, replay=self.bar is not None))
+                yield Plain(id="fresh")
+                yield Input(placeholder="Find in the trace", id="find", classes="line-input")
+            yield Side(id="side")
+        yield Plain(id="unsaved")
+        yield Plain(id="banner")
+        yield Plain(id="question")
+        yield Queued(id="queued")
+        if self.bar is not None:
+            yield self.bar
+        else:
+            with Horizontal(id="foot"):
+                yield Plain("❯", id="prompt")
+                yield Composer(id="composer", blink=self._motion)
+        yield StatusLine(keys=self._keys, motion=self._motion, replay=self.bar is not None, id="status")
+
+    def on_mount(self) -> None:
+        """The person can write at once."""
+        self._ready = True
+        self.home_focus()
+        self.draw(self.view)
+
+    def offer(self, tasks: tuple[str, ...]) -> None:
+        """Show tasks to choose from, as long as one of them is left to do."""
+        if tasks:
+            offers = Suggestions(tasks, words.SUGGESTED, id="suggestions")
+            offers.advance(self.view)
+            self.query_one("#trace-pane").mount(offers)
+
+    def home_focus(self) -> None:
+        """Where the keys go when nothing else was chosen."""
+        (self.bar or self.query_one(Composer)).focus()
+
+    def focus_next(self, selector: str | type[QueryType] = "*") -> Widget | None:
+        """From the composer to what is offered, where something is; else as always."""
+        offers = [one for one in self.query(Suggestion) if one.display and one.size]
+        if offers and isinstance(self.focused, Composer):
+            self.set_focus(offers[0])
+            return self.focused
+        return super().focus_next(selector)
+
+    def on_resize(self) -> None:
+        """Side by side where there is room, one at a time where there is not."""
+        self._fit()
+
+    def fit(self, size: Size) -> None:
+        """Take the classes that a size asks for; styles follow where there are some already."""
+        marks = {
+            "-narrow": size.width < _NARROW,
+            "-wide": size.width >= _WIDE,
+            "-tall": size.height >= _TALL,
+            **{f"-{name}": self._pane == name for name in _PANES},
+        }
+        for name, holds in marks.items():
+            if self.has_class(name) != holds:
+                self.set_class(holds, name, update=self._ready)
+        if self._ready:
+            for name in _PANES:
+                self.query_one(f"#tab-{name}").set_class(self._pane == name, "-active")
+
+    def _fit(self) -> None:
+        self.fit(self.size)
+
+    # --- drawing --------------------------------------------------------------------------
+
+    def draw(self, view: SessionView) -> None:
+        """Draw a newer view in every pane."""
+        self.view = view
+        if not self._ready:
+            return
+        with self.app.batch_update():
+            self.query_one(Trace).advance(view)
+            self.query_one(Library).advance(view)
+            self.query_one(SandboxPane).advance(view)
+            self.query_one(StatusLine).advance(view)
+            self.query_one(Queued).advance(view)
+            if self.bar is not None:
+                self.bar.advance(view)
+            self._titles(view)
+            self._asides(view)
+
+    def _titles(self, view: SessionView) -> None:
+        for name, (text, mark) in words.titles(view).items():
+            title = Content.assemble(name.capitalize(), (f"  {text}", "not bold $foreground"))
+            self.query_one(f"#title-{name}", Plain).update(title)
+            self.query_one(f"#tab-{name}", Plain).update(f"{name.capitalize()} {mark}".rstrip())
+        plan = self.query_one("#plan", Plain)
+        plan.display = bool(view.plan) and self._plan_open
+        if plan.display:
+            plan.update("\n".join(f"{n}. {step}" for n, step in enumerate(view.plan, 1)))
+
+    def _asides(self, view: SessionView) -> None:
+        """Banners, question and what the composer asks for."""
+        for offer in self.query(Suggestions):
+            offer.advance(view)
+        if self.bar is not None:
+            return
+        lines = {
+            "#unsaved": words.unsaved(view),
+            "#banner": words.banner(view, self._keys),
+            "#question": words.question(view),
+        }
+        for where, text in lines.items():
+            line = self.query_one(where, Plain)
+            line.display = bool(text)
+            line.update(text)
+        asked = words.placeholder(view, self._keys)
+        composer = self.query_one(Composer)
+        composer.remember(tuple(task.text for task in view.tasks))
+        if composer.placeholder != asked:
+            composer.placeholder = asked
+
+    # --- what the person writes -----------------------------------------------------------
+
+    @on(Composer.Sent)
+    def _sent(self, message: Composer.Sent) -> None:
+        view, text = self.view, message.text
+        command: Command = SubmitTask(text=text)
+        if view.question is not None and not message.next_task:
+            command = AnswerQuestion(question_id=view.question.question_id, text=text)
+        elif view.busy:
+            if not message.next_task:
+                command = Steer(text=text)
+            self.query_one(Queued).add(text, view, task=message.next_task)
+        self.post_message(self.Asked(command))
+
+    @on(Suggestion.Chosen)
+    def _suggested(self, message: Suggestion.Chosen) -> None:
+        self.home_focus()
+        self.post_message(self.Asked(SubmitTask(text=message.task)))
+
+    # --- panes ----------------------------------------------------------------------------
+
+    @on(Click, ".tab")
+    def _tab(self, event: Click) -> None:
+        if event.widget is not None and event.widget.id:
+            self.action_pane(event.widget.id.removeprefix("tab-"))
+
+    @on(Click, "#banner")
+    def _banner_clicked(self) -> None:
+        self.post_message(self.ReviewAsked())
+
+    @on(Click, "#fresh")
+    def _to_the_end(self) -> None:
+        self.query_one(Trace).action_last()
+
+    @on(Library.Chosen)
+    def _tool(self, message: Library.Chosen) -> None:
+        self.post_message(self.ToolAsked(message.name))
+
+    @on(Trace.Yanked)
+    @on(Library.Yanked)
+    def _yank(self, message: Trace.Yanked | Library.Yanked) -> None:
+        self.post_message(self.CopyAsked(message.text))
+
+    @on(Trace.FollowChanged)
+    def _following(self, message: Trace.FollowChanged) -> None:
+        pill = self.query_one("#fresh", Plain)
+        pill.display = message.unseen > 0
+        pill.update(f"↓ {message.unseen} new — {key_of('pane.last', self._keys)}")
+
+    @on(Trace.FindAsked)
+    def action_find(self) -> None:
+        """Search the trace."""
+        line = self.query_one("#find", Input)
+        line.display = True
+        line.focus()
+
+    @on(Input.Submitted, "#find")
+    def _find(self, event: Input.Submitted) -> None:
+        event.input.display = False
+        trace = self.query_one(Trace)
+        hits = trace.find(event.value)
+        trace.focus()
+        if event.value:
+            said = f"{counted(hits, 'row')}; n and N go through them" if hits else "Nothing found"
+            self.notify(said, markup=False, timeout=3)
+
+    def action_pane(self, name: str) -> None:
+        """Go to a pane."""
+        self._pane = name
+        self.remove_class("-sideless")
+        self._fit()
+        self.query_one(f"#{name}").focus()
+
+    def action_side(self) -> None:
+        """Show or hide the side panes."""
+        self.toggle_class("-sideless")
+
+    def action_plan(self) -> None:
+        """Open or fold the plan."""
+        self._plan_open = not self._plan_open
+        self._titles(self.view)
+
+    def action_escape(self) -> None:
+        """Close a search, go back to the composer, and from there stop what runs."""
+        for line in self.query(".line-input").results(Input):
+            if line.display:
+                line.value = ""
+                line.display = False
+                self.query_one(Trace).find("")
+                self.home_focus()
+                return
+        if self.bar is not None or not isinstance(self.focused, Composer):
+            self._pane = "trace"
+            self._fit()
+            self.home_focus()
+        elif not self.query_one(Composer).text:
+            self.action_interrupt()
+
+    def action_interrupt(self) -> None:
+        """Stop the running task."""
+        if self.view.busy and self.bar is None:
+            self.post_message(self.Asked(Interrupt()))
+
+    def action_retry(self) -> None:
+        """Try the last task again; the engine says where there is nothing to try."""
+        if not self.view.busy and self.bar is None:
+            self.post_message(self.Asked(Retry()))
+
+    def clear(self) -> bool:
+        """Empty the composer; False when it was empty."""
+        if self.bar is not None:
+            return False
+        composer = self.query_one(Composer)
+        had = bool(composer.text)
+        composer.text = ""
+        return had

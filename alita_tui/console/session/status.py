@@ -1,0 +1,125 @@
+"""The status line: who thinks, what it does, what it costs, what holds it, what to press."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.content import Content
+from textual.timer import Timer
+
+from alita_tui.console.actions import key_of
+from alita_tui.console.session.providers import strip
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PHASES = {
+    "idle": "ready", "thinking": "thinking", "acting": "acting", "building": "building a tool",
+    "running": "running a tool", "waiting": "waiting", "asking": "asks you",
+    "parked": "parked", "closed": "closed",
+}  # fmt: skip
+
+
+class StatusLine(Plain):
+    """One line; what matters most stands first, and the keys give way when it is narrow."""
+
+    DEFAULT_CSS = """
+    StatusLine {
+        height: 1; padding: 0 1; background: $panel; color: $alita-muted; text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
+    """
+
+    def __init__(
+        self, *, keys: Mapping[str, str], motion: bool = True, replay: bool = False, id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self._keys = keys
+        self._motion = motion
+        self._replay = replay
+        self._view = SessionView()
+        self._frame = 0
+        self._timer: Timer | None = None
+
+    def advance(self, view: SessionView) -> None:
+        """Draw a newer view."""
+        self._view = view
+        turning = (
+            self._motion and not self._replay and view.phase in ("thinking", "acting", "building", "running")
+        )
+        if turning and self._timer is None:
+            self._timer = self.set_interval(0.12, self._turn)
+        elif not turning and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self._draw()
+
+    def on_resize(self) -> None:
+        """The width is another."""
+        self._draw()
+
+    def _turn(self) -> None:
+        self._frame += 1
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self.size.width:
+            return
+        left = Content("  ").join(Content.styled(text, style) for text, style in self._fitting())
+        hints = [("app.help", "help"), ("app.palette", "commands"), ("app.quit", "quit")]
+        while hints:
+            right = Content("  ").join(
+                Content.assemble((key_of(one, self._keys), "$foreground"), f" {word}") for one, word in hints
+            )
+            room = self.size.width - 2 - left.cell_length - right.cell_length
+            if room > 1:
+                self.update(Content.assemble(left, " " * room, right))
+                return
+            hints.pop()
+        self.update(left)
+
+    def _fitting(self) -> list[tuple[str, str]]:
+        """The parts that have room, in their order; what matters least is left out first."""
+        parts = self._parts()
+        while sum(len(text) + 2 for _rank, text, _style in parts) > self.size.width and len(parts) > 1:
+            parts.remove(max(parts, key=lambda part: part[0]))
+        return [(text, style) for _rank, text, style in parts]
+
+    def _parts(self) -> list[tuple[int, str, str]]:
+        """Every part as (how little it matters, text, style)."""
+        view, spend = self._view, self._view.spend
+        parts: list[tuple[int, str, str]] = []
+        if not view.seq and not self._replay:
+            return [(1, "opening …", "$alita-muted")]
+        if view.recorded:
+            parts.append((1, " RECORDED ", "bold $background on $alita-recorded"))
+        spin = _FRAMES[self._frame % len(_FRAMES)] + " " if self._timer is not None else ""
+        tone = "$alita-good" if not view.busy else "$primary"
+        if view.phase in ("waiting", "asking", "parked"):
+            tone = "$alita-wait"
+        step = f" · step {view.step}" if view.busy and view.step else ""
+        parts.append((2, f"{spin}{_PHASES[view.phase]}{step}", tone))
+        waiting = len(pending(view))
+        if waiting and not self._replay:
+            key = key_of("app.review", self._keys)
+            parts.append((3, f"◈ {waiting} to review {key}", "bold $alita-wait"))
+        if view.sandbox is not None and not view.sandbox.available:
+            parts.append((3, "no sandbox", "bold $alita-bad"))
+        limit = f" of ${spend.limit_usd:.2f}" if spend.limit_usd else ""
+        unpriced = " + unpriced" if spend.unpriced_calls else ""
+        near = spend.limit_usd is not None and spend.total_usd >= 0.8 * spend.limit_usd
+        parts.append(
+            (4, f"${spend.total_usd:.2f}{limit}{unpriced}", "$alita-warn" if near else "$alita-muted")
+        )
+        parts += strip(view)
+        if tokens := spend.input_tokens + spend.output_tokens:
+            parts.append((6, f"{tokens / 1000:.1f}k tokens", "$alita-muted"))
+        if view.sandbox is not None and view.sandbox.available:
+            parts.append((7, "sandbox ready", "$alita-muted"))
+        if view.live.unsaved:
+            parts.append((1, " NOT SAVED ", "bold reverse $alita-bad"))
+        elif view.seq and not self._replay:
+            # Whatever a reader hears was recorded before (see `Bus.emit`).
+            parts.append((8, f"{view.seq} events saved", "$alita-muted"))
+        return parts

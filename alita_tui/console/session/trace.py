@@ -1,0 +1,332 @@
+"""The ReAct trace: drawn line by line over the view's rows, however many there are.
+
+Textual's line API (`ScrollView.render_line`): one widget for the whole list, and only what is on screen is
+wrapped and coloured. At its end it follows what comes; whoever scrolls up stays where they are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from alita_tui.console.actions import bindings
+from alita_tui.console.session import trace_lines
+from alita_tui.console.session.trace_layout import Layout
+from alita_tui.console.widgets.styled_text import Line, ink_styles, marked, restyle, text_of, to_strip
+from alita_tui.view.model import SessionView
+
+
+class Trace(ScrollView, can_focus=True):
+    """One row per event that says something; rows only ever join at the end."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", but=("pane.help",))
+    DEFAULT_CSS = """
+    Trace {
+        background: $background; color: $foreground;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable; overflow-x: hidden;
+    }
+    """
+
+    follow: reactive[bool] = reactive(True)
+    """True while new rows pull the trace along."""
+    cursor: reactive[int] = reactive(-1)
+    """Index of the chosen row; -1 before there is one."""
+
+    class Yanked(Message):
+        """A row's text is to be copied."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class FollowChanged(Message):
+        """How many rows have come below since the trace was left where it is; 0 when it follows."""
+
+        def __init__(self, unseen: int) -> None:
+            super().__init__()
+            self.unseen = unseen
+
+    class FindAsked(Message):
+        """The person wants to search."""
+
+    class ExplainAsked(Message):
+        """A row is to be explained."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
+
+    class RewindAsked(ExplainAsked):
+        """Everything is to be shown as it was at a row."""
+
+    def __init__(self, *, id: str | None = None, welcome: tuple[str, ...] = ()) -> None:
+        super().__init__(id=id)
+        self._welcome = welcome
+        self._laid = Layout()
+        self._view = SessionView()
+        self._after: list[Line] = []
+        """Lines after the last row: what is growing, or the welcome."""
+        self._styles: dict[str, Style] = {}
+        self._unseen = 0
+        self._needle = ""
+
+    # --- what is shown --------------------------------------------------------------------
+
+    def advance(self, view: SessionView) -> None:
+        """Draw a newer view, or an earlier one after a seek."""
+        laid = self._laid
+        if view.trace is laid.rows and view.live == self._view.live:
+            return
+        newest = self.cursor >= len(laid.rows) - 1
+        self._view, kept = view, laid.show(view.trace)
+        count = len(laid.rows)
+        if self.cursor >= count or (newest and self.follow):
+            self.cursor = count - 1
+        if not laid.width:
+            return
+        self._place()
+        if count > kept and not self.follow and laid.end > self.size.height:
+            self._unseen += count - kept
+            self.post_message(self.FollowChanged(self._unseen))
+
+    def _place(self, top: int | None = None) -> None:
+        """Find out how tall all is, with a line at the top of the screen, or where it stands now."""
+        laid, lines = self._laid, max(self.size.height, 1)
+        self._after = trace_lines.growing(self._view.live, laid.width)
+        if not len(laid.rows) and not self._after:
+            self._after = trace_lines.greeting(self._welcome, laid.width)
+        if self.follow:
+            # Measuring the end may bring the end nearer.
+            for _ in range(2):
+                laid.settle(laid.end + len(self._after) - lines, lines)
+        else:
+            top = laid.settle(round(self.scroll_y) if top is None else top, lines)
+        self.virtual_size = Size(laid.width, laid.end + len(self._after))
+        if self.follow:
+            # The new size counts after the next layout only; a scroll before it would stop short.
+            self.call_after_refresh(self._to_end)
+        elif top is not None and top != round(self.scroll_y):
+            self.scroll_to(y=top, animate=False, immediate=True)
+        self.refresh()
+
+    def _to_end(self) -> None:
+        if self.follow:
+            self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Wrap anew for another width, and keep the row at the top where it is."""
+        width, laid = self.scrollable_content_region.width, self._laid
+        if width > 0 and width != laid.width:
+            top = laid.row_at(round(self.scroll_y))
+            laid.fit(width)
+            self._place(laid.place(top)[0] if top < len(laid.rows) else None)
+        elif self.follow:
+            self.call_after_refresh(self._to_end)
+
+    def notify_style_update(self) -> None:
+        """See `Widget.notify_style_update`: the theme may be another."""
+        super().notify_style_update()
+        self._styles.clear()
+        self.refresh()
+
+    # --- drawing --------------------------------------------------------------------------
+
+    def _line(self, number: int) -> tuple[int, Line]:
+        """A line of the whole trace, and the row that it belongs to."""
+        place = number - self._laid.end
+        if place < 0:
+            return self._laid.line(number)
+        return len(self._laid.rows), self._after[place] if place < len(self._after) else ()
+
+    def render_line(self, y: int) -> Strip:
+        """One line on screen."""
+        number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
+        base = self.rich_style
+        if not self._styles:
+            self._styles = ink_styles(
+                self.app.theme_variables,
+                (*trace_lines.INKS, "cursor", "mark", "hit"),
+                task="alita-task bold",
+                wait="alita-wait bold",
+                thought="alita-thought italic",
+            )
+        index, line = self._line(number)
+        if index == self.cursor and self.has_focus and line and index < len(self._laid.rows):
+            base = base + self._styles["cursor"]
+            mark = to_strip((("▌", ""),), self._styles, base + self._styles["mark"], 1)
+            strip = Strip.join([mark, to_strip(line, self._styles, base, width).crop(1)])
+        else:
+            strip = to_strip(line, self._styles, base, width)
+        if self._needle:
+            strip = marked(strip, self._needle, self._styles["hit"])
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(number)) is not None:
+            strip = restyle(strip, *span, self.screen.get_component_rich_style("screen--selection"))
+        return strip.apply_offsets(0, number)
+
+    # --- moving ---------------------------------------------------------------------------
+
+    def _go(self, index: int) -> None:
+        """Choose a row and bring it on screen; the last one follows again."""
+        if not len(self._laid.rows) or not self._laid.width:
+            return
+        self.cursor = min(max(index, 0), len(self._laid.rows) - 1)
+        if self.cursor == len(self._laid.rows) - 1:
+            self._resume()
+            self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
+            return
+        self.follow = False
+        self._bring(self.cursor)
+
+    def watch_scroll_y(self, old: float, new: float) -> None:
+        """Going up leaves the end behind; being at the end follows it again."""
+        super().watch_scroll_y(old, new)
+        at_end = new >= self.max_scroll_y - 0.5
+        if new < old and not at_end and self.follow:
+            self.follow = False
+        elif new > old and at_end and not self.follow:
+            self._resume()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Measure what has come on screen."""
+        laid, here = self._laid, round(self.scroll_y)
+        end = laid.end
+        top = laid.settle(here, max(self.size.height, 1))
+        if laid.end != end:
+            self.virtual_size = Size(laid.width, laid.end + len(self._after))
+            if top != here:
+                self.scroll_to(y=top, animate=False, immediate=True)
+
+    def _resume(self) -> None:
+        self.follow = True
+        self._unseen = 0
+        self.post_message(self.FollowChanged(0))
+
+    def watch_has_focus(self, focused: bool) -> None:
+        """The chosen row is seen while the keys go here; the newest one when none was chosen."""
+        super().watch_has_focus(focused)
+        if focused and self.cursor < 0:
+            self.cursor = len(self._laid.rows) - 1
+
+    def on_click(self, event: events.Click) -> None:
+        """A click chooses a row; a second one opens it."""
+        index = self._laid.row_at(event.y + self.scroll_offset.y)
+        if index < len(self._laid.rows) and self.text_selection is None:
+            if index == self.cursor and event.chain > 1:
+                self.action_open()
+            self.cursor = index
+
+    def action_up(self) -> None:
+        """One row up; one line up inside a row that is taller than the screen."""
+        if self._shown() and self._laid.place(self.cursor)[0] < round(self.scroll_y):
+            self.scroll_relative(y=-1, animate=False, immediate=True)
+        else:
+            self._go(self.cursor - 1)
+
+    def action_down(self) -> None:
+        """One row down; one line down inside a row that is taller than the screen."""
+        bottom = round(self.scroll_y) + self.size.height
+        if self._shown() and self._laid.place(self.cursor)[1] > bottom:
+            self.scroll_relative(y=1, animate=False, immediate=True)
+        else:
+            self._go(self.cursor + 1)
+
+    def _shown(self) -> bool:
+        return self._laid.visible(self.cursor, round(self.scroll_y), self.size.height)
+
+    def action_page(self, direction: int) -> None:
+        """A page up or down."""
+        if 0 <= self.cursor < len(self._laid.rows) and self._laid.width:
+            here = self._laid.place(self.cursor)[0]
+            self._go(self._laid.row_at(max(here + direction * max(self.size.height - 2, 1), 0)))
+
+    def action_first(self) -> None:
+        """To the first row."""
+        self._go(0)
+
+    def action_last(self) -> None:
+        """To the last row, and follow what comes."""
+        self._go(len(self._laid.rows) - 1)
+
+    def action_open(self) -> None:
+        """Open or close the row's whole text."""
+        index = self.cursor
+        if 0 <= index < len(self._laid.rows) and self._laid.width:
+            self.follow = False
+            self._laid.toggle(index)
+            self._place()
+            self.call_after_refresh(self._bring, index)
+
+    def _bring(self, index: int) -> None:
+        """Bring a row on screen, or its beginning where it is taller."""
+        if index < len(self._laid.rows):
+            top, bottom = self._laid.place(index)
+            tall = min(max(bottom - top, 1), max(self.size.height, 1))
+            self.scroll_to_region(Region(0, top, 1, tall), animate=False, immediate=True)
+
+    # --- copying and finding --------------------------------------------------------------
+
+    def action_yank(self) -> None:
+        """Copy the row's text."""
+        if 0 <= self.cursor < len(self._laid.rows):
+            row = self._laid.rows[self.cursor]
+            self.post_message(self.Yanked(str(row.detail or row.title)))
+
+    def action_explain(self) -> None:
+        """See `ExplainAsked`."""
+        if 0 <= self.cursor < len(self._laid.rows):
+            self.post_message(self.ExplainAsked(self._laid.rows[self.cursor].seq))
+
+    def action_rewind(self) -> None:
+        """See `RewindAsked`."""
+        if 0 <= self.cursor < len(self._laid.rows):
+            self.post_message(self.RewindAsked(self._laid.rows[self.cursor].seq))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that was selected with the mouse."""
+        first = selection.start.y if selection.start else 0
+        last = selection.end.y if selection.end else self.virtual_size.height - 1
+        lines = [""] * first
+        lines += [text_of(self._line(number)[1]) for number in range(first, last + 1)]
+        return selection.extract("\n".join(lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw the selection."""
+        self.refresh()
+
+    def action_find(self) -> None:
+        """Ask for what to search."""
+        self.post_message(self.FindAsked())
+
+    def find(self, needle: str) -> int:
+        """Search rows; goes to the newest hit at or before the cursor. Returns the number of hits."""
+        self._needle = needle.lower()
+        hits = self._laid.hits(self._needle)
+        if hits:
+            here = self.cursor if self.cursor >= 0 else len(self._laid.rows) - 1
+            self._show_hit(hits[max(bisect_right(hits, here) - 1, 0)])
+        self.refresh()
+        return len(hits)
+
+    def action_find_next(self, direction: int) -> None:
+        """To the next hit, around the end."""
+        found = self._laid.next_hit(self.cursor, self._needle, direction)
+        if found is not None:
+            self._show_hit(found)
+
+    def _show_hit(self, index: int) -> None:
+        """Go to a row, opened where the text stands in its detail only."""
+        self._go(index)
+        if self._laid.width and not self._laid.shows(index, self._needle):
+            self.action_open()

@@ -1,0 +1,1 @@
+"""The list of sessions, and two of them side by side."""

@@ -1,0 +1,113 @@
+"""Two sessions side by side: figures, moves in line, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from alita_tui.console.actions import bindings
+from alita_tui.console.widgets.styled_text import cut, wrap
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.replay.words import spoken
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
+from alita_tui.view.compare import Comparison, Pair, Side
+
+_LABEL = 13
+_SIGNS = {"same": ("=", "muted"), "differs": ("≠", "warn"), "left": ("‹", "removed"), "right": ("›", "added")}
+
+
+class CompareScreen(Dialog[None]):
+    """One sheet in two columns."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "compare.tcss"]
+
+    def __init__(self, found: Comparison) -> None:
+        super().__init__()
+        self._found = found
+
+    def compose(self) -> ComposeResult:
+        """A heading over the sheet."""
+        with Vertical(id="box"):
+            yield Plain(Content.assemble(("Two sessions", "bold $accent"), "   Esc goes back"))
+            yield Sheet(id="sheet")
+
+    def on_resize(self) -> None:
+        """The width is another."""
+        sheet = self.query_one(Sheet)
+        sheet.show(rows(self._found, max(sheet.size.width - 2, 60)), top=False)
+
+
+def rows(found: Comparison, width: int) -> list[Row]:
+    """The whole sheet."""
+    listed = [*_facts(found, width), BLANK, *heading("Moves", _common(found)), *_moves(found.moves, width)]
+    listed += [BLANK, *heading("Answers")]
+    listed += _columns(
+        "", (found.left.answer or "none", ""), (found.right.answer or "none", ""), width, whole=True
+    )
+    return listed
+
+
+def _common(found: Comparison) -> str:
+    if not found.common:
+        return "they share no events"
+    return f"the first {found.common} events are the same"
+
+
+def _facts(found: Comparison, width: int) -> Iterator[Row]:
+    for (label, mine), (_, other) in zip(_told(found.left), _told(found.right), strict=True):
+        ink = "strong" if mine != other else ""
+        yield from _columns(label, (mine, ink), (other, ink), width)
+
+
+def _told(side: Side) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Session", side.session_id),
+        ("Title", side.title or "Untitled"),
+        ("Started", side.started.astimezone().strftime("%Y-%m-%d %H:%M") if side.started else "-"),
+        ("Time", spoken(side.seconds)),
+        ("Outcome", side.outcome or "-"),
+        ("Steps", str(side.steps)),
+        ("Model calls", f"{side.calls}, {side.tokens:,} tokens"),
+        ("Cost", f"${side.cost_usd:.4f}"),
+        ("Tools built", ", ".join(side.built) or "-"),
+        ("Tools run", ", ".join(f"{name} {times}×" for name, times in side.used) or "-"),
+        ("Errors", str(side.errors)),
+    )
+
+
+def _moves(moves: tuple[Pair, ...], width: int) -> Iterator[Row]:
+    for one in moves:
+        sign, ink = _SIGNS[one.kind]
+        left = one.left, "muted" if one.kind == "same" else "removed" if one.kind == "left" else ""
+        right = one.right, "muted" if one.kind == "same" else "added" if one.kind == "right" else ""
+        yield from _columns("", left, right, width, sign=(sign, ink))
+
+
+def _columns(
+    label: str,
+    left: tuple[str, str],
+    right: tuple[str, str],
+    width: int,
+    *,
+    sign: tuple[str, str] = ("", ""),
+    whole: bool = False,
+) -> Iterator[Row]:
+    """One line in two columns; with `whole` as many as the texts need."""
+    gutter = (f"  {label:<{_LABEL}}", "muted") if label else (f"  {sign[0]:<2}", sign[1])
+    middle = (width + _LABEL) // 2
+    rooms = (middle - len(gutter[0]) - 2, width - middle)
+    columns = [
+        wrap(text, room) if whole else [cut(text.replace("\n", " "), room)]
+        for text, room in zip((left[0], right[0]), rooms, strict=True)
+    ]
+    for number in range(max(map(len, columns))):
+        a, b = (column[number] if number < len(column) else "" for column in columns)
+        gap = " " * max(rooms[0] - Content(a).cell_length, 0)
+        yield Row(((a, left[1]), (f"{gap}  ", ""), (b, right[1])), (gutter,), hard=True)

@@ -1,0 +1,101 @@
+"""How the list of sessions writes its lines: sessions, hits of a search, and one session in full."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from textual.content import Content
+
+from alita_tui.console.sessions.catalog import HitLine, SessionLine
+from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.text import one_line
+
+STATES = {
+    "open": ("●", "$alita-good"),
+    "waiting": ("◆", "$alita-wait"),
+    "stopped": ("○", "$alita-warn"),
+    "damaged": ("✖", "$alita-bad"),
+    "closed": ("·", "$alita-muted"),
+}
+"""State → glyph and ink; never the colour alone."""
+_FACTS = 13
+
+
+def age(then: datetime, now: datetime) -> str:
+    """How long ago, in at most four characters: `now`, `5 m`, `3 h`, `2 d`, `8 w`, `3 y`."""
+    seconds = max(0.0, (now - then).total_seconds())
+    for size, unit in ((365 * 86400, "y"), (14 * 86400, "w"), (86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            divisor = 7 * 86400 if unit == "w" else size
+            return f"{seconds // divisor:.0f} {unit}"
+    return "now"
+
+
+def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, marked: bool) -> Content:
+    """One session on one line."""
+    glyph, ink = STATES.get(line.state, STATES["closed"])
+    when = age(line.last_activity or line.started, now)
+    built = f"▲{line.tools_built}" if line.tools_built else ""
+    cost = f"${line.cost_usd:.2f}"
+    right = f" {built:>3} {cost:>7}"
+    tags = "".join(f" #{one_line(tag, 30)}" for tag in line.tags)
+    fork = "↳ " if line.parent else ""
+    note = " (this one)" if here else " (archived)" if line.archived else ""
+    room = max(width - len(right) - 9, 8)
+    title = cut(f"{fork}{one_line(line.title or 'Untitled')}", max(room - len(note) - len(tags), 8))
+    left = Content.assemble(title, (note, "$alita-muted"), (cut(tags, room), "$alita-memory"))
+    return Content.assemble(
+        ("✓" if marked else " ", "bold $accent"),
+        (glyph, f"bold {ink}"),
+        (f"{when:>5}  ", "$alita-muted"),
+        left,
+        " " * max(room - left.cell_length, 0),
+        (right, "$alita-muted"),
+    )
+
+
+def hit_row(hit: HitLine, title: str, width: int) -> Content:
+    """An event that was found: where, and the words around the match."""
+    head = Content.assemble(
+        "  ",
+        (cut(one_line(title or "Untitled"), max(width - 24, 8)), "bold"),
+        (f"  event {hit.seq}, {hit.kind}", "$alita-muted"),
+    )
+    text = Content.assemble(
+        "    ",
+        *((piece, "bold $alita-wait" if n % 2 else "$foreground") for n, piece in enumerate(hit.pieces)),
+    )
+    return Content("\n").join((head, text.truncate(max(width, 12), ellipsis=True)))
+
+
+def details(line: SessionLine) -> Content:
+    """One session in full."""
+    glyph, ink = STATES.get(line.state, STATES["closed"])
+    facts = [
+        ("State", Content.assemble((f"{glyph} {line.state}", ink))),
+        ("Started", Content(line.started.astimezone().strftime("%Y-%m-%d %H:%M"))),
+        (
+            "Last",
+            Content(line.last_activity.astimezone().strftime("%Y-%m-%d %H:%M") if line.last_activity else ""),
+        ),
+        ("Events", Content(f"{line.events:,}")),
+        ("Tasks", Content(f"{line.tasks}{f', the last {line.outcome}' if line.outcome else ''}")),
+        ("Tools built", Content(str(line.tools_built))),
+        ("Cost", Content(f"${line.cost_usd:.4f}")),
+        ("Model", Content(one_line(line.model))),
+        ("Tags", Content(" ".join(f"#{one_line(tag, 30)}" for tag in line.tags))),
+        ("Bookmarks", Content(str(line.bookmarks) if line.bookmarks else "")),
+        ("Waiting", Content.assemble((", ".join(one_line(one, 60) for one in line.waiting), "$alita-wait"))),
+        (
+            "Forked from",
+            Content(f"{one_line(line.parent, 60)} at event {line.parent_seq}" if line.parent else ""),
+        ),
+        ("Id", Content(one_line(line.session_id, 60))),
+    ]
+    parts = [Content.assemble((one_line(line.title or "Untitled", 300), "bold")), Content("")]
+    parts += [
+        Content.assemble((f"{label:<{_FACTS}}", "$alita-muted"), value)
+        for label, value in facts
+        if value.plain
+    ]
+    return Content("\n").join(parts)

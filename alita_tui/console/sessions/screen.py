@@ -1,0 +1,366 @@
+"""All sessions: open one, look at it, search what was said in any, compare two, tidy up."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import ClassVar, NamedTuple
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.sessions.catalog import HitLine, SessionCatalog, SessionLine
+from alita_tui.console.ports import Switch
+from alita_tui.console.sessions.rows import details, hit_row, session_row
+from alita_tui.console.widgets.key_line import KeyLine
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.text import one_line
+
+_LEAST = 2
+"""Characters from which all that was said is searched."""
+_WIDE = 110
+"""Columns from which the session under the cursor is shown beside the list."""
+
+
+class _Undo(NamedTuple):
+    said: str
+    run: Callable[[], Awaitable[None]]
+
+
+class SessionsScreen(Dialog[Switch | None]):
+    """Dismisses with the session to open, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
+
+    class LookAsked(Message):
+        """A session is to be seen as it was, at an event or at its end."""
+
+        def __init__(self, session_id: str, seq: int | None) -> None:
+            super().__init__()
+            self.session_id = session_id
+            self.seq = seq
+
+    def __init__(
+        self,
+        lines: tuple[SessionLine, ...],
+        keeper: SessionCatalog,
+        keys: Mapping[str, str],
+        clock: Clock,
+        *,
+        current: str = "",
+    ) -> None:
+        super().__init__()
+        self._lines = lines
+        self._keeper = keeper
+        self._keys = keys
+        self._clock = clock
+        self._current = current
+        self._hits: tuple[HitLine, ...] = ()
+        self._marked = ""
+        self._archived = False
+        self._undo: list[_Undo] = []
+        self._take: Callable[[str], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        """A search over the list, the one under the cursor in full, a line to write in, what can be done."""
+        with Vertical(id="box", classes="-wide" if self.app.size.width >= _WIDE else ""):
+            yield Plain(id="head")
+            yield Input(placeholder="Search titles, tags and all that was said", id="find")
+            with Horizontal(id="middle"):
+                yield OptionList(id="list", markup=False)
+                with VerticalScroll(id="detail", can_focus=False):
+                    yield Plain(id="about")
+            yield Input(id="line")
+            yield KeyLine(id="said")
+
+    def on_mount(self) -> None:
+        """All of them, the newest first, once their width is known."""
+        self.query_one(OptionList).focus()
+
+    def on_resize(self) -> None:
+        """The width is another."""
+        self.query_one("#box").set_class(self.size.width >= _WIDE, "-wide")
+        self.call_after_refresh(self._fill)
+
+    # --- drawing --------------------------------------------------------------------------
+
+    @property
+    def _wanted(self) -> str:
+        return self.query_one("#find", Input).value.strip()
+
+    def _fitting(self) -> list[SessionLine]:
+        words = self._wanted.casefold().split()
+        return [
+            line
+            for line in self._lines
+            if (self._archived or not line.archived or words)
+            and all(
+                word in f"{line.title} {line.session_id} #{' #'.join(line.tags)}".casefold() for word in words
+            )
+        ]
+
+    def _fill(self) -> None:
+        listed = self.query_one(OptionList)
+        before = self._option_id
+        width = max(listed.size.width - 2, 30)
+        now, found = self._clock(), self._fitting()
+        options = [
+            Option(
+                session_row(
+                    line,
+                    width,
+                    now,
+                    here=line.session_id == self._current,
+                    marked=line.session_id == self._marked,
+                ),
+                id=f"session:{line.session_id}",
+            )
+            for line in found
+        ]
+        if self._hits:
+            titles = {line.session_id: line.title for line in self._lines}
+            more = (
+                f"{len(self._hits)} places where it was said" if len(self._hits) > 1 else "Where it was said"
+            )
+            options.append(Option(Content.assemble((f" {more}", "$accent")), disabled=True))
+            options += [
+                Option(hit_row(hit, titles.get(hit.session_id, hit.session_id), width), id=f"hit:{n}")
+                for n, hit in enumerate(self._hits)
+            ]
+        listed.clear_options()
+        nothing = "Nothing fits." if self._lines else "No session yet."
+        listed.add_options(options or [Option(nothing, disabled=True)])
+        ids = [option.id for option in options]
+        listed.highlighted = ids.index(before) if before in ids else (0 if options else None)
+        self._head(len(found))
+        self._about()
+
+    def _head(self, shown: int) -> None:
+        hidden = sum(line.archived for line in self._lines) if not self._archived and not self._wanted else 0
+        also = f", {hidden} archived" if hidden else ""
+        self.query_one("#head", Plain).update(
+            Content.assemble(("Sessions", "bold $accent"), f"  {shown}{also}   Enter opens · Esc goes back")
+        )
+        if not self.query_one("#said", Plain).has_class("-told"):
+            self._hint()
+
+    def _hint(self) -> None:
+        names = ("find", "view", "compare", "mark", "rename", "tag", "archive", "delete", "undo", "archived")
+        words = [Content(f"{key_of(f'sessions.{name}', self._keys)} {name}") for name in names]
+        self.query_one("#said", KeyLine).show(words, " · ")
+
+    @property
+    def _option_id(self) -> str | None:
+        listed = self.query_one(OptionList)
+        if listed.highlighted is None or listed.highlighted >= listed.option_count:
+            return None
+        return listed.get_option_at_index(listed.highlighted).id
+
+    @property
+    def _hit(self) -> HitLine | None:
+        chosen = self._option_id or ""
+        return self._hits[int(chosen[4:])] if chosen.startswith("hit:") else None
+
+    @property
+    def _line(self) -> SessionLine | None:
+        chosen = self._option_id or ""
+        hit = self._hit
+        wanted = hit.session_id if hit is not None else chosen.removeprefix("session:")
+        return next((line for line in self._lines if line.session_id == wanted), None)
+
+    @on(OptionList.OptionHighlighted)
+    def _about(self) -> None:
+        line = self._line
+        self.query_one("#about", Plain).update(details(line) if line is not None else "")
+
+    def _say(self, text: str) -> None:
+        said = self.query_one("#said", KeyLine)
+        said.show((Content(one_line(text, 300)),))
+        said.add_class("-told")
+
+    # --- searching ------------------------------------------------------------------------
+
+    @on(Input.Changed, "#find")
+    def _changed(self, event: Input.Changed) -> None:
+        self._hits = ()
+        self._fill()
+        if len(event.value.strip()) >= _LEAST:
+            self._search(event.value.strip())
+
+    @work(name="search", group="search", exclusive=True, exit_on_error=False)
+    async def _search(self, text: str) -> None:
+        try:
+            hits = await self._keeper.search(text)
+        except AlitaError as error:
+            self._say(str(error))
+            return
+        if text == self._wanted:
+            self._hits = hits
+            self._fill()
+
+    @on(Input.Submitted, "#find")
+    def _to_list(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def action_find(self) -> None:
+        """Narrow the list, and search what was said."""
+        self.query_one("#find", Input).focus()
+
+    # --- opening --------------------------------------------------------------------------
+
+    @on(OptionList.OptionSelected)
+    def _open(self) -> None:
+        hit, line = self._hit, self._line
+        if hit is not None:
+            self.post_message(self.LookAsked(hit.session_id, hit.seq))
+        elif line is not None and line.state == "open" and line.session_id != self._current:
+            look = key_of("sessions.view", self._keys)
+            self._say(f"It is open in another process; {look} looks at it without touching it.")
+        elif line is not None:
+            self.dismiss(None if line.session_id == self._current else Switch(line.session_id))
+
+    def action_view(self) -> None:
+        """See it as it was."""
+        if (line := self._line) is not None:
+            self.post_message(self.LookAsked(line.session_id, self._hit.seq if self._hit else None))
+
+    def action_mark(self) -> None:
+        """Mark it for comparing, or take the mark away."""
+        if (line := self._line) is not None:
+            self._marked = "" if self._marked == line.session_id else line.session_id
+            self._fill()
+
+    @work(name="compare", group="compare", exclusive=True, exit_on_error=False)
+    async def action_compare(self) -> None:
+        """Side by side with the marked one, else with its parent, else with the one that is open."""
+        line = self._line
+        if line is None:
+            return
+        other = self._marked or line.parent or self._current
+        if not other or other == line.session_id:
+            self._say(
+                f"Compare it with which? {key_of('sessions.mark', self._keys)} marks another one first."
+            )
+            return
+        try:
+            found = await self._keeper.compare(other, line.session_id)
+        except AlitaError as error:
+            self._say(str(error))
+            return
+        from alita_tui.console.sessions.compare import CompareScreen
+
+        self.app.push_screen(CompareScreen(found))
+
+    # --- tidying up -----------------------------------------------------------------------
+
+    def _ask(self, placeholder: str, value: str, take: Callable[[str], None]) -> None:
+        line = self.query_one("#line", Input)
+        line.placeholder, line.value, self._take = placeholder, value, take
+        self.query_one("#box").add_class("-asking")
+        line.focus()
+
+    @on(Input.Submitted, "#line")
+    def _answered(self, event: Input.Submitted) -> None:
+        take, self._take = self._take, None
+        self._close_line()
+        if take is not None:
+            take(event.value.strip())
+
+    def _close_line(self) -> None:
+        self.query_one("#box").remove_class("-asking")
+        self.query_one(OptionList).focus()
+
+    @work(name="tidy", group="tidy", exit_on_error=False)
+    async def _do(self, said: str, change: Callable[[], Awaitable[None]], undo: _Undo | None) -> None:
+        try:
+            await change()
+            self._lines = await self._keeper.sessions()
+        except AlitaError as error:
+            self._say(str(error))
+            return
+        if undo is not None:
+            self._undo.append(undo)
+        self._say(
+            said + (f"  {key_of('sessions.undo', self._keys)} takes it back." if undo is not None else "")
+        )
+        self._fill()
+
+    def action_rename(self) -> None:
+        """Another title."""
+        if (line := self._line) is None:
+            return
+        keeper, name = self._keeper, line.session_id
+
+        def take(title: str) -> None:
+            before = "" if line.title == line.own_title else line.title
+            undo = _Undo("The title is as it was.", lambda: keeper.rename(name, before))
+            said = f"Renamed to {title!r}." if title else "It has its own title."
+            self._do(said, lambda: keeper.rename(name, title), undo)
+
+        self._ask("A title; empty for its own", line.title, take)
+
+    def action_tag(self) -> None:
+        """Other tags."""
+        if (line := self._line) is None:
+            return
+        keeper, name = self._keeper, line.session_id
+
+        def take(text: str) -> None:
+            tags = tuple(text.replace(",", " ").split())
+            undo = _Undo("The tags are as they were.", lambda: keeper.tag(name, line.tags))
+            self._do("Tagged." if tags else "No tags.", lambda: keeper.tag(name, tags), undo)
+
+        self._ask("Tags, with blanks between them", " ".join(line.tags), take)
+
+    def action_archive(self) -> None:
+        """Out of the list, or back into it."""
+        if (line := self._line) is None:
+            return
+        keeper, name, now = self._keeper, line.session_id, not line.archived
+        undo = _Undo("Back as it was.", lambda: keeper.archive(name, not now))
+        self._do("Archived." if now else "In the list again.", lambda: keeper.archive(name, now), undo)
+
+    def action_archived(self) -> None:
+        """Show the archived ones, or not."""
+        self._archived = not self._archived
+        self._fill()
+
+    def action_delete(self) -> None:
+        """Delete it."""
+        if (line := self._line) is None:
+            return
+        if line.session_id == self._current:
+            self._say("This session is open; open another one first.")
+            return
+        keeper, name = self._keeper, line.session_id
+        undo = _Undo("It is back.", lambda: keeper.restore(name))
+        self._do("Deleted.", lambda: keeper.delete(name), undo)
+
+    def action_undo(self) -> None:
+        """Take the last change back."""
+        if not self._undo:
+            self._say("There is nothing to take back.")
+            return
+        last = self._undo.pop()
+        self._do(last.said, last.run, None)
+
+    def action_back(self) -> None:
+        """From the line or the search to the list, from the list to the session."""
+        if self.query_one("#box").has_class("-asking"):
+            self._take = None
+            self._close_line()
+        elif self.query_one("#find", Input).has_focus or self._wanted:
+            self.query_one("#find", Input).value = ""
+            self.query_one(OptionList).focus()
+        else:
+            self.dismiss(None)

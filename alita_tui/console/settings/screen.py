@@ -1,0 +1,161 @@
+"""Every setting with its value and where it comes from; Enter changes one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from alita_tui.console.actions import bindings
+from alita_tui.console.ports import SettingLine
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.errors import AlitaError
+from alita_tui.spine.text import one_line
+
+
+class SettingsScreen(Dialog[None]):
+    """A filter over the list; the meaning of the one under the cursor, and its value to be written anew."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("settings")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
+
+    def __init__(
+        self,
+        lines: tuple[SettingLine, ...],
+        change: Callable[[str, str], Awaitable[tuple[SettingLine, ...]]],
+    ) -> None:
+        """`change` writes a setting and gives all of them as they are then. May raise AlitaError."""
+        super().__init__()
+        self._lines = lines
+        self._change = change
+
+    def compose(self) -> ComposeResult:
+        """The list between its filter and the value."""
+        with Vertical(id="box"):
+            yield Plain(
+                Content.assemble(
+                    ("Settings", "bold $accent"),
+                    "   Enter changes one · / filters · Esc closes",
+                )
+            )
+            yield Input(placeholder="Filter by name", id="filter")
+            yield OptionList(id="list", markup=False)
+            yield Plain(id="meaning")
+            yield Input(id="value", disabled=True)
+            yield Plain("A change holds from the next session on.", id="said")
+
+    def on_mount(self) -> None:
+        """All of them."""
+        self._fill()
+        self.query_one(OptionList).focus()
+
+    def on_resize(self) -> None:
+        """The width is another."""
+        self._fill()
+
+    @property
+    def _chosen(self) -> SettingLine | None:
+        listed = self.query_one(OptionList)
+        if listed.highlighted is None or not listed.option_count:
+            return None
+        key = listed.get_option_at_index(listed.highlighted).id
+        return next((line for line in self._lines if line.key == key), None)
+
+    def _fill(self) -> None:
+        listed, needle = self.query_one(OptionList), self.query_one("#filter", Input).value.casefold()
+        before = listed.highlighted or 0
+        listed.clear_options()
+        width = max(listed.size.width - 2, 40)
+        for line in self._lines:
+            if needle in line.key.casefold() or needle in line.meaning.casefold():
+                listed.add_option(Option(_row(line, width), id=line.key))
+        if listed.option_count:
+            listed.highlighted = min(before, listed.option_count - 1)
+        else:
+            listed.add_option(Option("No setting fits.", disabled=True))
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._fill()
+
+    @on(Input.Submitted, "#filter")
+    def _to_list(self) -> None:
+        self.query_one(OptionList).focus()
+
+    @on(OptionList.OptionHighlighted)
+    def _explain(self) -> None:
+        line = self._chosen
+        if line is None:
+            return
+        default = f" Default: {line.default or 'empty'}."
+        self.query_one("#meaning", Plain).update(one_line(f"{line.meaning}{default}", 300))
+        if not self.query_one("#value", Input).has_focus:
+            self.query_one("#value", Input).value = line.value
+
+    @on(OptionList.OptionSelected)
+    def _edit(self) -> None:
+        if self._chosen is None:
+            return
+        value = self.query_one("#value", Input)
+        value.disabled = False
+        value.value = self._chosen.value
+        value.focus()
+
+    @on(Input.Submitted, "#value")
+    async def _write(self, event: Input.Submitted) -> None:
+        line = self._chosen
+        if line is None:
+            return
+        try:
+            self._lines = await self._change(line.key, event.value)
+        except AlitaError as error:
+            self._say(str(error), bad=True)
+            return
+        now = next(one for one in self._lines if one.key == line.key)
+        if now.origin.startswith(("environment", "flag", ".env")):
+            self._say(f"Saved, but {now.origin} goes before it.", bad=True)
+        else:
+            self._say(f"{line.key} = {now.value or 'empty'}", bad=False)
+        self.action_back()
+        self._fill()
+
+    def _say(self, text: str, *, bad: bool) -> None:
+        said = self.query_one("#said", Plain)
+        said.update(one_line(text, 300))
+        said.set_class(bad, "-bad")
+
+    def action_filter(self) -> None:
+        """Narrow the list."""
+        self.query_one("#filter", Input).focus()
+
+    def action_back(self) -> None:
+        """From the value or the filter to the list, from the list to the session."""
+        listed = self.query_one(OptionList)
+        if listed.has_focus:
+            self.dismiss(None)
+            return
+        self.query_one("#value", Input).disabled = True
+        listed.focus()
+
+
+def _row(line: SettingLine, width: int) -> Content:
+    origin = cut(line.origin, 30)
+    room = max(width - 26 - len(origin) - 2, 8)
+    value = cut(one_line(line.value) or "empty", room)
+    changed = line.origin != "default"
+    gap = " " * max(room - Content(value).cell_length, 0)
+    return Content.assemble(
+        f"{line.key:<25} ",
+        (value, "bold" if changed else "$alita-muted"),
+        f"{gap}  ",
+        (origin, "$accent" if changed else "$alita-muted"),
+    )

@@ -1,0 +1,1 @@
+"""The wizard that chooses provider, model and key."""

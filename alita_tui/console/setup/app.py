@@ -1,0 +1,27 @@
+"""The wizard as an app of its own, for `alita setup` and the first start."""
+
+from __future__ import annotations
+
+from alita_tui.console import themes
+from alita_tui.console.ports import ConsoleOptions
+from alita_tui.console.setup.ports import SetupResult
+from alita_tui.console.setup.screen import SetupScreen
+
+
+class SetupApp(themes.ThemedApp[SetupResult]):
+    """Shows the wizard and ends with its result."""
+
+    TITLE = "alita setup"
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, wizard: SetupScreen, options: ConsoleOptions) -> None:
+        super().__init__()
+        self._wizard = wizard
+        loaded = themes.load(options.builtin_themes, options.user_themes)
+        for theme in loaded.themes:
+            self.register_theme(theme)
+        self.theme = loaded.pick(options.theme, dark=options.dark)
+
+    def on_mount(self) -> None:
+        """Open the wizard."""
+        self.push_screen(self._wizard, self.exit)

@@ -1,0 +1,119 @@
+"""The fields of a model in the wizard: its name, its server's address, its key, and what goes where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import SplitResult, urlsplit
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from alita_tui.console.setup.ports import Preset, SetupChoice
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.spine.text import one_line
+
+
+class SetupForm(Vertical):
+    """One provider's fields. `found` names, for each provider whose key is there already, where it is."""
+
+    DEFAULT_CSS = """
+    SetupForm {
+        width: 1fr; height: 100%; padding-left: 2;
+        Plain { height: 1; color: $alita-muted; }
+        #model, #base-url, #key { height: 1; border: none; padding: 0 1; margin-bottom: 1; background: $surface; }
+        #model:focus, #base-url:focus, #key:focus {
+            border: none; background: $alita-cursor; background-tint: transparent;
+        }
+        #key-note { height: 1; }
+        #where { height: 2; color: $foreground; }
+    }
+    """
+
+    def __init__(self, preset: Preset, found: Mapping[str, str]) -> None:
+        super().__init__(id="fields")
+        self.preset = preset
+        self._found = found
+
+    def compose(self) -> ComposeResult:
+        """Three fields, a note under the key, and one line about what goes where."""
+        yield Plain("Model")
+        yield Input(compact=True, id="model")
+        yield Plain("Address")
+        yield Input(compact=True, id="base-url")
+        yield Plain("Key", id="key-label")
+        yield Input(compact=True, password=True, id="key")
+        yield Plain(id="key-note")
+        yield Plain(id="where")
+
+    def show(self, preset: Preset, choice: SetupChoice | None = None) -> None:
+        """Begin anew with a provider, or with what was chosen of it before."""
+        self.preset = preset
+        model, address, key = (self.query_one(name, Input) for name in ("#model", "#base-url", "#key"))
+        model.value = choice.model if choice else preset.model
+        model.placeholder = "the model's name, as the server knows it"
+        address.value = choice.base_url if choice and choice.base_url else preset.base_url
+        address.placeholder = "https://host/v1"
+        key.value = ""
+        where = self._found.get(preset.name, "")
+        key.placeholder = (
+            "leave empty to keep it" if where else "" if preset.needs_key else "only if it asks for one"
+        )
+        note = f"Found: {one_line(where)}." if where else f"Or export {preset.key_name}=…"
+        self.query_one("#key-note", Plain).update(note)
+
+    def propose(self, model: str) -> bool:
+        """Write a model where none is written; False where one is."""
+        field = self.query_one("#model", Input)
+        if field.value:
+            return False
+        field.value = model
+        return True
+
+    @property
+    def choice(self) -> SetupChoice:
+        """What is written."""
+        model, address, key = (
+            self.query_one(name, Input).value.strip() for name in ("#model", "#base-url", "#key")
+        )
+        return SetupChoice(self.preset.name, model, "" if address == self.preset.base_url else address, key)
+
+    def missing(self) -> str:
+        """Why the first field that will not do will not, with that field in focus; empty where all will."""
+        choice, address = self.choice, self.query_one("#base-url", Input).value.strip()
+        parts = _parts(address)
+        name, why = "", ""
+        if not choice.model:
+            name, why = "#model", "Which model? Write the name that the server knows it by."
+        elif parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            name, why = "#base-url", "The address begins with https:// or http:// and names a host."
+        elif self.preset.needs_key and not choice.api_key and self.preset.name not in self._found:
+            name, why = "#key", f"{one_line(self.preset.label)} needs a key."
+        if name:
+            self.query_one(name, Input).focus()
+        return why
+
+    @on(Input.Changed, "#base-url")
+    def _tell_where(self, event: Input.Changed) -> None:
+        """One line about what goes where."""
+        parts = _parts(event.value.strip())
+        host = (parts.hostname if parts else "") or ""
+        own = host in ("localhost", "::1") or host.startswith("127.")
+        said = (
+            "Everything stays on this machine."
+            if own
+            else f"Your tasks, tool code and what is read for them go to {one_line(host, 60)}."
+            if host
+            else ""
+        )
+        self.query_one("#where", Plain).update(said)
+
+
+def _parts(address: str) -> SplitResult | None:
+    """An address in its parts; None where it cannot be read as one."""
+    try:
+        parts = urlsplit(address)
+        return parts if parts.port != 0 else None
+    except ValueError:
+        return None

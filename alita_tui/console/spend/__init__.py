@@ -1,0 +1,1 @@
+"""Money, tokens and models."""

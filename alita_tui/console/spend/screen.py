@@ -1,0 +1,218 @@
+"""Money, tokens and models: what is spent, where it went, what was saved, who answers and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from alita_tui.console.actions import bindings, key_of
+from alita_tui.console.ports import DayLine
+from alita_tui.console.session.providers import MARKS, WORDS
+from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
+from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.text import counted, one_line
+from alita_tui.state.spend import PaidCall, Share
+from alita_tui.view.model import ProviderView, SessionView
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_INKS = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
+
+
+class SpendScreen(Dialog[None]):
+    """One sheet over the session, drawn anew with every view."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("spend")
+    CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
+
+    class EnableAsked(Message):
+        """A model that is off is to be asked again."""
+
+        def __init__(self, model: str) -> None:
+            super().__init__()
+            self.model = model
+
+    def __init__(
+        self, view: SessionView, keys: Mapping[str, str], *, days: Sequence[DayLine] = (), prices: str = ""
+    ) -> None:
+        """`prices` names the price table and its date."""
+        super().__init__()
+        self._view = view
+        self._keys = keys
+        self._days = tuple(days)
+        self._prices = prices
+
+    def compose(self) -> ComposeResult:
+        """A heading over the sheet."""
+        with Vertical(id="box"):
+            yield Plain(id="head")
+            yield Sheet(id="sheet")
+
+    def on_resize(self) -> None:
+        """The width is another."""
+        self.advance(self._view)
+
+    def advance(self, view: SessionView) -> None:
+        """Draw a newer view."""
+        self._view = view
+        off = any(one.state == "disabled" for one in view.providers)
+        enable = f" · {key_of('spend.enable', self._keys)} tries those that are off" if off else ""
+        self.query_one("#head", Plain).update(
+            Content.assemble(("Money and models", "bold $accent"), f"   Esc closes{enable}")
+        )
+        sheet = self.query_one(Sheet)
+        sheet.show(rows(view, self._days, self._prices, max(sheet.size.width - 2, 40)), top=False)
+
+    def action_enable(self) -> None:
+        """Ask every model again that is off."""
+        for one in self._view.providers:
+            if one.state == "disabled":
+                self.post_message(self.EnableAsked(one.model))
+
+
+def rows(view: SessionView, days: Sequence[DayLine], prices: str, width: int) -> list[Row]:
+    """The whole sheet."""
+    spend = view.spend
+    found = [*heading("Spent", prices), *_caps(view, width), BLANK]
+    if view.providers:
+        found += [*heading("Models"), *(row for one in view.providers for row in _provider(one)), BLANK]
+    if len(spend.points) > 1 and spend.total_usd:
+        first, last = (at.astimezone().strftime("%H:%M") for at in (spend.points[0][0], spend.points[-1][0]))
+        found += heading("Over time", f"{first} to {last}, up to ${spend.total_usd:.2f}")
+        found += [
+            Row(((line, "name"),), (("  ", ""),))
+            for line in chart([usd for _at, usd in spend.points], width - 4, 5)
+        ]
+        found.append(BLANK)
+    for title, about, shares in (
+        ("By role", "", spend.by_role),
+        ("By provider", "", by_provider(spend.by_model)),
+        ("By model", "", spend.by_model),
+        ("By tool", "building it, and the models it asks when it runs", spend.by_tool),
+        ("By step", "of the newest task", spend.by_step),
+    ):
+        if shares:
+            found += [*heading(title, about), *_shares(shares, width), BLANK]
+    if spend.last_calls:
+        found += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
+    found += [*heading("Saved"), *_saved(view), BLANK]
+    if days:
+        found += [*heading("Days", "all sessions"), *_days(days[-14:], width)]
+    return found
+
+
+def _caps(view: SessionView, width: int) -> list[Row]:
+    spend = view.spend
+    listed = [("task", spend.task_usd, spend.task_limit_usd), ("session", spend.total_usd, spend.limit_usd)]
+    found = []
+    for name, usd, limit in listed:
+        share = usd / limit if limit else 0.0
+        ink = "bad" if share >= 1 else "warn" if share >= 0.8 else "good"
+        of = f" of ${limit:.2f}" if limit else ", no cap"
+        drawn = f"{bar(share, max(width - 44, 8))} " if limit else ""
+        found.append(Row(((drawn, ink), (f"${usd:.2f}", "strong"), (of, "muted")), ((f"  {name:<10}", ""),)))
+    found.append(Row(((f"${spend.day_usd:.2f}", "strong"),), (("  today     ", ""),)))
+    tokens = f"{spend.input_tokens:,} in, {spend.output_tokens:,} out, {spend.calls} calls"
+    found.append(Row(((tokens, ""),), (("  tokens    ", ""),)))
+    if spend.unpriced_calls:
+        said = f"{spend.unpriced_calls} calls without a known price: in the totals as budget.unknown_usd says"
+        found.append(Row(((said, "warn"),), (("  unpriced  ", ""),)))
+    return found
+
+
+def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
+    top = max((share.usd or share.tokens / 1e9 for share in shares), default=0.0) or 1.0
+    room = min(max(len(share.name) for share in shares), 28)
+    found = []
+    for share in sorted(shares, key=lambda one: (-one.usd, -one.tokens)):
+        part = (share.usd or share.tokens / 1e9) / top
+        calls = f"  {counted(share.calls, 'call')}, {share.tokens:,} tokens"
+        drawn = bar(part, max(width - room - 44, 6))
+        body = ((drawn, "name"), (f" ${share.usd:.4f}", "strong"), (calls, "muted"))
+        found.append(Row(body, ((f"  {cut(share.name, room):<{room}}  ", ""),)))
+    return found
+
+
+def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:
+    """What each provider took, over all of its models."""
+    found: dict[str, Share] = {}
+    for one in shares:
+        name = one.name.partition(":")[0]
+        before = found.get(name, Share(one_line(name)))
+        found[name] = Share(
+            before.name, before.calls + one.calls, before.usd + one.usd, before.tokens + one.tokens
+        )
+    return tuple(found.values())
+
+
+def _call(one: PaidCall) -> Row:
+    usd = f"${one.usd:.4f}" if one.usd is not None else "no price"
+    told = f"  {one.tokens:,} tokens{', estimated' if one.estimated else ''}"
+    where = f"  {one.at.astimezone():%H:%M:%S}  step {one.step:<3} "
+    body = ((usd, "strong"), (told, "muted"), (f"  {one.role}, {one.model}", ""))
+    return Row(body, ((where, "muted"),))
+
+
+def _days(days: Sequence[DayLine], width: int) -> list[Row]:
+    top = max(day.usd for day in days) or 1.0
+    found = []
+    for day in days:
+        drawn = bar(day.usd / top, max(width - 44, 8))
+        body = ((drawn, "name"), (f" ${day.usd:.2f}", "strong"), (f"  {day.tokens:,} tokens", "muted"))
+        found.append(Row(body, ((f"  {day.day}  ", "muted"),)))
+    return found
+
+
+def _saved(view: SessionView) -> list[Row]:
+    spend = view.spend
+    hits = 100 * spend.cached_tokens / spend.input_tokens if spend.input_tokens else 0.0
+    calls = spend.calls + spend.spared_calls
+    spared = f"{spend.spared_calls} of {calls} calls answered from earlier sessions"
+    reuse = f"{spend.reused_runs} runs of tools that were there already"
+    reuse += f"; building them again: about ${spend.reused_usd:.2f}" if spend.reused_usd else ""
+    pages = f"{spend.unchanged_pages} of {spend.pages} pages were unchanged and not sent again"
+    told = (
+        ("prompt", f"{hits:.0f} % of the input came from the provider's cache"),
+        ("replies", spared),
+        ("pages", pages),
+        ("tools", reuse),
+        ("money", f"${spend.saved_usd:.4f} by the caches"),
+    )
+    return [Row(((text, ""),), ((f"  {name:<10}", ""),)) for name, text in told]
+
+
+def _provider(one: ProviderView) -> list[Row]:
+    speed = f"  {one.tokens_per_second:.0f} tokens/s" if one.tokens_per_second else ""
+    serves = "  serves now" if one.serves else ""
+    until = f" until {one.until.astimezone():%H:%M:%S}" if one.until and one.state == "open" else ""
+    state = f"  {WORDS[one.state]}{until}"
+    head = Row(
+        ((one.model, "strong"), (state, _INKS[one.state]), (f"{serves}{speed}", "muted")),
+        ((f"  {MARKS[one.state]} ", _INKS[one.state]),),
+    )
+    return [head, Row(((one.reason, "muted"),), (("    ", ""),))] if one.reason else [head]
+
+
+def bar(share: float, width: int) -> str:
+    """A share as a bar of so many cells, in eighths; over one it is full."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    part = "" if eighths % 8 == 0 else " ▏▎▍▌▋▊▉"[eighths % 8]
+    return ("█" * (eighths // 8) + part).ljust(width, "·")
+
+
+def chart(values: Sequence[float], width: int, height: int) -> list[str]:
+    """Values as columns, the newest at the right, the largest as high as the chart."""
+    columns = [values[int(n * (len(values) - 1) / max(width - 1, 1))] for n in range(width)]
+    top = max(columns) or 1.0
+    eighths = [round(value / top * height * 8) for value in columns]
+    return [
+        "".join(_BLOCKS[min(max(one - 8 * row, 0), 8)] for one in eighths)
+        for row in range(height - 1, -1, -1)
+    ]

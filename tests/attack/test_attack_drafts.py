@@ -74,14 +74,14 @@ def test_the_own_tests_of_some_of_the_bad_drafts_pass(tmp_path: Path) -> None:
     """All but those that forge: what fails its own tests would be stopped without any check."""
     settings = default_settings(tmp_path / "data", tmp_path / "cache")
     asyncio.run(repair(settings, lambda *_: None))
-    some = [one for one in chosen(0.05, seed_of_commit()) if not one.honest]
+    some = [one for one in chosen(0.03, seed_of_commit()) if not one.honest]
     assert asyncio.run(failing(some, settings)) == {}
 
 
 @pytest.mark.podman
 def test_some_of_the_drafts_are_judged_as_promised() -> None:
     """The bounds hold for the whole corpus; a part of it may by chance have three standard deviations more."""
-    corpus = judge(chosen(0.02, seed_of_commit()))
+    corpus = judge(chosen(0.008, seed_of_commit()))
     assert corpus.surely_missed == ()
     for is_honest in (False, True):
         ours = [one for one in corpus.judged if one.sample.honest is is_honest]

@@ -73,45 +73,62 @@ HEARD = (e.TaskSubmitted, e.BudgetReserved, e.BudgetSpent, e.BudgetRaised)
 
 
 class Ledger:
-    """The spend of a session and of its running task. Hears every event of the session, in order."""
+    """The spend of a session and of each of its tasks. Reads every event of the session, in order."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self._raised: dict[tuple[e.BudgetScope, e.BudgetUnit], float] = {}
+        self._raised: dict[tuple[e.BudgetScope, e.BudgetUnit, str], float] = {}
+        """Caps that the person raised, by scope, unit and, for the scope `task`, the task."""
+        self._task_of: dict[str, str] = {}
+        """Call -> its task."""
+        self._latest = ""
+        """The newest task: that of every event of schema 1, which had one task at a time."""
         self.session = Amount()
-        self.task = Amount()
+        self.tasks: dict[str, Amount] = {}
         self.builds: dict[str, float] = {}
         """What each build took in money."""
         self.unpriced = 0
         self.open: dict[str, e.BudgetReserved] = {}
         """Reservations that are not settled."""
 
-    def hear(self, event: e.SessionEvent) -> None:
-        """Take in one event."""
+    def read(self, envelope: Envelope) -> None:
+        """Take in the next event."""
+        event = envelope.event
+        task_id = envelope.task_id if envelope.schema_version > 1 else self._latest
         match event:
             case e.TaskSubmitted():
-                self.task = Amount()
-                self._raised = {key: value for key, value in self._raised.items() if key[0] != "task"}
+                self._latest = event.task_id
             case e.BudgetReserved(call_id=call_id):
                 self.open[call_id] = event
+                self._task_of[call_id] = task_id
             case e.BudgetSpent(call_id=call_id, cost_usd=cost, tokens=tokens):
                 self.open.pop(call_id, None)
+                task_id = self._task_of.pop(call_id, task_id)
                 # Events of an earlier version name only the total of the tokens.
                 usd = event.assumed_usd if cost is None else cost
                 spent = Amount(usd, tokens or max(event.total_tokens - self.session.tokens, 0))
-                self.session, self.task = self.session.plus(spent), self.task.plus(spent)
+                self.session, self.tasks[task_id] = self.session.plus(spent), self.task(task_id).plus(spent)
                 self.unpriced += cost is None
                 if event.build_id:
                     self.builds[event.build_id] = self.builds.get(event.build_id, 0.0) + spent.usd
             case e.BudgetRaised(scope=scope, unit=unit, limit=limit):
-                self._raised[scope, unit] = limit
+                self._raised[scope, unit, task_id if scope == "task" else ""] = limit
             case _:
                 pass
 
-    def limit(self, scope: e.BudgetScope, unit: e.BudgetUnit) -> float | None:
-        """A cap as it stands, raised or as the settings have it; None: none."""
+    def task(self, task_id: str) -> Amount:
+        """Return what a task has taken so far."""
+        return self.tasks.get(task_id, Amount())
+
+    def task_of(self, call_id: str) -> str | None:
+        """Return the task of a call that is not settled; None for an unknown call."""
+        return self._task_of.get(call_id)
+
+    def limit(self, scope: e.BudgetScope, unit: e.BudgetUnit, task_id: str = "") -> float | None:
+        """Return a cap as it stands, raised or from the settings; None for no cap."""
         cap = self._budget.of(scope)
-        return self._raised.get((scope, unit), cap.usd if unit == "usd" else cap.tokens)
+        raised = self._raised.get((scope, unit, task_id if scope == "task" else ""))
+        return raised if raised is not None else cap.usd if unit == "usd" else cap.tokens
 
     @property
     def in_money(self) -> bool:
@@ -136,25 +153,27 @@ class Ledger:
         said = f"${spent + waiting:.4f} of ${limit:.4f} are spent, and the next call could take ${usd:.4f}"
         return f"the build's money was spent: {said}"
 
-    def breach(self, usd: float | None, tokens: int, day: Amount) -> Breach | None:
-        """The cap that a call could break, if there is one. `day` is all that was spent and reserved today."""
-        waiting = self._reserved()
-        for scope, used in self._uses(waiting, day):
+    def breach(self, usd: float | None, tokens: int, day: Amount, task_id: str) -> Breach | None:
+        """Return the cap that a call of a task could break, or None.
+
+        `day` is all that was spent and reserved today.
+        """
+        for scope, used in self._uses(task_id, day, reserved=True):
             money: tuple[e.BudgetUnit, float, float | None] = ("usd", used.usd, usd)
             counts: tuple[e.BudgetUnit, float, float | None] = ("tokens", used.tokens, tokens)
             for unit, spent, needed in (money, counts):
-                limit = self.limit(scope, unit)
+                limit = self.limit(scope, unit, task_id)
                 if limit is not None and needed is not None and spent + needed > limit:
                     return Breach(scope, unit, needed, spent, limit)
         return None
 
-    def notices(self, call: Amount, day: Amount) -> Iterator[e.NoticeRaised]:
-        """What reached half, most or all of its cap by this call, which is settled already."""
-        for scope, used in self._uses(Amount(), day):
+    def notices(self, call: Amount, day: Amount, task_id: str) -> Iterator[e.NoticeRaised]:
+        """Yield a notice for each cap of which this settled call reached half, most or all."""
+        for scope, used in self._uses(task_id, day, reserved=False):
             money: tuple[e.BudgetUnit, float, float] = ("usd", used.usd, call.usd)
             counts: tuple[e.BudgetUnit, float, float] = ("tokens", used.tokens, call.tokens)
             for unit, now, added in (money, counts):
-                limit = self.limit(scope, unit)
+                limit = self.limit(scope, unit, task_id)
                 reached = [share for share in NOTICES if limit and now - added < limit * share / 100 <= now]
                 if limit and reached:
                     yield e.NoticeRaised(
@@ -163,11 +182,14 @@ class Ledger:
                         f"{amount(now, unit)} of {amount(limit, unit)}.",
                     )
 
-    def _uses(self, waiting: Amount, day: Amount) -> tuple[tuple[e.BudgetScope, Amount], ...]:
-        return ("task", self.task.plus(waiting)), ("session", self.session.plus(waiting)), ("day", day)
-
-    def _reserved(self) -> Amount:
-        return Amount(sum(map(_set_aside, self.open.values())), sum(one.tokens for one in self.open.values()))
+    def _uses(self, task_id: str, day: Amount, *, reserved: bool) -> tuple[tuple[e.BudgetScope, Amount], ...]:
+        task, session = self.task(task_id), self.session
+        for call_id, reservation in self.open.items() if reserved else ():
+            waiting = Amount(_set_aside(reservation), reservation.tokens)
+            session = session.plus(waiting)
+            if self._task_of[call_id] == task_id:
+                task = task.plus(waiting)
+        return ("task", task), ("session", session), ("day", day)
 
 
 def _set_aside(reserved: e.BudgetReserved) -> float:

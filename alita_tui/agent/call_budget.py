@@ -13,8 +13,10 @@ from alita_tui import events as e
 from alita_tui.agent.budget import HEARD, Amount, Breach, Budget, Ledger, amount
 from alita_tui.agent.questions import Questions
 from alita_tui.events import Usage
+from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent
+from alita_tui.spine.origin import in_task
 from alita_tui.spine.ports.models import DayBook, DaySpend, Model
 
 T = TypeVar("T")
@@ -132,6 +134,7 @@ class CallBudget:
         day = await self._write(lambda book: book.settle(spent.call_id, *call)) or DaySpend()
         ledger = self._ledger
         self._catch_up()
+        task_id = ledger.task_of(spent.call_id) or origin.current().task_id
         await self._bus.emit(
             msgspec.structs.replace(
                 spent,
@@ -139,8 +142,8 @@ class CallBudget:
                 total_tokens=ledger.session.tokens + call.tokens,
                 limit_usd=ledger.limit("session", "usd"),
                 unpriced_calls=ledger.unpriced + (spent.cost_usd is None),
-                task_usd=ledger.task.usd + call.usd,
-                task_limit_usd=ledger.limit("task", "usd"),
+                task_usd=ledger.task(task_id).usd + call.usd,
+                task_limit_usd=ledger.limit("task", "usd", task_id),
                 day_usd=day.usd,
                 build_usd=ledger.builds.get(spent.build_id, 0.0) + call.usd if spent.build_id else 0.0,
                 build_limit_usd=ledger.build_limit if spent.build_id else None,
@@ -148,7 +151,7 @@ class CallBudget:
             span=spent.call_id,
         )
         self._catch_up()
-        for notice in ledger.notices(call, Amount(day.usd, day.tokens)):
+        for notice in ledger.notices(call, Amount(day.usd, day.tokens), task_id):
             await self._bus.emit(notice)
 
     async def _set_aside(self, call_id: str, amount: Amount) -> Breach | None:
@@ -158,7 +161,7 @@ class CallBudget:
         counted = self._book is not None and (limit_usd is not None or limit_tokens is not None)
         today = await self._write(lambda book: book.today()) if counted else None
         day = Amount(today.usd, today.tokens) if today else Amount()
-        breach = ledger.breach(amount.usd, amount.tokens, day)
+        breach = ledger.breach(amount.usd, amount.tokens, day, origin.current().task_id)
         if breach or not counted:
             return breach
         taken = await self._write(
@@ -187,7 +190,7 @@ class CallBudget:
         cap = breach.scope, breach.unit
         async with self._asking:
             self._catch_up()
-            limit = self._ledger.limit(*cap)
+            limit = self._ledger.limit(*cap, origin.current().task_id)
             if limit is None or limit > breach.limit:
                 return  # another call asked, and more was allowed: look again
             try:
@@ -221,7 +224,9 @@ class CallBudget:
         """Calls that were under way when an earlier process ended are taken to have cost all they might."""
         self._catch_up()
         for call_id, left in list(self._ledger.open.items()):
-            if call_id not in self._mine:
+            if call_id in self._mine:
+                continue
+            with origin.working_on(in_task(self._ledger.task_of(call_id) or "")):
                 await self._settle(
                     e.BudgetSpent(
                         call_id=call_id, cost_usd=left.usd, role=left.role, model=left.model,
@@ -255,7 +260,7 @@ class CallBudget:
         history = self._bus.history
         due, self._heard = self._heard, len(history)
         for envelope in history.of(*HEARD, since=due):
-            self._ledger.hear(envelope.event)
+            self._ledger.read(envelope)
 
     async def _write(self, action: Callable[[DayBook], T]) -> T | None:
         """Something done with the book, in a thread, to its end even where the call is cancelled."""

@@ -77,16 +77,8 @@ def _item(course: _Course, memory: str, item_id: str, text: str) -> MemoryItem:
 
 
 def _course(envelopes: Sequence[Envelope], task_id: str) -> _Course | None:
-    """Return the events of one task. Tasks run one at a time, so whatever lies between two ends belongs to the
-    later one.
-    """
-    ours: list[Envelope] = []
-    before = 0
-    for end in of(envelopes, TaskFinished):
-        seq = end.seq or 0
-        if isinstance(end.event, TaskFinished) and end.event.task_id == task_id:
-            ours.extend(between(envelopes, before, seq))
-        before = seq
+    """Return what one task did, or None for a task that teaches nothing."""
+    ours = _events_of(envelopes, task_id)
     last = ours[-1].event if ours else None
     asked = next(
         (
@@ -109,6 +101,33 @@ def _course(envelopes: Sequence[Envelope], task_id: str) -> _Course | None:
         cost_usd=sum(cost for cost in spent if cost is not None),
         unpriced=None in spent,
     )
+
+
+def _events_of(envelopes: Sequence[Envelope], task_id: str) -> list[Envelope]:
+    """Return the events of one task up to its last end.
+
+    In schema 1 tasks ran one at a time: what lies between two ends belongs to the later one.
+    """
+    first, previous_end = None, 0
+    spans: list[tuple[int, int]] = []
+    for envelope in of(envelopes, TaskSubmitted, TaskFinished):
+        seq, event = envelope.seq or 0, envelope.event
+        if isinstance(event, TaskFinished):
+            if event.task_id == task_id:
+                spans.append((previous_end, seq))
+            previous_end = seq
+        elif isinstance(event, TaskSubmitted) and event.task_id == task_id:
+            first = seq - 1
+    if first is None or not spans:
+        return []
+    return [
+        envelope
+        for envelope in between(envelopes, min(first, spans[0][0]), spans[-1][1])
+        if envelope.task_id == task_id
+        or (
+            envelope.schema_version == 1 and any(after < (envelope.seq or 0) <= upto for after, upto in spans)
+        )
+    ]
 
 
 def _tools(envelopes: list[Envelope]) -> tuple[str, ...]:

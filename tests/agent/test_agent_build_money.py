@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab import Lab, conversation, draft, failing, say
+from streams import Tape
 from test_agent_gates import Says
 from test_agent_loop import BUILD, DONE, RUN, TASK, approve, rules
 
@@ -96,10 +97,11 @@ async def test_without_a_cap_of_its_own_only_the_others_hold(tmp_path: Path) -> 
 
 
 def test_what_a_build_took_is_read_off_the_record_with_what_was_left_open() -> None:
-    ledger = Ledger(Budget(build_usd=0.05))
+    ledger, tape = Ledger(Budget(build_usd=0.05)), Tape()
     spent = e.BudgetSpent(call_id="c1", cost_usd=0.02, role="toolsmith", build_id="b1", tokens=10)
-    ledger.hear(spent)
-    ledger.hear(e.BudgetReserved(call_id="c2", role="reviewer", model="m", usd=0.02, tokens=9, build_id="b1"))
+    reserved = e.BudgetReserved(call_id="c2", role="reviewer", model="m", usd=0.02, tokens=9, build_id="b1")
+    for event in (spent, reserved):
+        ledger.read(tape.add(event))
     assert "$0.0400 of $0.0500" in ledger.build_breach("b1", 0.02)
     assert ledger.build_breach("b1", 0.01) == ledger.build_breach("b2", 0.05) == ""
     assert ledger.build_breach("", 9.0) == ledger.build_breach("b1", None) == ""

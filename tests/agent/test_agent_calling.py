@@ -27,6 +27,7 @@ from alita_tui.llm.cache import ReplyStore
 from alita_tui.llm.prices import price
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.laws import check
+from alita_tui.spine.origin import in_task, working_on
 from alita_tui.spine.ports.models import DayBook, Delta, Message, ModelRequest, Reply
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.spend import SpendBook
@@ -390,11 +391,12 @@ async def test_the_very_same_request_of_another_session_is_not_made_again(tmp_pa
 async def test_a_new_task_has_a_budget_of_its_own() -> None:
     desk = Desk(PlayedModel("p:a", steady), budget=Budget(task=Cap(tokens=8400)))
     for number in range(3):
-        await desk.bus.emit(e.TaskSubmitted(task_id=f"t{number}", text="go"))
-        await desk.calls.ask(REQUEST)
-        with pytest.raises(BudgetExceeded):
-            for _ in range(9):
-                await desk.calls.ask(REQUEST)
+        with working_on(in_task(f"t{number}")):
+            await desk.bus.emit(e.TaskSubmitted(task_id=f"t{number}", text="go"))
+            await desk.calls.ask(REQUEST)
+            with pytest.raises(BudgetExceeded):
+                for _ in range(9):
+                    await desk.calls.ask(REQUEST)
 
 
 class Sonnet(PlayedModel):

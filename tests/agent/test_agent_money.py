@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ from servers.openai_server import DONE, HEAD, OpenAIServer, chunk, data
 from servers.vendors import LlamaServer, VllmServer
 from servers.wire import Fault
 from simulation import REQUEST, Desk, PlayedModel, steady
+from streams import START
 from test_agent_loop import DONE as ANSWER
 from test_agent_loop import TASK, rules
 
 from alita_tui import events as e
-from alita_tui.agent.budget import Budget, Cap
+from alita_tui.agent.budget import Amount, Budget, Cap, Ledger
 from alita_tui.agent.questions import Questions
 from alita_tui.events import Usage
 from alita_tui.llm.factory import ModelSpec, open_model
+from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports.models import Message, ModelRequest
 
@@ -270,3 +273,38 @@ async def test_a_failed_task_says_how_long_to_wait(tmp_path: Path) -> None:
     assert ended is not None and ended.outcome == "failed"
     assert ended.retry_in is not None and 890 < ended.retry_in <= 900 and ended.hint
     assert "in 900 s" in ended.reason
+
+
+def test_tasks_side_by_side_have_a_budget_each_and_share_the_session_s() -> None:
+    ledger = Ledger(Budget(task=Cap(usd=1.0), session=Cap(usd=1.5)))
+    seq = itertools.count(1)
+
+    def note(event: e.SessionEvent, task_id: str) -> None:
+        ledger.read(
+            Envelope(
+                seq=next(seq),
+                session_id="s",
+                at=START,
+                task_id=task_id,
+                schema_version=SCHEMA_VERSION,
+                event=event,
+            )
+        )
+
+    def call(number: int, usd: float) -> tuple[e.BudgetReserved, e.BudgetSpent]:
+        reserved = e.BudgetReserved(call_id=f"c{number}", role="orchestrator", model="m", usd=usd, tokens=1)
+        return reserved, e.BudgetSpent(call_id=f"c{number}", cost_usd=usd, role="orchestrator", tokens=1)
+
+    (first, first_paid), (second, _) = call(1, 0.6), call(2, 0.5)
+    note(e.TaskSubmitted(task_id="a", text="a"), "a")
+    note(e.TaskSubmitted(task_id="b", text="b"), "b")
+    note(first, "a")
+    note(second, "b")
+    # Reserved, not settled: 0.6 of a, 0.5 of b, 1.1 of the session.
+    assert ledger.breach(0.3, 1, Amount(), "a") is None and ledger.breach(0.4, 1, Amount(), "b") is None
+    assert ledger.breach(0.5, 1, Amount(), "a").scope == "task"
+    assert ledger.breach(0.45, 1, Amount(), "b").scope == "session"
+    note(first_paid, "b")  # settled by whoever: it was a's call
+    assert (ledger.task("a").usd, ledger.task("b").usd) == (0.6, 0.0)
+    note(e.BudgetRaised(scope="task", unit="usd", limit=5.0), "a")
+    assert (ledger.limit("task", "usd", "a"), ledger.limit("task", "usd", "b")) == (5.0, 1.0)

@@ -73,11 +73,11 @@ def test_a_call_under_way_is_the_parents_and_costs_the_fork_nothing() -> None:
     assert check(made) == []
     ledger = Ledger(Budget())
     for one in made:
-        ledger.hear(one.event)
+        ledger.read(one)
     assert ledger.open == {}
     before = Ledger(Budget())
     for one in parent[:9]:
-        before.hear(one.event)
+        before.read(one)
     assert ledger.session == before.session
     assert made[-1].seq == at + 1
 

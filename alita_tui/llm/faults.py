@@ -1,4 +1,4 @@
-"""What went wrong with a call, as a `ModelError` that says what to do. Never carries a key."""
+"""A failed call as a `ModelError` with a hint what to do; never contains a key."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ class Endpoint:
 
 
 class Told(NamedTuple):
-    """What the body of an error says, whichever vendor's form it has."""
+    """The content of an error's body, in any vendor's form."""
 
     names: tuple[object, ...]
     """Codes, types and statuses that it names."""
     text: str
-    """All that it says, as text."""
+    """All of it, as text."""
     shown: str
-    """The sentence of it that is for people."""
+    """The sentence for people."""
 
 
 def told_by(body: object, text: str) -> Told:

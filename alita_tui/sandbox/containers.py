@@ -15,7 +15,7 @@ from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.channel import Channel, parse
 from alita_tui.sandbox.container import Container, Kind
 from alita_tui.sandbox.host import FIX
-from alita_tui.sandbox.owner import alive, machine
+from alita_tui.sandbox.owner import alive, orphaned
 from alita_tui.sandbox.podman_http import RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
 from alita_tui.sandbox.policy import OOM_SCORE, Place, fresh_uid, spec
@@ -30,7 +30,7 @@ _REMOVAL_SECONDS = 10.0
 """Limit of one request: Podman waits five seconds for news of a container whose conmon was killed."""
 _SILENT_LOOKS = 5
 _STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
-"""A container that nobody is left to start is given up after so many looks, that far apart."""
+"""A container without a process left to start it is given up after so many looks, that far apart."""
 _CLOSE_SECONDS = 4.0
 """Containers that are not removed by then are left to the supervisor."""
 
@@ -98,7 +98,7 @@ class Containers:
             controllers=self.controllers,
         )
         self._uids.update(place.uids)
-        # Named by us, so that a container that a lost request made all the same can be found and removed.
+        # Named here, so that it can be removed even if the answer to the request is lost.
         name = f"{leftovers.PREFIX}{self._service.owner}-{next(self._numbers)}"
         body = {**self._harden(spec(place, kind.limits)), "name": name}
         creating = asyncio.ensure_future(self._create(body))
@@ -140,12 +140,7 @@ class Containers:
 
     async def reap(self) -> int:
         """Remove containers whose owner is gone; return how many."""
-        ids = {
-            listed["Id"]
-            for listed in await self.listed()
-            if listed["Labels"].get("alita.machine", machine()) == machine()
-            and not alive(listed["Labels"]["alita.owner"])
-        }
+        ids = {entry["Id"] for entry in await self.listed() if orphaned(entry["Labels"])}
         if not self._elsewhere:
             ids |= await asyncio.to_thread(leftovers.lost, alive)
             await asyncio.to_thread(leftovers.end, ids)

@@ -1,4 +1,4 @@
-"""Looks into compressed data, so that no secret passes because nobody looked inside."""
+"""Looks into compressed data, so that no secret passes unseen."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The host's end of the tool's connections, which the warden carries over its channel.
 
-Frames and window are those of `warden/doors.py`. Whoever reads the channel hands frames over without waiting;
+Frames and window are those of `warden/relay.py`. Whoever reads the channel hands frames over without waiting;
 the window bounds what can pile up.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol
 
-from alita_tui.sandbox.warden.doors import MOST, PIECE, REPORTED, WINDOW
+from alita_tui.sandbox.warden.relay import MOST, PIECE, REPORTED, WINDOW
 from alita_tui.spine.errors import AlitaError
 
 Send = Callable[[bytes, bytes], Awaitable[None]]

@@ -10,11 +10,11 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from alita_tui.sandbox.warden import words
-from alita_tui.sandbox.warden.child import limit_of, open_door, order, own_traceback
+from alita_tui.sandbox.warden import messages
+from alita_tui.sandbox.warden.access_log import AccessLog
+from alita_tui.sandbox.warden.child import announce_broker, limit_of, order, own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, restrict, settle, share
-from alita_tui.sandbox.warden.noticed import Notes
 
 BUILTIN = frozenset(
     name
@@ -26,15 +26,15 @@ PASSED = "__alita_passed__"
 
 
 def say(message: dict[str, Any]) -> None:
-    """Send the judge a message. Raise what `words.written` raises."""
-    data = memoryview(words.written(message))
+    """Send the judge a message. Raise what `messages.written` raises."""
+    data = memoryview(messages.written(message))
     while data:
         data = data[os.write(3, data) :]
 
 
 def hear() -> dict[str, Any]:
     """Return the judge's next message; end this process when there is none."""
-    return words.read(order())
+    return messages.read(order())
 
 
 class Served:
@@ -49,7 +49,7 @@ class Served:
         self._own = folder
         self.passed: set[int] = set()
         setattr(builtins, PASSED, self.passed.add)
-        self.notes = Notes(path) if asked["watch"] else None
+        self.accesses = AccessLog(path) if asked["watch"] else None
         self.module = importlib.import_module(asked["module"])
 
     def answer(self, call: dict[str, Any]) -> None:
@@ -84,11 +84,11 @@ class Served:
 
     def apart(self, call: dict[str, Any]) -> None:
         """Answer a call in a new process, which knows of no other call."""
-        if self.notes:
-            self.notes.pausing = True
+        if self.accesses:
+            self.accesses.pausing = True
         child = os.fork()
-        if self.notes:
-            self.notes.pausing = False
+        if self.accesses:
+            self.accesses.pausing = False
         if child == 0:
             try:
                 self.answer(call)
@@ -99,13 +99,13 @@ class Served:
 
     def observed(self) -> dict[str, Any]:
         """Return what was recorded so far."""
-        return {"passed": sorted(self.passed), "seen": self.notes.listed() if self.notes else []}
+        return {"passed": sorted(self.passed), "seen": self.accesses.listed() if self.accesses else []}
 
     def _surround(self, call: dict[str, Any]) -> dict[str, str]:
         """Set environment and folder as the tests have them; return the environment as it was."""
         before = dict(os.environ)
-        if self.notes:
-            self.notes.pausing = True
+        if self.accesses:
+            self.accesses.pausing = True
         os.environ.update(call.get("environment", {}))
         for name in call.get("without", ()):
             os.environ.pop(name, None)
@@ -114,20 +114,20 @@ class Served:
                 os.chdir(call["folder"])
             except OSError:
                 pass
-        if self.notes:
-            self.notes.pausing = False
+        if self.accesses:
+            self.accesses.pausing = False
         return before
 
     def _restore(self, before: dict[str, str]) -> None:
-        if self.notes:
-            self.notes.pausing = True
+        if self.accesses:
+            self.accesses.pausing = True
         if dict(os.environ) != before:
             os.environ.clear()
             os.environ.update(before)
         if len(os.listdir("/tmp")) > 1:
             share(self._own)
-        if self.notes:
-            self.notes.pausing = False
+        if self.accesses:
+            self.accesses.pausing = False
 
 
 def flush() -> None:
@@ -146,7 +146,7 @@ def described(error: BaseException) -> dict[str, Any]:
         text = ""
     try:
         given = list(error.args)
-        words.written({"given": given})
+        messages.written({"given": given})
     except BaseException:
         given = [text]
     return {
@@ -175,7 +175,7 @@ def serve() -> NoReturn:
     os.mkdir(asked["folder"], 0o700)
     try:
         meet(asked["conditions"])
-        open_door(asked["door"])
+        announce_broker(asked["door"])
         served = Served(asked)
     except Unsupported as error:
         say({"unsupported": str(error)})

@@ -44,10 +44,10 @@ async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGener
         except StopAsyncIteration:
             return
         except TimeoutError:
-            said = (
+            problem = (
                 f"took more than {_IN_ALL * silence:g}" if left < silence else f"said nothing for {silence:g}"
             )
-            raise Silent(f"{said} seconds") from None
+            raise Silent(f"{problem} seconds") from None
         yield piece
 
 

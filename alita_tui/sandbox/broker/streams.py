@@ -41,7 +41,7 @@ class Stream:
         self._number = number
         self._send = send
         self._came = bytearray()
-        self._untold = 0
+        self._unreported = 0
         self._over = False
         self._news = asyncio.Event()
         self._credit = WINDOW
@@ -55,10 +55,10 @@ class Stream:
             await self._news.wait()
         data = bytes(self._came)
         self._came.clear()
-        self._untold += len(data)
-        if self._untold >= REPORTED:
-            told, self._untold = self._untold, 0
-            await self._say(b"K", struct.pack(">I", told))
+        self._unreported += len(data)
+        if self._unreported >= REPORTED:
+            taken, self._unreported = self._unreported, 0
+            await self._say(b"K", struct.pack(">I", taken))
         return data
 
     async def write(self, data: bytes) -> None:

@@ -57,11 +57,11 @@ class Served:
         began, spent = time.perf_counter(), time.process_time()
         before = self._surround(call)
         try:
-            found: dict[str, Any] = {
+            outcome: dict[str, Any] = {
                 "result": self.module.run(*call.get("given", ()), **call.get("named", {}))
             }
         except BaseException as error:
-            found = described(error)
+            outcome = described(error)
         times = {
             "ms": (time.perf_counter() - began) * 1000,
             "cpu_ms": (time.process_time() - spent) * 1000,
@@ -70,7 +70,7 @@ class Served:
         noted = self.observed() if call.get("fresh") else {}
         flush()
         try:
-            say({"answer": call["call"], **found, **times, **noted})
+            say({"answer": call["call"], **outcome, **times, **noted})
         except (TypeError, ValueError, RecursionError, MemoryError) as error:
             text = f"run() returned what is no JSON value: {error}"
             failed = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 MOST = 200
@@ -45,26 +46,35 @@ CHANGES = (
 
 
 class AccessLog:
-    """Kinds and places in the order of first access; nothing is recorded while `pausing` is true."""
+    """Kinds and places in the order of first access."""
 
     def __init__(self, tool: str) -> None:
         """`tool` is the path of the tool's own file."""
         self.seen: dict[tuple[str, str], None] = {}
-        self.pausing = False
+        self._pausing = False
         os.environ = Watched(os.environ, tool, self.record)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
         sys.addaudithook(self._hear)
 
     def record(self, kind: str, what: object) -> None:
         """Record an access, up to a maximum."""
-        if len(self.seen) < MOST and not self.pausing:
+        if len(self.seen) < MOST and not self._pausing:
             self.seen[kind, os.fsdecode(what) if isinstance(what, bytes) else str(what)] = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Record nothing in the meantime."""
+        self._pausing = True
+        try:
+            yield
+        finally:
+            self._pausing = False
 
     def listed(self) -> list[list[str]]:
         """Return what was recorded, as JSON."""
         return [list(access) for access in self.seen]
 
     def _hear(self, event: str, given: tuple[Any, ...]) -> None:
-        if self.pausing:
+        if self._pausing:
             return
         if event == "open" and isinstance(given[0], (str, bytes)):
             path = os.path.abspath(os.fsdecode(given[0]))

@@ -43,7 +43,7 @@ class Connection:
 
 
 class Relay:
-    """All connections of connection run. Without `open` there are none and cannot be any."""
+    """All connections of one run; without `open` there can be none."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel

@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden import messages
@@ -84,11 +84,8 @@ class Served:
 
     def apart(self, call: dict[str, Any]) -> None:
         """Answer a call in a new process, which knows of no other call."""
-        if self.accesses:
-            self.accesses.pausing = True
-        child = os.fork()
-        if self.accesses:
-            self.accesses.pausing = False
+        with self._unobserved():
+            child = os.fork()
         if child == 0:
             try:
                 self.answer(call)
@@ -104,30 +101,25 @@ class Served:
     def _surround(self, call: dict[str, Any]) -> dict[str, str]:
         """Set environment and folder as the tests have them; return the environment as it was."""
         before = dict(os.environ)
-        if self.accesses:
-            self.accesses.pausing = True
-        os.environ.update(call.get("environment", {}))
-        for name in call.get("without", ()):
-            os.environ.pop(name, None)
-        if call.get("folder"):
-            try:
-                os.chdir(call["folder"])
-            except OSError:
-                pass
-        if self.accesses:
-            self.accesses.pausing = False
+        with self._unobserved():
+            os.environ.update(call.get("environment", {}))
+            for name in call.get("without", ()):
+                os.environ.pop(name, None)
+            if call.get("folder"):
+                with suppress(OSError):
+                    os.chdir(call["folder"])
         return before
 
     def _restore(self, before: dict[str, str]) -> None:
-        if self.accesses:
-            self.accesses.pausing = True
-        if dict(os.environ) != before:
-            os.environ.clear()
-            os.environ.update(before)
-        if len(os.listdir("/tmp")) > 1:
-            share(self._own)
-        if self.accesses:
-            self.accesses.pausing = False
+        with self._unobserved():
+            if dict(os.environ) != before:
+                os.environ.clear()
+                os.environ.update(before)
+            if len(os.listdir("/tmp")) > 1:
+                share(self._own)
+
+    def _unobserved(self) -> AbstractContextManager[None]:
+        return self.accesses.paused() if self.accesses else nullcontext()
 
 
 def flush() -> None:

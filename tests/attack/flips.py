@@ -22,7 +22,7 @@ from attack.report import Outcome
 from goldens import golden
 from typer.testing import CliRunner
 
-from alita_tui.cli.main import app
+from alita_tui.cli.main import cli
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError
 from alita_tui.store.damage import damages
@@ -133,7 +133,7 @@ def _look(home: Path) -> _Look:
         ["tools", "list"],
         ["sessions", "search", "csv"],
     ):
-        done = CliRunner().invoke(app, ["--home", str(home), *command])
+        done = CliRunner().invoke(cli, ["--home", str(home), *command])
         if done.exception is not None and not isinstance(done.exception, SystemExit | AlitaError):
             raise done.exception
     return found

@@ -152,12 +152,12 @@ class _Reading:
         )
 
     def _carry(self) -> None:
-        kept = [
+        thoughts = [
             thought
             for _, thought in sorted(self._thoughts.items())
             if thought.get("signature") or "data" in thought
         ]
-        self._draft.carried["blocks"] = msgspec.json.encode(kept).decode()
+        self._draft.carried["blocks"] = msgspec.json.encode(thoughts).decode()
 
 
 def _body(at: Endpoint, request: ModelRequest, most: int) -> dict[str, Any]:

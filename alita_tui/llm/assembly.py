@@ -15,16 +15,16 @@ from alita_tui.llm.thoughts import Splitter, raw_call, tidied
 from alita_tui.spine.ports.models import Delta, ModelRequest, Reply
 
 _MOST = 1_000_000_000
-"""Tokens of one call that any server could mean."""
+"""Largest credible number of tokens of one call."""
 _FRAME = 50_000
-"""Tokens that a server may put around what it is sent, and think without telling."""
+"""Tokens that a server may add to a request, or think without reporting."""
 Channel = Literal["text", "thinking", "arguments"]
 
 _STOPS = {
     "stop": "end_turn", "eos": "end_turn", "tool_calls": "tool_use", "function_call": "tool_use",
     "length": "max_tokens", "model_length": "max_tokens",
 }  # fmt: skip
-"""Words for the end of a reply, in those of the Messages API."""
+"""Stop reasons of other vendors, in the words of the Messages API."""
 _FAULTS: dict[str, tuple[ModelErrorKind, str]] = {
     "refusal": ("refused", "The model declined."),
     "content_filter": ("refused", "The provider's filter held the reply back."),
@@ -36,7 +36,7 @@ _FAULTS: dict[str, tuple[ModelErrorKind, str]] = {
     "malformed_function_call": ("malformed", "The model's call was not as the protocol says."),
     "function_call_filter": ("malformed", "The model's call was not as the protocol says."),
 }
-"""Ends that are no reply, whatever came before them; Gemini puts more words after a colon."""
+"""Stop reasons that make a reply unusable; Gemini adds more words after a colon."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class ReplyDraft:
         """Events of the stream so far."""
         self.content_type = ""
         self.done = False
-        """The server said that the stream is over, in the protocol's own way."""
+        """True once the server ended the stream as the protocol demands."""
         self.carried: dict[str, str] = {}
         """What the first call has to be sent back with; see `ToolRequest.carried`."""
         self._split = Splitter()

@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _IN_ALL = 15.0
-"""Silences that a reply may take in all: half an hour with the time-out of 120 seconds."""
+"""Total time of a reply in silences: half an hour with the time-out of 120 seconds."""
 MOST_BYTES = 64_000_000
 """Bytes of one answer: about 200,000 tokens, each in an event of its own."""
 MOST_LINE = 4_000_000
-"""Bytes of one event, which the SDKs put together piece by piece, each time anew."""
+"""Bytes of one event, which the SDKs join piece by piece in quadratic time."""
 MOST_PLAIN = 4_000_000
 """Bytes of an answer that is no stream: a list of models, an error."""
 
 
 class TooMuch(Exception):
-    """A server went over a bound. The text says which."""
+    """A server exceeded a bound; the text names it."""
 
 
 class Silent(TooMuch):
-    """It was silent for too long, or took too long in all."""
+    """A server was silent for too long, or took too long in all."""
 
 
 async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGenerator[T, None]:
@@ -44,10 +44,10 @@ async def bounded(pieces: AsyncGenerator[T, None], silence: float) -> AsyncGener
         except StopAsyncIteration:
             return
         except TimeoutError:
-            said = (
+            problem = (
                 f"took more than {_IN_ALL * silence:g}" if left < silence else f"said nothing for {silence:g}"
             )
-            raise Silent(f"{said} seconds") from None
+            raise Silent(f"{problem} seconds") from None
         yield piece
 
 

@@ -17,7 +17,7 @@ from alita_tui.spine.ports.models import Message, ModelRequest, ToolSpec
 
 _SHORT_ID = re.compile(r"[a-zA-Z0-9]{9}")
 _READ = "I have read the results."
-"""Said between a result and the person's words, where a vendor lets no `user` turn follow a `tool` turn."""
+"""Turn between a result and the person's words, where no `user` turn may follow a `tool` turn."""
 _UNSIGNED = "skip_thought_signature_validator"
 """For calls that another model made: https://ai.google.dev/gemini-api/docs/thought-signatures (FAQ)."""
 
@@ -56,7 +56,7 @@ _CHANGES: tuple[tuple[re.Pattern[str], dict[str, Any]], ...] = tuple(
         (r"function_declarations|non-empty for object type", {"schemas": "google"}),
     )
 )  # fmt: skip
-"""What a server of unknown rules says to a field that it does not take, and how it is asked from then on."""
+"""The words with which a server refuses a field, and the rules that hold from then on."""
 
 
 def adapted(rules: Preset, text: str, status: int) -> Preset | None:

@@ -1,4 +1,4 @@
-"""A model from its description, and one real call that says what works."""
+"""Opens a model from its description, and probes it with one real call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong with a call, as a `ModelError` that says what to do. Never carries a key."""
+"""A failed call as a `ModelError` with a hint what to do; never contains a key."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Endpoint:
         hint = hint or (f"Give the server a larger window: {larger}." if larger else _HINTS.get(kind, ""))
         return ModelError(kind, message, hint=hint, status=status, retry_after=retry_after, window=window)
 
-    def answered(self, status: int, body: Told, headers: Mapping[str, str]) -> ModelError:
+    def answered(self, status: int, body: ErrorBody, headers: Mapping[str, str]) -> ModelError:
         """Return the error for an HTTP status, or with status 0 for an error in the middle of a stream."""
         kind = kind_of(status, body.names, body.text[:_LONGEST_TEXT]) or "server"
         wait = retry_after(headers)
@@ -89,18 +89,18 @@ class Endpoint:
         )
 
 
-class Told(NamedTuple):
-    """What the body of an error says, whichever vendor's form it has."""
+class ErrorBody(NamedTuple):
+    """The content of an error's body, in any vendor's form."""
 
     names: tuple[object, ...]
     """Codes, types and statuses that it names."""
     text: str
-    """All that it says, as text."""
+    """All of it, as text."""
     shown: str
-    """The sentence of it that is for people."""
+    """The sentence for people."""
 
 
-def told_by(body: object, text: str) -> Told:
+def error_body(body: object, text: str) -> ErrorBody:
     """Read the body of an error: an object, a list with one (Gemini), or plain words; `text` is all of it.
 
     Objects have `error` as an object (OpenAI, Anthropic, llama.cpp) or as a sentence beside `code` (xAI),
@@ -110,7 +110,7 @@ def told_by(body: object, text: str) -> Told:
         body = body[0]
     if not isinstance(body, Mapping):
         words = str(body) if body else text
-        return Told((), words, "(a web page)" if words.lstrip().startswith("<") else words)
+        return ErrorBody((), words, "(a web page)" if words.lstrip().startswith("<") else words)
     inner = body.get("error", body)
     parts = [part for part in (body, inner) if isinstance(part, Mapping)]
     names = tuple(
@@ -121,7 +121,7 @@ def told_by(body: object, text: str) -> Told:
         sentence for part in reversed(parts) for key in ("message", "detail") if (sentence := part.get(key))
     ]
     shown = str(sentences[0]) if sentences else str(inner)
-    return Told(names, text or str(body), shown)
+    return ErrorBody(names, text or str(body), shown)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

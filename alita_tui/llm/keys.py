@@ -60,8 +60,8 @@ def find_key(
     provider: str, *, env_file: Path, environ: Mapping[str, str], explicit: str = "", name: str = ""
 ) -> str | None:
     """Return what `look_up` finds without its place."""
-    found = look_up(provider, env_file=env_file, environ=environ, explicit=explicit, name=name)
-    return found.value if found else None
+    key = look_up(provider, env_file=env_file, environ=environ, explicit=explicit, name=name)
+    return key.value if key else None
 
 
 def save_key(provider: str, key: str, env_file: Path) -> str:
@@ -128,15 +128,15 @@ def _rewrite(path: Path, name: str, key: str | None) -> None:
     target = Path(os.path.realpath(path))  # a link stays a link
     try:
         entries = parse_env_file(target.read_text("utf-8")) if target.exists() else ()
-        kept = [entry.text for entry in entries if entry.name != name]
-        if key is None and len(kept) == len(entries):
+        others = [entry.text for entry in entries if entry.name != name]
+        if key is None and len(others) == len(entries):
             return
-        if kept and not kept[-1].endswith("\n"):
-            kept.append("\n")
+        if others and not others[-1].endswith("\n"):
+            others.append("\n")
         if key is not None:
-            kept.append(f"{name}={quoted(key)}\n")
+            others.append(f"{name}={quoted(key)}\n")
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _replace(target, "".join(kept))
+        _replace(target, "".join(others))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise StoreError(f"The key could not be saved in {path}: {reason}.") from error

@@ -28,7 +28,7 @@ class OpenAIModel(RemoteModel):
     def _connect(self) -> Any:
         client = self._sdk.AsyncOpenAI(**self._settings())
         # OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS are for the vendor or for one
-        # gateway; sent to another server they would tell it what it must not know.
+        # gateway; another server must not see them.
         client.organization = client.project = None
         client._custom_headers = {}
         decoder = client._make_sse_decoder
@@ -97,7 +97,7 @@ class _Reading:
         if chunk.usage is not None:
             _count(draft, chunk.usage)
         # By the protocol a chunk with nothing but the usage is the last: a server that never gave a
-        # reason for the end has ended all the same.
+        # reason for the end has still ended.
         draft.stop = self._stop or ("stop" if chunk.usage is not None and not chunk.choices else "")
         deltas: list[Delta] = []
         for choice in (chunk.choices or ())[:1]:

@@ -35,7 +35,7 @@ class Preset(Value, frozen=True):
     price_name: str = ""
     """The provider's name in the price table, where it differs."""
 
-    # What the vendor's rules ask for, each with the place where it says so.
+    # The vendor's rules.
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """Name of the field for the longest reply."""
     tells_usage: bool = True

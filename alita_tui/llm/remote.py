@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from alita_tui.events import Usage
 from alita_tui.llm.assembly import ReplyDraft
 from alita_tui.llm.bounds import Silent, TooMuch, bounded, watch
-from alita_tui.llm.faults import Endpoint, told_by
+from alita_tui.llm.faults import Endpoint, error_body
 from alita_tui.llm.presets import rules_of
 from alita_tui.llm.prices import OwnPrice, price
 from alita_tui.llm.windows import window_of
@@ -244,9 +244,9 @@ class RemoteModel(ABC):
         if isinstance(cause, TooMuch):
             return at.fault("timeout" if isinstance(cause, Silent) else "malformed", f"{at.host} {cause}.")
         if isinstance(error, sdk.APIStatusError) and error.status_code != 200:
-            told = told_by(_body_of(error), error.response.text)
-            self._most = most_in(told.text) or self._most
-            return at.answered(error.status_code, told, error.response.headers)
+            body = error_body(_body_of(error), error.response.text)
+            self._most = most_in(body.text) or self._most
+            return at.answered(error.status_code, body, error.response.headers)
         if isinstance(error.__cause__ or error, httpx2.ConnectTimeout):
             return at.fault("timeout", f"{at.host} took no connection in time.", hint=_UNREACHED)
         if isinstance(error, sdk.APITimeoutError | httpx2.TimeoutException | TimeoutError):
@@ -257,8 +257,8 @@ class RemoteModel(ABC):
                 "connection", f"The connection to {at.host} failed: {str(cause) or type(cause).__name__}"
             )
         # An error event in the middle of a stream.
-        body = getattr(error, "body", None)
-        return at.answered(0, told_by(body, str(body or error)), {})
+        content = getattr(error, "body", None)
+        return at.answered(0, error_body(content, str(content or error)), {})
 
 
 def _body_of(error: Any) -> object:

@@ -32,7 +32,10 @@ class Roster:
         """Import the price table, which takes half a second. Raise ConfigError when the orchestrator has no model."""
         self._opened: dict[ModelSpec, OpenedModel] = {}
         self.problems: list[ConfigError] = []
-        seated = {role: [one for seat in seats if (one := self._seat(seat))] for role, seats in roles.items()}
+        seated = {
+            role: [candidate for seat in seats if (candidate := self._seat(seat))]
+            for role, seats in roles.items()
+        }
         if not seated["orchestrator"]:
             raise self.problems[0]
         self.router = Router(seated, time.monotonic, random.random)

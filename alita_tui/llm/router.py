@@ -19,7 +19,7 @@ _OFF: frozenset[ModelErrorKind] = frozenset({"auth", "payment", "not_found", "un
 _ANSWERED: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request", "context", "no_tools"})
 """No reply for the caller, but proof that the server works."""
 _NEVER: frozenset[ModelErrorKind] = frozenset({"refused", "bad_request"})
-"""Another attempt would end the same way; another model has rules of its own, and is asked."""
+"""The same model would fail again; another one has its own rules and is asked."""
 _RETRIES = 2
 """Further attempts on one model in one call."""
 _ATTEMPTS: dict[ModelErrorKind, int] = {"no_tools": 1, "malformed": 1, "context": 0}

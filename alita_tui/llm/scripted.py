@@ -1,4 +1,4 @@
-"""A model whose replies are a recording: for the demo, which says so, and for tests."""
+"""A model whose replies are a recording, for the demo and for tests."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports.models import Ability, Delta, Message, ModelRequest, Reply
 
 NO_ACTION = "no_action"
-"""Name of a call that stands for a reply without one."""
+"""Name of the call that represents a reply without an action."""
 _OPEN = "<action"
 _HERMES = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 """Calls as many chat templates write them; models trained on it use it whatever they are told."""

@@ -1,4 +1,4 @@
-"""Thoughts and raw tool calls that a server leaves in the text: neither is an answer."""
+"""Thoughts and raw tool calls that a server leaves in the text, where neither belongs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 _PAIRS = {"<think>": "</think>", "<thinking>": "</thinking>", "[THINK]": "[/THINK]"}
 """As DeepSeek's and Qwen's templates, some of Anthropic's imitators, and Mistral's write them."""
 _OPENS = re.compile(r"(?<![`'\"])(<think>|<thinking>|\[THINK\])")
-"""In quotes it is spoken of."""
+"""A quoted tag is only mentioned."""
 _RAW_CALL = re.compile(
     r"^[ \t]*(?:<tool_call>|<\|tool_calls?(?:_section)?_begin\|>|<｜tool▁calls?▁begin｜>|<\|tool_call\|?>"
     r"|\[TOOL_CALLS\]|<\|python_tag\|>|<function=\w|<function_calls>|<(?:\w+:)?invoke name=|<minimax:tool_call>"
@@ -24,7 +24,7 @@ Part = tuple[Literal["text", "thinking"], str]
 
 
 class Splitter:
-    """Streamed text, told apart into thoughts and text."""
+    """Separates streamed text into thoughts and text."""
 
     def __init__(self) -> None:
         self._held = ""

@@ -73,7 +73,7 @@ _MAY: dict[int, frozenset[ModelErrorKind]] = {
     413: frozenset(),
     429: frozenset({"payment", "context", "overloaded", "rate_limit"}),
 }
-"""What the words may say where the status says something itself; any kind under every other status."""
+"""Kinds that words may choose under a status with a meaning of its own; any kind under other statuses."""
 _WINDOWS = re.compile(
     r"(?:maximum (?:context|prompt) length (?:is|of)|context (?:length|window|size) (?:is|of)(?: only)?"
     r"|available context size \(|maximum model length of|maximum number of tokens allowed \("

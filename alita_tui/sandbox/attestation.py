@@ -20,7 +20,7 @@ from alita_tui.sandbox.policy import (
     OOM_SCORE,
     OPEN_FILES,
     THREADS,
-    Place,
+    ContainerSpec,
     resources,
 )
 from alita_tui.spine.ports.sandbox import Limits
@@ -69,7 +69,7 @@ class Mount(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
         return "ro" in self.options
 
 
-def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
+def deviations(seen: dict[str, Any], spec: ContainerSpec, limits: Limits) -> list[str]:
     """Return how the warden's report differs from the profile; an empty list where it matches."""
     problems: list[str] = []
 
@@ -77,15 +77,15 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
         if not good:
             problems.append(f"{name} is {str(seen.get(name))[:120]}")
 
-    own_kernel = place.profile == "gvisor"
+    own_kernel = spec.profile == "gvisor"
     want("kernel", seen.get("kernel") == ("gvisor" if own_kernel else "Linux"))
     want("no_new_privs", seen.get("no_new_privs") == 1)
     want("seccomp", seen.get("seccomp") == 2)
     mask = sum(1 << bit for bit in CAPABILITIES.values())
     held = seen.get("capabilities", [])
     want("capabilities", held[:4] == [mask] * 4 and held[4:] == [gvisor.NO_AMBIENT if own_kernel else mask])
-    want("uid", seen.get("uid") == [place.uid] * 4)
-    want("gid", seen.get("gid") == [place.uid] * 4)
+    want("uid", seen.get("uid") == [spec.uid] * 4)
+    want("gid", seen.get("gid") == [spec.uid] * 4)
     want("pid", seen.get("pid") == 1)
     want("interfaces", seen.get("interfaces") == ["lo"])
     want("routes", seen.get("routes") == 0)
@@ -97,8 +97,8 @@ def deviations(seen: dict[str, Any], place: Place, limits: Limits) -> list[str]:
     want("oom_score", own_kernel or isinstance(seen.get("oom_score"), int) and seen["oom_score"] >= OOM_SCORE)
     want("shared_memory", seen.get("shared_memory") is False)
     want("environment", set(seen.get("environment", ["?"])) <= _VARIABLES)
-    want("cgroup", _holds(seen.get("cgroup", {}), resources(place, limits)))
-    return problems + _mount_deviations(seen, place, limits, own_kernel=own_kernel)
+    want("cgroup", _holds(seen.get("cgroup", {}), resources(spec, limits)))
+    return problems + _mount_deviations(seen, spec, limits, own_kernel=own_kernel)
 
 
 def _holds(cgroup: dict[str, str], asked: dict[str, Any]) -> bool:
@@ -113,7 +113,9 @@ def _holds(cgroup: dict[str, str], asked: dict[str, Any]) -> bool:
     return wanted.items() <= cgroup.items()
 
 
-def _mount_deviations(seen: dict[str, Any], place: Place, limits: Limits, *, own_kernel: bool) -> list[str]:
+def _mount_deviations(
+    seen: dict[str, Any], spec: ContainerSpec, limits: Limits, *, own_kernel: bool
+) -> list[str]:
     """Return what is mounted beside what has to be, or with other options."""
     try:
         mounts = msgspec.convert(seen.get("mounted"), list[Mount])
@@ -123,7 +125,7 @@ def _mount_deviations(seen: dict[str, Any], place: Place, limits: Limits, *, own
     twice = [where for where, count in counts.items() if count > 1 and where != "/dev/mqueue"]
     problems = [f"there is more than one mount at {where}" for where in twice]
     tops = {mount.where: mount for mount in mounts}  # a later mount covers an earlier one
-    given = {place.warden_at: place.warden} | ({"/env": place.environment} if place.environment else {})
+    given = {spec.warden_at: spec.warden} | ({"/env": spec.environment} if spec.environment else {})
     problems += [f"{where} is not mounted read-only" for where in ("/", *given) if not _readonly(tops, where)]
     if "/dev/mqueue" in tops and not tops["/dev/mqueue"].readonly:
         problems.append("/dev/mqueue is writable")
@@ -131,7 +133,7 @@ def _mount_deviations(seen: dict[str, Any], place: Place, limits: Limits, *, own
     shown = {"noexec"} if own_kernel else {"nosuid", "nodev", "noexec"}
     if not shown <= tmp or not _small(tmp, limits.scratch_bytes):
         problems.append(f"the scratch folder is mounted as {','.join(sorted(tmp))[:120]}")
-    if place.elsewhere:
+    if spec.elsewhere:
         given = {where: f"{volume}/_data" for where, volume in given.items()}
     systems = {top: tops[top].device if top in tops else "" for top in ("/proc", "/sys")}
     for mount in tops.values():

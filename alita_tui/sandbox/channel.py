@@ -8,7 +8,7 @@ import re
 import struct
 from typing import Any
 
-from alita_tui.sandbox.warden.words import strict_json
+from alita_tui.sandbox.warden.messages import strict_json
 from alita_tui.spine.errors import SandboxUnavailable
 
 _LARGEST = 64 << 20

@@ -15,10 +15,10 @@ from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.channel import Channel, parse
 from alita_tui.sandbox.container import Container, Kind
 from alita_tui.sandbox.host import FIX
-from alita_tui.sandbox.owner import alive, machine
+from alita_tui.sandbox.owner import alive, orphaned
 from alita_tui.sandbox.podman_http import RestError, ServiceLost
 from alita_tui.sandbox.podman_service import RETRY_SECONDS, PodmanService
-from alita_tui.sandbox.policy import OOM_SCORE, Place, fresh_uid, spec
+from alita_tui.sandbox.policy import OOM_SCORE, ContainerSpec, create_body, fresh_uid
 from alita_tui.sandbox.supplies import Supplies
 from alita_tui.spine.errors import SandboxUnavailable
 
@@ -30,7 +30,7 @@ _REMOVAL_SECONDS = 10.0
 """Limit of one request: Podman waits five seconds for news of a container whose conmon was killed."""
 _SILENT_LOOKS = 5
 _STUCK_LOOKS, _STUCK_SECONDS = 2, 1.0
-"""A container that nobody is left to start is given up after so many looks, that far apart."""
+"""A container without a process left to start it is given up after so many looks, that far apart."""
 _CLOSE_SECONDS = 4.0
 """Containers that are not removed by then are left to the supervisor."""
 
@@ -84,8 +84,10 @@ class Containers:
         return await self._make(kind, warden, seccomp, environment)
 
     async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Container:
-        uid = fresh_uid(self._uids, len(Place(image="", warden="", seccomp="", calls=kind.calls).uids))
-        place = Place(
+        uid = fresh_uid(
+            self._uids, len(ContainerSpec(image="", warden="", seccomp="", calls=kind.calls).uids)
+        )
+        spec = ContainerSpec(
             image=self.image,
             warden=warden,
             seccomp=seccomp,
@@ -97,20 +99,20 @@ class Containers:
             labels={**self._labels, "alita.environment": kind.name},
             controllers=self.controllers,
         )
-        self._uids.update(place.uids)
-        # Named by us, so that a container that a lost request made all the same can be found and removed.
+        self._uids.update(spec.uids)
+        # Named here, so that it can be removed even if the answer to the request is lost.
         name = f"{leftovers.PREFIX}{self._service.owner}-{next(self._numbers)}"
-        body = {**self._harden(spec(place, kind.limits)), "name": name}
+        body = {**self._harden(create_body(spec, kind.limits)), "name": name}
         creating = asyncio.ensure_future(self._create(body))
         try:
             container_id = await asyncio.shield(creating)
         except BaseException:
-            spawn(self._undo(creating, name, place.uids), self._removals)
+            spawn(self._undo(creating, name, spec.uids), self._removals)
             raise
         try:
-            return await self._start(container_id, kind, place)
+            return await self._start(container_id, kind, spec)
         except BaseException as error:
-            spawn(self._remove(container_id, place.uids, ()), self._removals)
+            spawn(self._remove(container_id, spec.uids, ()), self._removals)
             if isinstance(error, RestError | TimeoutError | OSError | ValueError):
                 raise _EndedEarly(f"A container could not be started: {error}", hint=FIX) from error
             raise
@@ -140,12 +142,7 @@ class Containers:
 
     async def reap(self) -> int:
         """Remove containers whose owner is gone; return how many."""
-        ids = {
-            listed["Id"]
-            for listed in await self.listed()
-            if listed["Labels"].get("alita.machine", machine()) == machine()
-            and not alive(listed["Labels"]["alita.owner"])
-        }
+        ids = {entry["Id"] for entry in await self.listed() if orphaned(entry["Labels"])}
         if not self._elsewhere:
             ids |= await asyncio.to_thread(leftovers.lost, alive)
             await asyncio.to_thread(leftovers.end, ids)
@@ -164,7 +161,7 @@ class Containers:
             await creating
         await self._remove(name, uids, ())
 
-    async def _start(self, container_id: str, kind: Kind, place: Place) -> Container:
+    async def _start(self, container_id: str, kind: Kind, spec: ContainerSpec) -> Container:
         # Podman begins a container when it is attached to.
         channel = Channel(*await self._unstuck(container_id, self._service.attach(container_id)))
         try:
@@ -178,8 +175,8 @@ class Containers:
                 complaint = channel.stray.decode("utf-8", "replace").strip()[-300:]
                 raise _EndedEarly(f"The container ended before it reported: {complaint or 'no reason given'}")
             seen = parse(frame[1])
-            wrong = deviations(seen, place, kind.limits)
-            if place.profile == "gvisor":
+            wrong = deviations(seen, spec, kind.limits)
+            if spec.profile == "gvisor":
                 wrong += gvisor.outside(created, OOM_SCORE)
             driver = created["HostConfig"]["LogConfig"]["Type"]
             if driver != "none":  # cannot be seen from inside: a log would fill the host's disk
@@ -192,7 +189,7 @@ class Containers:
                 )
             state = created["State"]
             pid, conmon = (0, 0) if self._elsewhere else (int(state["Pid"]), int(state.get("ConmonPid", 0)))
-            return Container(container_id, channel, kind, place.uids, seen, pid, conmon)
+            return Container(container_id, channel, kind, spec.uids, seen, pid, conmon)
         except BaseException:
             channel.close()
             raise

@@ -96,13 +96,13 @@ def lost(alive: Callable[[str], bool]) -> set[str]:
     living = table()
     processes = [_Process(pid) for pid in living]
     names = (process.named for process in processes)
-    gone = {container for owner, container in names if owner and not alive(owner)}
+    lost_ids = {container for owner, container in names if owner and not alive(owner)}
     starters = {process.pid for process in processes if process.program.startswith((*_WATCHERS, *_RUNTIMES))}
     for process in processes:  # without a parent that would start it
         parent = living[process.pid][0]
         if process.waits and process.container and parent not in starters and _ours(process.pid):
-            gone.add(process.container)
-    return gone - {""}
+            lost_ids.add(process.container)
+    return lost_ids - {""}
 
 
 def _ours(pid: int) -> bool:

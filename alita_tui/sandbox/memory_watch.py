@@ -10,6 +10,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+from alita_tui.sandbox.warden.watch import held
 from alita_tui.spine.ports.sandbox import Limits
 
 _EVERY_SECONDS = 0.25
@@ -28,9 +29,9 @@ async def beyond(pid: int, limits: Limits) -> int:
     while True:
         await asyncio.sleep(_EVERY_SECONDS)
         pids = family(pid)
-        if sum(held(member, "status", "Rss") for member in pids) > most(limits):
+        if sum(held(str(member), "status", b"Rss") for member in pids) > most(limits):
             # `status` counts pages that forks share once for each: look closer.
-            total = sum(held(member, "smaps_rollup", "Pss_") for member in pids)
+            total = sum(held(str(member), "smaps_rollup", b"Pss_") for member in pids)
             if total > most(limits):
                 return total
 
@@ -43,13 +44,3 @@ def family(pid: int) -> list[int]:
             with suppress(OSError):
                 members += map(int, children.read_text().split())
     return members
-
-
-def held(pid: int, file: str, prefix: str) -> int:
-    """Return the bytes of a process that no file backs."""
-    try:
-        text = Path(f"/proc/{pid}/{file}").read_text()
-    except OSError:  # it ended, or nobody may look closer: then every page counts
-        return held(pid, "status", "Rss") if file != "status" else 0
-    names = (f"{prefix}Anon:", f"{prefix}Shmem:")
-    return sum(int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith(names))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from alita_tui.sandbox.owner import alive, machine
+from alita_tui.sandbox.owner import alive, orphaned
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow
 
 
@@ -31,8 +31,7 @@ def container_rows(
                 state="waiting" if entry.get("Id") in waiting else str(entry.get("State", "")),
                 since=str(entry.get("Created", "")),
                 engine=engine,
-                orphan=labels.get("alita.machine", machine()) == machine()
-                and not alive(labels.get("alita.owner", "")),
+                orphan=orphaned(labels),
             )
         )
     return tuple(sorted(rows, key=lambda row: row.since, reverse=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,6 +26,12 @@ def alive(owner: str) -> bool:
     """Return whether the process with this label lives."""
     pid, started, *_ = (*owner.split("."), "", "")
     return pid.isdigit() and bool(started) and _start_time(int(pid)) == started
+
+
+def orphaned(labels: Mapping[str, str]) -> bool:
+    """Return whether the alita on this machine that made a container with these labels is gone."""
+    own_machine = labels.get("alita.machine", machine()) == machine()
+    return own_machine and not alive(labels.get("alita.owner", ""))
 
 
 def _start_time(pid: int) -> str:

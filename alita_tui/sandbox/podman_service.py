@@ -32,7 +32,7 @@ _REPEATABLE = ("GET", "HEAD", "DELETE")
 RETRY_SECONDS = (0.1, 0.5)
 """Pauses before a request is repeated: a service that was killed may accept connections a moment longer."""
 _unattended: list[subprocess.Popen[bytes]] = []
-"""Supervisors that clean up by themselves: nobody waits for them."""
+"""Supervisors that still clean up; alita does not wait for them."""
 
 
 class PodmanService:
@@ -120,7 +120,7 @@ class PodmanService:
             return await Exchange.open(self.socket)
 
     async def answers(self) -> bool:
-        """Return whether the service is there; a tunnel to it may be up before it is."""
+        """Return whether the service answers; a tunnel to it may be up earlier."""
         try:
             exchange = await Exchange.open(self.socket)
         except OSError:
@@ -177,7 +177,7 @@ class PodmanService:
 
     @property
     def _ended(self) -> bool:
-        """Return whether supervisor and service have ended, as when somebody killed one of them."""
+        """Return whether supervisor and service have ended, as after a kill of either."""
         return not self._host.elsewhere and (self._reading is None or self._reading.done())
 
     def _supervise(self, command: tuple[str, ...]) -> subprocess.Popen[bytes]:

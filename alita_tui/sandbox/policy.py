@@ -32,7 +32,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 THREADS = ("OMP_NUMTHREADS", "OPENBLAS_NUMTHREADS", "MKL_NUMTHREADS", "NUMEXPR_NUMTHREADS")
 
 
-class Place(Value, frozen=True):
+class ContainerSpec(Value, frozen=True):
     """What one container is made of."""
 
     image: str
@@ -64,9 +64,9 @@ class Place(Value, frozen=True):
         return range(self.uid, self.uid + 1 + max(self.calls, _PARTIES))
 
 
-def spec(place: Place, limits: Limits) -> dict[str, Any]:
+def create_body(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
     """Return the create body (libpod API v4) of a container."""
-    given = [(place.warden, place.warden_at)] + ([(place.environment, "/env")] if place.environment else [])
+    given = [(spec.warden, spec.warden_at)] + ([(spec.environment, "/env")] if spec.environment else [])
     mounts: list[dict[str, Any]] = [
         {
             "type": "tmpfs",
@@ -78,21 +78,21 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
     readonly = ["ro", "nosuid", "nodev"]
     volumes: list[dict[str, Any]] = []
     for source, destination in given:
-        if place.elsewhere:
+        if spec.elsewhere:
             volumes.append({"Name": source, "Dest": destination, "Options": readonly})
         else:
             bind = {"type": "bind", "source": source, "destination": destination}
             mounts.append({**bind, "options": [*readonly, "rbind"]})
     body: dict[str, Any] = {
-        "image": place.image,
+        "image": spec.image,
         "command": [
             "python3",
             "-I",
             "-S",
             "-u",
-            _WARDEN[place.elsewhere],
-            str(place.uid + 1),
-            str(place.calls),
+            _WARDEN[spec.elsewhere],
+            str(spec.uid + 1),
+            str(spec.calls),
             syscalls.refused(),
         ],
         "entrypoint": [],
@@ -109,10 +109,10 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         "cap_drop": ["all"],
         "cap_add": list(CAPABILITIES),
         "no_new_privileges": True,
-        "user": f"{place.uid}:{place.uid}",
+        "user": f"{spec.uid}:{spec.uid}",
         "hostname": "sandbox",
         "work_dir": "/",
-        "seccomp_profile_path": place.seccomp,
+        "seccomp_profile_path": spec.seccomp,
         "r_limits": [
             {"type": "nofile", "soft": OPEN_FILES, "hard": OPEN_FILES},
             {"type": "core", "soft": 0, "hard": 0},
@@ -121,24 +121,24 @@ def spec(place: Place, limits: Limits) -> dict[str, Any]:
         "sysctl": {_FORGET: "0"},
         "log_configuration": {"driver": "none"},
         "use_image_hosts": True,
-        "labels": place.labels,
+        "labels": spec.labels,
         "mounts": mounts,
         "volumes": volumes,
     }
-    if held := resources(place, limits):
+    if held := resources(spec, limits):
         body["resource_limits"] = held
-    return gvisor.asked(body) if place.profile == "gvisor" else body
+    return gvisor.asked(body) if spec.profile == "gvisor" else body
 
 
-def resources(place: Place, limits: Limits) -> dict[str, Any]:
+def resources(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
     """Return the cgroup v2 limits: no swap, with room for the warden and for the files in /tmp."""
     held: dict[str, Any] = {}
-    if "memory" in place.controllers:
+    if "memory" in spec.controllers:
         most = limits.memory_bytes + limits.scratch_bytes + _WARDEN_BYTES
         held["memory"] = {"limit": most, "swap": most}  # OCI counts memory in: equal means no swap
-    if "pids" in place.controllers:
+    if "pids" in spec.controllers:
         held["pids"] = {"limit": limits.processes + _WARDEN_PROCESSES}
-    if "cpu" in place.controllers:
+    if "cpu" in spec.controllers:
         held["cpu"] = {"quota": CPU_PERIOD, "period": CPU_PERIOD}  # one processor
     return held
 

@@ -1,4 +1,4 @@
-"""The report on a run: what the warden measured, and what the judged process says of itself."""
+"""The report on a run, made of the warden's measurements and the process's own answer."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _read(answer: str) -> tuple[_Answer, str]:
 def _judge(
     seen: Measured, answer: _Answer, problem: str, limits_hit: tuple[LimitHit, ...], job: Job
 ) -> tuple[Status, str]:
-    """Return status and error. What comes after an answer counts too: an honest process ends at once."""
+    """Return status and error. A bad end after an answer counts too: an honest process just ends."""
     error = answer.error or answer.unsupported or problem
     if job.what == "script":
         done = seen.exit_code == 0 and not error

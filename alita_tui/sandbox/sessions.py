@@ -30,8 +30,8 @@ _PATIENCE_SECONDS = 0.5
 _ORDINARY = ("ok", "error", "exit", "bad_result")
 
 
-class _Open:
-    """A session container and its state."""
+class _SessionContainer:
+    """A session container, whether it is ready, and how many calls it has left."""
 
     def __init__(self, container: Container, ready: asyncio.Task[bool]) -> None:
         self.container = container
@@ -41,7 +41,7 @@ class _Open:
         """True when it must not be used again."""
         self.left = container.kind.calls
         """How many calls it still has user ids for."""
-        self.successor: _Open | None = None
+        self.successor: _SessionContainer | None = None
 
 
 class Sessions:
@@ -51,7 +51,7 @@ class Sessions:
         self._containers = containers
         self._broker = broker
         self._counts: Counter[tuple[str, Kind]] = Counter()
-        self._open: OrderedDict[tuple[str, Kind], _Open] = OrderedDict()
+        self._open: OrderedDict[tuple[str, Kind], _SessionContainer] = OrderedDict()
         self._starting: set[tuple[str, Kind]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -141,7 +141,7 @@ class Sessions:
             self._counts[key] = -_CALLS  # its imports are not safe to do ahead: do not try again soon
             await self._containers.end(container)
             return
-        session = _Open(container, asyncio.create_task(asyncio.sleep(0, True)))
+        session = _SessionContainer(container, asyncio.create_task(asyncio.sleep(0, True)))
         current = self._open.get(key)
         if current is not None:
             if current.last:
@@ -155,10 +155,10 @@ class Sessions:
             while retired := self._open.get(oldest):
                 await self._drop(oldest, retired)
 
-    async def _drop(self, key: tuple[str, Kind], session: _Open) -> None:
+    async def _drop(self, key: tuple[str, Kind], session: _SessionContainer) -> None:
         await self._containers.end(self._retire(key, session))
 
-    def _retire(self, key: tuple[str, Kind], session: _Open) -> Container:
+    def _retire(self, key: tuple[str, Kind], session: _SessionContainer) -> Container:
         """Return its container and put its successor in its place."""
         if self._open.get(key) is session:
             del self._open[key]

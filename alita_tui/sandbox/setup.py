@@ -30,14 +30,14 @@ async def diagnose(settings: EngineSettings) -> tuple[Check, ...]:
     """Return every check of the sandbox; never raises."""
     checks: list[Check] = []
     if _LOCAL in settings.engines:
-        checks += await _here(settings)
+        checks += await _check_local(settings)
     for name in settings.engines:
         if name != _LOCAL:
-            checks.append(await _there(settings, name))
+            checks.append(await _check_remote(settings, name))
     return tuple(checks)
 
 
-async def _there(settings: EngineSettings, name: str) -> Check:
+async def _check_remote(settings: EngineSettings, name: str) -> Check:
     """Return the check of an engine on another machine."""
     try:
         sandbox = PodmanSandbox(settings, "doctor", engine=name)
@@ -54,7 +54,7 @@ async def _there(settings: EngineSettings, name: str) -> Check:
         await sandbox.close()
 
 
-async def _here(settings: EngineSettings) -> list[Check]:
+async def _check_local(settings: EngineSettings) -> list[Check]:
     """Return every check of the engine on this machine."""
     host = Host(settings)
     checks = [_programs(), _account(host), _gvisor(host)]

@@ -48,7 +48,7 @@ class ConfigError(UsageError):
 
 
 class StoreError(AlitaError):
-    """A file of ours could not be read or written."""
+    """A file of alita could not be read or written."""
 
 
 class StoreLocked(StoreError):
@@ -56,7 +56,7 @@ class StoreLocked(StoreError):
 
 
 class SandboxUnavailable(AlitaError):
-    """There is no sandbox, so nothing runs. Never a tool's failure."""
+    """There is no sandbox, so nothing runs; never used for a tool's failure."""
 
     exit_code = 6
 

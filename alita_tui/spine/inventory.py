@@ -1,4 +1,4 @@
-"""What of the sandbox is on this machine: containers, those that wait, installed requirements."""
+"""The sandbox's inventory as values: containers, the pool, installed requirements."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class ContainerRow(Value, frozen=True):
     environment: str
     """Beginning of the environment's digest; `base` for the bare image."""
     state: str
-    """As Podman says it: `running`, `created` …; `waiting` for one of this session's pool."""
+    """Podman's word, such as `running`; `waiting` for a container in this session's pool."""
     since: str
     """ISO 8601."""
     orphan: bool = False
     """True when the alita of this machine that made it is gone."""
     engine: str = "local"
-    """Where it is, as the settings name it."""
+    """The engine's name in the settings."""
 
 
 class EnvironmentRow(Value, frozen=True):
@@ -36,7 +36,7 @@ class EnvironmentRow(Value, frozen=True):
 
 
 class PoolRow(Value, frozen=True):
-    """What waits for one environment."""
+    """Waiting containers of one environment."""
 
     environment: str
     """Beginning of the environment's digest; `base` for the bare image."""
@@ -44,27 +44,27 @@ class PoolRow(Value, frozen=True):
     warm: int = 0
     making: int = 0
     imports: tuple[str, ...] = ()
-    """What hot ones have imported."""
+    """Modules that hot ones have imported."""
     engine: str = "local"
-    """Where they wait, as the settings name it."""
+    """The engine's name in the settings."""
 
 
 class Inventory(Value, frozen=True):
-    """All of it, as it was at one moment."""
+    """The whole inventory at one moment."""
 
     at: float
     """Seconds since the epoch."""
     containers: tuple[ContainerRow, ...] = ()
-    """Of every alita of this account."""
+    """Those of every alita of this account."""
     pool: tuple[PoolRow, ...] = ()
-    """Of this session, the environment used last first."""
+    """This session's pool, the most recently used environment first."""
     environments: tuple[EnvironmentRow, ...] = ()
-    """The one used last first."""
+    """The most recently used first."""
     hot: int = 0
-    """How many are kept ready with the last tool's imports done, for each environment."""
+    """How many are kept per environment with the last tool's imports done."""
     warm: int = 0
-    """How many are kept with nothing imported, for each environment."""
+    """How many are kept per environment without imports."""
     room_bytes: int = 0
-    """Room for all environments."""
+    """Disk space for all environments."""
     silent: tuple[str, ...] = ()
-    """Engines that do not answer, as the settings name them; what is there is not among the rest."""
+    """Engines that do not answer, by their names in the settings; their containers are missing here."""

@@ -1,7 +1,7 @@
-"""The shapes of secrets that a kept library knows (detect-secrets), besides those of `spine/redaction.py`.
+"""Shapes of secrets from a maintained library (detect-secrets), in addition to those of `spine/redaction.py`.
 
-Its rules are patterns without a verdict: nothing of it is sent anywhere, and its scanner is not used. Taken are those
-that say little by mistake; what looks for words such as `password` or for entropy would take half of any code.
+Only its patterns are used, not its scanner, and nothing is sent anywhere. Patterns with many false positives are left
+out: those for words such as `password` or for entropy would match half of any code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the judge in the sandbox is asked to do with a draft: pieces of work, each under stated conditions. Pure."""
+"""The judge's plan for a draft: pieces of work, each under stated conditions. Pure."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Literal
 from alita_tui.events import Json, Value
 
 TOOL_FOLDER = "/tmp/tool"  # noqa: S108  # the sandbox's own
-"""Where a tool's module lies when it runs."""
+"""The folder of a tool's module when it runs."""
 
 
 class Conditions(Value, frozen=True):
-    """What is set in a draft's processes before anything of it is imported."""
+    """Conditions set in a draft's processes before anything of it is imported."""
 
     hash_seed: int | None = None
-    """Of an interpreter of its own; None: the container's, which is random."""
+    """Hash seed of a new interpreter; None: the container's, which is random."""
     clock_shift_seconds: float = 0.0
-    """How far ahead Python's clocks are; behind when negative. Durations are measured as ever."""
+    """How far ahead Python's clocks are; behind when negative. Clocks for durations stay unchanged."""
     time_zone: str = ""
-    """An IANA name such as `Asia/Kolkata`, or a POSIX rule such as `XST-5:30`; empty: as it is (UTC)."""
+    """An IANA name such as `Asia/Kolkata`, or a POSIX rule such as `XST-5:30`; empty: UTC."""
     locale: str = ""
     """For example `de_DE.UTF-8`; empty: C.UTF-8."""
     shuffle_seed: int | None = None
-    """Tests run in another order; None: as they are written."""
+    """Shuffles the tests; None: their order in the file."""
 
 
 class Piece(Value, frozen=True):
@@ -30,35 +30,34 @@ class Piece(Value, frozen=True):
 
     kind: Literal["tests", "calls"]
     name: str
-    """Of the tool, as its tests import it."""
+    """The tool's name, as its tests import it."""
     code: str
     module: str = ""
-    """What the code's own module is called; empty: as the tool."""
+    """Name of the code's module; empty: the tool's."""
     folder: str = TOOL_FOLDER
-    """Where the code's own module lies, below /tmp."""
+    """Folder of the code's module, below /tmp."""
     tests: str = ""
     calls: tuple[Json, ...] = ()
     """Keyword arguments of `run`."""
     fresh: bool = False
-    """Whether each call has a process of its own, that knows of no other."""
+    """Whether each call runs in a new process, which knows of no other."""
     conditions: Conditions = Conditions()
     seconds: float = 2.0
-    """For all tests together, or for each call."""
+    """Time limit of all tests together, or of each call."""
     watch: bool = False
-    """Whether it is noted what the tool reaches for, and which places of instrumented code it passes."""
+    """Whether to record what the tool accesses and which places of instrumented code it passes."""
     stop: bool = False
-    """Whether the first test that fails is the last."""
+    """Whether to stop at the first failed test."""
     ladders: tuple[int, ...] = ()
-    """Which ladder each call belongs to, where sizes are tried one after the other: the time it takes is asked, of
-    the result only `length` and a `sum` are told, and a ladder ends with a call that took `enough_ms` of processor
-    time or came to no end.
+    """The ladder of each call, where growing sizes are timed: of the result only `length` and a `sum` are reported,
+    and a ladder ends with a call that took `enough_ms` of CPU time or did not end.
     """
     enough_ms: float = 0.0
 
 
 class Plan(Value, frozen=True):
-    """What a `judge` job does: the pieces in their order, until there is no more time."""
+    """The work of a `judge` job: its pieces in order, until the time is up."""
 
     pieces: tuple[Piece, ...]
     total: float = 12.0
-    """Seconds; a piece that has not begun by then is left out."""
+    """Seconds; a piece that has not started by then is left out."""

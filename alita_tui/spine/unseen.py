@@ -1,4 +1,4 @@
-"""Which characters a reader cannot see, or cannot tell from nothing: one table, from Unicode's own data.
+"""Which characters a reader cannot see: one table, from Unicode's own data.
 
 Most of it follows from the general category, which Python knows (`unicodedata`; what its version of Unicode has not
 assigned counts as unseen). The rest is written out from Unicode 16.0: DerivedCoreProperties.txt
@@ -23,7 +23,7 @@ _BLANK = frozenset(
     "\U00016fe4"  # Khitan small script filler
     "\U00013441\U00013442"  # Egyptian hieroglyphs full blank, half blank
 )
-"""Neither spaces nor ignorable, and blank all the same."""
+"""Blank characters that are neither spaces nor ignorable."""
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"))
 _HANGUL = ((0x1100, 0x115E), (0xA960, 0xA97C), (0xAC00, 0xD7A3), (0x1161, 0x11FF), (0xD7B0, 0xD7FB))
 """What a vowel or a final of Hangul joins."""

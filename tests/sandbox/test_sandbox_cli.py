@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from alita_tui.app.file_runs import module_name
+from alita_tui.cli import sandbox
 from alita_tui.cli.main import cli
-from alita_tui.cli.sandbox import _exit_code, _print_rebuilt
 from alita_tui.events import SandboxStatus
 from alita_tui.spine.errors import SandboxUnavailable, UsageError
 
@@ -151,7 +151,7 @@ def test_an_engine_that_does_not_answer_is_named_and_the_others_are_shown(tmp_pa
 
 
 def test_a_rebuild_says_of_every_engine_what_came_of_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = "ssh://127.0.0.1:1", "ssh://127.0.0.1:2"
     done = alita(tmp_path, "rebuild", "--json", ALITA_SANDBOX_ENGINES=f"{one},{two}")
@@ -160,10 +160,14 @@ def test_a_rebuild_says_of_every_engine_what_came_of_it(
     assert all(name in said for name, said in shown["failed"].items())
     there = SandboxStatus(available=True, image="base:1", image_origin="imported", image_digest="sha256:ab")
     each = {one: SandboxStatus(available=False), "local": there}
-    _print_rebuilt({one: SandboxUnavailable("It is gone.", hint="Start it.")}, each)
-    said = capsys.readouterr()
-    assert (_exit_code({}, each), _exit_code([one], each), _exit_code(each, each)) == (0, 1, 6)
-    assert (said.out, said.err) == ("local: base:1, imported, sha256:ab\n", f"{one}: It is gone. Start it.\n")
+    failed = {one: SandboxUnavailable("It is gone.", hint="Start it.")}
+    monkeypatch.setattr(sandbox, "_with_sandbox", lambda *_: (failed, each))
+    partly = alita(tmp_path, "rebuild")
+    assert partly.exit_code == 1
+    assert partly.stdout == "local: base:1, imported, sha256:ab\n"
+    assert partly.stderr == f"{one}: It is gone. Start it.\n"
+    monkeypatch.setattr(sandbox, "_with_sandbox", lambda *_: ({}, {"local": there}))
+    assert alita(tmp_path, "rebuild").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
-from alita_tui.sandbox.policy import OOM_SCORE, Place, spec
+from alita_tui.sandbox.policy import OOM_SCORE, ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose, repair
 from alita_tui.sandbox.supplies import Files
@@ -29,7 +29,7 @@ from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(memory_bytes=100 << 20, scratch_bytes=8 << 20, processes=20)
-PLACE = Place(image="i", warden="/w", seccomp="/s", uid=20_007, profile="gvisor")
+PLACE = ContainerSpec(image="i", warden="/w", seccomp="/s", uid=20_007, profile="gvisor")
 HELD = sum(1 << bit for bit in (5, 6, 7))
 MADE: dict[str, Any] = {
     "HostConfig": {
@@ -64,8 +64,8 @@ def remounted(where: str, options: str) -> dict[str, Any]:
 
 
 def test_the_body_is_the_draft_profiles_for_another_runtime() -> None:
-    draft = spec(msgspec.structs.replace(PLACE, profile="draft"), LIMITS)
-    asked = spec(PLACE, LIMITS)
+    draft = create_body(msgspec.structs.replace(PLACE, profile="draft"), LIMITS)
+    asked = create_body(PLACE, LIMITS)
     assert asked.pop("oci_runtime") == "runsc"
     (sealed,) = [mount for mount in asked["mounts"] if mount not in draft["mounts"]]
     assert sealed["destination"] == "/dev/shm" and "ro" in sealed["options"]

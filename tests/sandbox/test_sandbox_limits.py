@@ -14,13 +14,13 @@ from alita_tui.sandbox import syscalls
 from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.limits import PROBES, known, measure
-from alita_tui.sandbox.policy import Place, spec
+from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.ports.sandbox import Job, Limits
 
 LIMITS = Limits(memory_bytes=100 << 20, scratch_bytes=8 << 20, processes=20)
-PLACE = Place(
+PLACE = ContainerSpec(
     image="i", warden="/w", seccomp="/s", uid=20_007, controllers=frozenset({"memory", "pids", "cpu"})
 )
 CGROUP = {
@@ -74,14 +74,16 @@ async def test_what_was_measured_is_kept_for_the_same_machine(tmp_path: Path) ->
 
 
 def test_the_body_asks_for_what_is_delegated() -> None:
-    assert spec(PLACE, LIMITS)["resource_limits"] == {
+    assert create_body(PLACE, LIMITS)["resource_limits"] == {
         "memory": {"limit": 172 << 20, "swap": 172 << 20},
         "pids": {"limit": 28},
         "cpu": {"quota": 100_000, "period": 100_000},
     }
     some = msgspec.structs.replace(PLACE, controllers=frozenset({"pids"}))
-    assert set(spec(some, LIMITS)["resource_limits"]) == {"pids"}
-    assert "resource_limits" not in spec(msgspec.structs.replace(PLACE, controllers=frozenset()), LIMITS)
+    assert set(create_body(some, LIMITS)["resource_limits"]) == {"pids"}
+    assert "resource_limits" not in create_body(
+        msgspec.structs.replace(PLACE, controllers=frozenset()), LIMITS
+    )
 
 
 @pytest.mark.parametrize(

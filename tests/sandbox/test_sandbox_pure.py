@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from alita_tui.sandbox.channel import frame, parse, take
 from alita_tui.sandbox.environment import parse_lock, plain, target
 from alita_tui.sandbox.host_folders import forget_an_earlier_boot
-from alita_tui.sandbox.policy import Place, spec
+from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Limits
 
@@ -101,7 +101,7 @@ def test_packages_fit_the_image(machine: str, libc: str, platform: str) -> None:
 
 
 def test_the_body_grants_nothing() -> None:
-    body = spec(Place(image="i", warden="/w", seccomp="/s", uid=20_007), Limits())
+    body = create_body(ContainerSpec(image="i", warden="/w", seccomp="/s", uid=20_007), Limits())
     assert body["netns"] == {"nsmode": "none"}
     assert body["cap_drop"] == ["all"]
     assert body["read_only_filesystem"] and body["no_new_privileges"]

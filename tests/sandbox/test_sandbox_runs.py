@@ -16,7 +16,7 @@ from alita_tui.events import Provided, RunReport
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.containers import Harden
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import Place, spec
+from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
@@ -385,7 +385,7 @@ NO_WALL = {
 
 
 def test_no_field_of_the_profile_is_left_out() -> None:
-    asked = spec(Place(image="i", warden="/w", seccomp="/s"), QUICK)
+    asked = create_body(ContainerSpec(image="i", warden="/w", seccomp="/s"), QUICK)
     assert {name for name in asked if name not in WEAKER} == set(NO_WALL)
 
 

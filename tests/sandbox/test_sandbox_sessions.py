@@ -17,7 +17,7 @@ from alita_tui.sandbox.attestation import deviations
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.conversation import converse
 from alita_tui.sandbox.engine import PodmanSandbox
-from alita_tui.sandbox.policy import Place, spec
+from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
 
@@ -225,8 +225,8 @@ async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: P
 
 @pytest.mark.parametrize(("calls", "last"), [(1, 20_010), (50, 20_058)])
 def test_the_warden_has_three_capabilities_and_a_user_id_for_each_child(calls: int, last: int) -> None:
-    place = Place(image="i", warden="/w", seccomp="/s", uid=20_007, calls=calls)
-    body = spec(place, LIMITS)
+    place = ContainerSpec(image="i", warden="/w", seccomp="/s", uid=20_007, calls=calls)
+    body = create_body(place, LIMITS)
     assert body["cap_add"] == ["CAP_KILL", "CAP_SETGID", "CAP_SETUID"]
     assert body["command"][-3:-1] == ["20008", str(calls)]
     assert list(place.uids) == list(range(20_007, last))

@@ -113,5 +113,5 @@ def door(grants: RunGrants, certificate: str) -> bytes:
         files[_CERTIFICATE] = certificate
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
             environment[name] = f"/tmp/tool/{_CERTIFICATE}"  # noqa: S108  # the container's own
-    told: dict[str, Any] = {"environment": environment, "files": files}
-    return json.dumps(told).encode()
+    settings: dict[str, Any] = {"environment": environment, "files": files}
+    return json.dumps(settings).encode()

@@ -77,8 +77,8 @@ async def forward(
             await host.send(h11.EndOfMessage())
             await _answer(connection, host, keyring, entry)
         except h11.LocalProtocolError as error:
-            said = keyring.mask().text(str(error))
-            raise Refused(400, f"the request is no valid HTTP: {said}") from None
+            problem = keyring.mask().text(str(error))
+            raise Refused(400, f"the request is no valid HTTP: {problem}") from None
         except (h11.RemoteProtocolError, OSError, EOFError) as error:
             problem = keyring.mask().text(str(error)) if entry.received else "it hung up without an answer"
             raise Refused(502, f"{grant.where} broke off: {problem}", failed=True) from None
@@ -144,7 +144,7 @@ def _to_host(
     """
     usual = grant.port == (443 if tls else 80)
     name = f"[{grant.host}]" if ":" in grant.host else grant.host
-    kept = [
+    passed = [
         (key, value)
         for key, value in headers
         if key.lower() not in (b"host", b"expect") and not (secret and key.lower() == b"accept-encoding")
@@ -154,4 +154,4 @@ def _to_host(
         own.append((b"Transfer-Encoding", b"chunked"))
     if secret:
         own.append((b"Accept-Encoding", b"identity"))
-    return own + kept
+    return own + passed

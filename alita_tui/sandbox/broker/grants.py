@@ -113,13 +113,13 @@ class RunGrants:
     @property
     def ends_tls(self) -> bool:
         """Return whether TLS ends at the broker, because it enforces methods or puts secrets in."""
-        return any(one.methods or one.secrets for one in self.hosts)
+        return any(grant.methods or grant.secrets for grant in self.hosts)
 
     def grant(self, host: str, port: int) -> HostGrant:
         """Return the grant for a host. Raise Refused."""
-        for one in self.hosts:
-            if (one.host, one.port) == (host, port):
-                return one
+        for grant in self.hosts:
+            if (grant.host, grant.port) == (host, port):
+                return grant
         raise Refused(403, f"{one_line(host, 120)}:{port} is not granted")
 
     async def pinned(self, grant: HostGrant, *, proxied: bool = False) -> tuple[str, ...]:
@@ -130,8 +130,8 @@ class RunGrants:
         try:
             async with self._resolving:
                 if grant.where not in self._pinned:
-                    found = await self._policy.check(grant.host, grant.port, proxied=proxied)
-                    self._pinned[grant.where] = found
+                    addresses = await self._policy.check(grant.host, grant.port, proxied=proxied)
+                    self._pinned[grant.where] = addresses
         except WebError as error:
             raise Refused(403, str(error)) from error
         return self._pinned[grant.where]

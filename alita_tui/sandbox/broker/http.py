@@ -54,12 +54,12 @@ class HttpConnection:
 
     async def whole(self, most: int) -> bytes:
         """Return the whole body. Raise Refused for one longer than `most`."""
-        found = bytearray()
+        body = bytearray()
         async for piece in self.body():
-            found += piece
-            if len(found) > most:
+            body += piece
+            if len(body) > most:
                 raise Refused(413, f"the body may have {most} bytes")
-        return bytes(found)
+        return bytes(body)
 
     async def respond(self, status: int, content: bytes, kind: str, *, reason: str = "") -> None:
         """Send a whole response of the broker's own."""
@@ -96,17 +96,17 @@ def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     Where the body is chunked, Content-Length is dropped (RFC 9112, 6.1): with both, two programs could see
     two different messages.
     """
-    kept = list(headers)
-    by_pieces = any(name.lower() == b"transfer-encoding" for name, _ in kept)
+    listed = list(headers)
+    by_pieces = any(name.lower() == b"transfer-encoding" for name, _ in listed)
     named = {
         token.strip().lower()
-        for name, value in kept
+        for name, value in listed
         if name.lower() == b"connection"
         for token in value.split(b",")
     }
     return [
         (name, value)
-        for name, value in kept
+        for name, value in listed
         if (low := name.lower()) not in _OWN
         and low not in named
         and not low.startswith(b"proxy-")

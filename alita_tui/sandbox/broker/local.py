@@ -20,7 +20,7 @@ Longer = Callable[[float], Awaitable[None]]
 
 
 class LocalEndpoints:
-    """Serves what a run is granted besides hosts."""
+    """Serves the files and model calls that a run is granted."""
 
     def __init__(
         self, grants: RunGrants, workspace: Workspace | None, models: Asker | None, longer: Longer
@@ -83,9 +83,9 @@ class LocalEndpoints:
         grants.model_calls += 1
         reply = await self._within(asked, caps.model_seconds, self._models)
         tokens = reply.usage.input_tokens + reply.usage.output_tokens
-        said = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
-        entry.status, entry.sent = 200, len(said)
-        await connection.respond(200, said, "application/json")
+        answer = json.dumps({"text": reply.text, "model": reply.model, "tokens": tokens}).encode()
+        entry.status, entry.sent = 200, len(answer)
+        await connection.respond(200, answer, "application/json")
 
     async def _within(self, asked: ModelRequest, seconds: float, models: Asker) -> Reply:
         """Return the reply; the run's clock is stopped meanwhile. Raise Refused."""
@@ -109,7 +109,7 @@ class LocalEndpoints:
         return reply
 
     async def _stop_clock(self, seconds: float) -> None:
-        """Stop the clock for so long from now, as far as it is not stopped already."""
+        """Stop the clock for these seconds from now, unless it is stopped longer already."""
         now = asyncio.get_running_loop().time()
         more = now + seconds - (max(self._until, now) if self._waiting else now)
         self._waiting += 1
@@ -129,10 +129,10 @@ class LocalEndpoints:
 def _asked(body: bytes, most: int) -> ModelRequest:
     """Return the model request that a body asks for. Raise Refused."""
     try:
-        found = parse(body)
+        parsed = parse(body)
     except ValueError as error:
         raise Refused(400, f"the body is no JSON: {error}") from error
-    fields = found if isinstance(found, dict) else {}
+    fields = parsed if isinstance(parsed, dict) else {}
     prompt, system, tokens = fields.get("prompt"), fields.get("system", ""), fields.get("max_tokens", most)
     if not isinstance(prompt, str) or not prompt.strip() or not isinstance(system, str):
         raise Refused(400, 'the body is {"prompt": TEXT, "system": TEXT, "max_tokens": NUMBER}')

@@ -93,7 +93,8 @@ async def connected_to(
     proxy = grants.proxies.of("https" if tls or through else "http", grant.host)
     addresses = (await grants.pinned(grant, proxied=bool(proxy)))[:_TRIES]
     problem = "there is no address"
-    for host, port in [_place(proxy)] if proxy else [(one, grant.port) for one in addresses]:
+    targets = [_place(proxy)] if proxy else [(address, grant.port) for address in addresses]
+    for host, port in targets:
         try:
             async with asyncio.timeout(grants.caps.connect_seconds):
                 reader, writer = await asyncio.open_connection(
@@ -104,9 +105,9 @@ async def connected_to(
                 )
                 wire = CountedConnection(reader, writer, grants, entry)
                 if proxy:
-                    found = await _by_proxy(wire, grant, proxy, tls, through=through)
+                    connection = await _by_proxy(wire, grant, proxy, tls, through=through)
                 else:
-                    found = HostConnection(
+                    connection = HostConnection(
                         wire, wire, private=tls is not None or ip_address(host).is_loopback
                     )
         except ssl.SSLError as error:
@@ -118,7 +119,7 @@ async def connected_to(
         else:
             entry.address = f"{host}:{port}, a proxy" if proxy else host
             try:
-                yield found
+                yield connection
             finally:
                 await wire.close()
             return

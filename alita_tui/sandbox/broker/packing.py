@@ -1,4 +1,4 @@
-"""Looks into compressed data, so that no secret passes because nobody looked inside."""
+"""Looks into compressed data, so that no secret passes unseen."""
 
 from __future__ import annotations
 
@@ -59,20 +59,20 @@ def _inflated(data: bytes) -> bytes:
         makes = lzma.LZMADecompressor
     else:
         makes = _zlib
-    found = bytearray()
+    unpacked = bytearray()
     rest = data
     try:
         while rest:  # several may follow one another
-            one = makes()
-            found += one.decompress(rest, _MOST + 1 - len(found))
-            if len(found) > _MOST:
+            unpacker = makes()
+            unpacked += unpacker.decompress(rest, _MOST + 1 - len(unpacked))
+            if len(unpacked) > _MOST:
                 raise ValueError("it is too long when unpacked")
-            before, rest = rest, getattr(one, "unused_data", b"")
+            before, rest = rest, getattr(unpacker, "unused_data", b"")
             if len(rest) >= len(before):
                 break
     except (zlib.error, OSError, EOFError, lzma.LZMAError):
         pass  # what could be read of it is all that anyone can read
-    return bytes(found)
+    return bytes(unpacked)
 
 
 def _zipped(data: bytes) -> Iterator[bytes]:

@@ -46,8 +46,8 @@ class Quota:
         size = entries = 0
         rest = [str(self._folder)]
         while rest:
-            with suppress(OSError), os.scandir(rest.pop()) as found:
-                for entry in found:
+            with suppress(OSError), os.scandir(rest.pop()) as listing:
+                for entry in listing:
                     entries += 1
                     if entry.is_dir(follow_symlinks=False):
                         rest.append(entry.path)

@@ -96,11 +96,11 @@ class RequestServer:
             await forward(connection, request, self._grants, grant, entry, None)
         return None
 
-    def _grant(self, found: re.Match[bytes] | None, usual: int) -> HostGrant:
-        if found is None:
+    def _grant(self, match: re.Match[bytes] | None, usual: int) -> HostGrant:
+        if match is None:
             raise Refused(400, "the broker takes http:// addresses, CONNECT host:port, and paths of its own")
-        port = int(found[2]) if found[2] else usual
-        return self._grants.grant(host_key(found[1].decode("ascii")), port)
+        port = int(match[2]) if match[2] else usual
+        return self._grants.grant(host_key(match[1].decode("ascii")), port)
 
     async def _inside(self, connection: HttpConnection, grant: HostGrant, entry: Entry) -> None:
         """End TLS here and serve the requests inside it; each becomes a request of its own to the host."""

@@ -1,6 +1,6 @@
 """The host's end of the tool's connections, which the warden carries over its channel.
 
-Frames and window are those of `warden/doors.py`. Whoever reads the channel hands frames over without waiting;
+Frames and window are those of `warden/relay.py`. Whoever reads the channel hands frames over without waiting;
 the window bounds what can pile up.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Protocol
 
-from alita_tui.sandbox.warden.doors import MOST, PIECE, REPORTED, WINDOW
+from alita_tui.sandbox.warden.relay import MOST, PIECE, REPORTED, WINDOW
 from alita_tui.spine.errors import AlitaError
 
 Send = Callable[[bytes, bytes], Awaitable[None]]
@@ -41,7 +41,7 @@ class Stream:
         self._number = number
         self._send = send
         self._came = bytearray()
-        self._untold = 0
+        self._unreported = 0
         self._over = False
         self._news = asyncio.Event()
         self._credit = WINDOW
@@ -55,10 +55,10 @@ class Stream:
             await self._news.wait()
         data = bytes(self._came)
         self._came.clear()
-        self._untold += len(data)
-        if self._untold >= REPORTED:
-            told, self._untold = self._untold, 0
-            await self._say(b"K", struct.pack(">I", told))
+        self._unreported += len(data)
+        if self._unreported >= REPORTED:
+            taken, self._unreported = self._unreported, 0
+            await self._say(b"K", struct.pack(">I", taken))
         return data
 
     async def write(self, data: bytes) -> None:

@@ -32,57 +32,59 @@ from functools import partial
 from typing import Any
 
 from alita_tui.sandbox.warden.attest import attest
+from alita_tui.sandbox.warden.channel import Channel
 from alita_tui.sandbox.warden.child import child
-from alita_tui.sandbox.warden.doors import Doors
-from alita_tui.sandbox.warden.line import Line
+from alita_tui.sandbox.warden.child_process import ChildProcess, prepare
 from alita_tui.sandbox.warden.oversight import Oversight
 from alita_tui.sandbox.warden.processes import end_all, leave, sweep
-from alita_tui.sandbox.warden.tool import Tool, prepare
+from alita_tui.sandbox.warden.relay import Relay
 
 IDLE = 2.0
 USED_UP = 5.0
 """Seconds until a session container without user ids ends by itself."""
 JUDGE_BYTES = 32 << 20
 JUDGE_PROCESSES = 4
-"""Besides the working party: the judge, the nursery, the other party, and one that is ending."""
+"""Besides the working party: the judge, the fork server, the other party, and one that is ending."""
 LATE = (b"N", b"K", b"X", b"W")
 """Frames that the host may have sent to the previous run just as it ended."""
 
 
-def serve(line: Line, tool: Tool, settings: dict[str, Any], uid: int, *, single: bool) -> Tool:
+def serve(
+    channel: Channel, tool: ChildProcess, settings: dict[str, Any], uid: int, *, single: bool
+) -> ChildProcess:
     """Prepare the child, give it one job, report; return the child that had it, which may be the judge."""
-    problem = prepare(tool, settings, line, wait=not single)
-    line.send(b"R", problem.encode())
+    problem = prepare(tool, settings, channel, wait=not single)
+    channel.send(b"R", problem.encode())
     if problem:
         leave()
-    while settings["imports"] and not line.waits(IDLE):
+    while settings["imports"] and not channel.waits(IDLE):
         if not tool.alone():
             leave()
-    kind, payload = line.receive()
+    kind, payload = channel.receive()
     while kind in LATE:
-        kind, payload = line.receive()
+        kind, payload = channel.receive()
     if kind == b"T" and single:
         tool = judged(tool, uid)
         tool.tell(json.dumps(settings).encode())
         settings = {**settings, "limits": roomier(settings["limits"])}
-        line.send(b"T", b"")
-        kind, payload = line.receive()
-    doors = Doors(line)
-    tool.tell(doors.open(payload if kind == b"G" else b""))
-    tool.tell(expect(line, b"J") if kind == b"G" else payload)
-    report = Oversight(tool, settings["limits"], line, doors).run()
-    line.send(b"D", json.dumps(report).encode())
+        channel.send(b"T", b"")
+        kind, payload = channel.receive()
+    relay = Relay(channel)
+    tool.tell(relay.open(payload if kind == b"G" else b""))
+    tool.tell(expect(channel, b"J") if kind == b"G" else payload)
+    report = Oversight(tool, settings["limits"], channel, relay).run()
+    channel.send(b"D", json.dumps(report).encode())
     return tool
 
 
-def judged(tool: Tool, uid: int) -> Tool:
+def judged(tool: ChildProcess, uid: int) -> ChildProcess:
     """End the child and return the judge in its place."""
     from alita_tui.sandbox.warden.judge import judge
 
     end_all()
     os.waitpid(tool.pid, 0)
     tool.close()
-    return Tool(lambda pipes: judge(pipes, (uid, uid + 1)))
+    return ChildProcess(lambda pipes: judge(pipes, (uid, uid + 1)))
 
 
 def roomier(limits: dict[str, Any]) -> dict[str, Any]:
@@ -91,9 +93,9 @@ def roomier(limits: dict[str, Any]) -> dict[str, Any]:
     return {**limits, "memory_bytes": memory, "processes": processes}
 
 
-def expect(line: Line, wanted: bytes) -> bytes:
+def expect(channel: Channel, wanted: bytes) -> bytes:
     """Return the payload of the next frame; end the container if it is of another type."""
-    kind, payload = line.receive()
+    kind, payload = channel.receive()
     if kind != wanted:
         leave()
     return payload
@@ -103,19 +105,19 @@ def main() -> None:
     """Serve one job and end the container; in a session, job after job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the only signal that Python gives PID 1 a handler for
     ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody inside reads this process
-    line = Line()
-    line.send(b"A", json.dumps(attest()).encode())
+    channel = Channel()
+    channel.send(b"A", json.dumps(attest()).encode())
     first, count = int(sys.argv[1]), int(sys.argv[2])
     settings: dict[str, Any] = {}
     for uid in range(first, first + count):
-        tool = Tool(partial(child, uid=uid))
-        settings = settings or json.loads(expect(line, b"L"))
-        serve(line, tool, settings, uid, single=count == 1).close()
+        tool = ChildProcess(partial(child, uid=uid))
+        settings = settings or json.loads(expect(channel, b"L"))
+        serve(channel, tool, settings, uid, single=count == 1).close()
         if count == 1:
-            line.stay()
+            channel.stay()
         sweep(uid)
-    line.send(b"R", b"it has no user id left")
-    line.stay(USED_UP)
+    channel.send(b"R", b"it has no user id left")
+    channel.stay(USED_UP)
 
 
 if __name__ == "__main__":

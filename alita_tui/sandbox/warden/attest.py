@@ -68,11 +68,11 @@ def _entries(place: str) -> int:
 
 def _devices() -> dict[str, list[int]]:
     """Return the names in /dev with their device numbers."""
-    found = {}
+    numbers = {}
     for entry in os.scandir("/dev"):
         state = entry.stat(follow_symlinks=False)
-        found[entry.name] = [os.major(state.st_rdev), os.minor(state.st_rdev)]
-    return found
+        numbers[entry.name] = [os.major(state.st_rdev), os.minor(state.st_rdev)]
+    return numbers
 
 
 def _let_through() -> list[int]:
@@ -87,17 +87,17 @@ def _let_through() -> list[int]:
     if child == 0:
         libc = ctypes.CDLL(None, use_errno=True)
         libc.alarm(10)
-        found, own = [], os.getpid()
+        open_calls, own = [], os.getpid()
         for number in [place for place in range(len(hexadecimal) * 4) if bits >> place & 1]:
             if libc.syscall(number, -1, -1, -1, -1, -1, -1) != -1 or ctypes.get_errno() not in (1, 38):
-                found.append(number)
+                open_calls.append(number)
         for number, *given in _PARTLY[os.uname().machine == "aarch64"]:
             done = libc.syscall(number, *given)
             if os.getpid() != own:
                 os._exit(0)  # the child of a clone that was not refused
             if done != -1 or ctypes.get_errno() != 1:
-                found.append(number)
-        os.write(writing, json.dumps(found).encode())
+                open_calls.append(number)
+        os.write(writing, json.dumps(open_calls).encode())
         os._exit(0)
     os.close(writing)
     answer = b""
@@ -125,14 +125,14 @@ _PARTLY = tuple(
 
 def _cgroup() -> dict[str, str]:
     """Return the container's cgroup v2 limits; none where it has no cgroup."""
-    found = {}
+    limits = {}
     for name in ("memory.max", "memory.swap.max", "pids.max", "cpu.max"):
         try:
             with open("/sys/fs/cgroup/" + name) as file:
-                found[name] = file.read().strip()
+                limits[name] = file.read().strip()
         except OSError:
             pass
-    return found
+    return limits
 
 
 def _number(file: str) -> int:

@@ -21,7 +21,7 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
     asked = json.loads(order())
     restrict(asked["limits"])
     ahead(asked)
-    open_door(json.loads(order()))
+    announce_broker(json.loads(order()))
     job = json.loads(order())
     os.close(4)
     allow(asked["limits"]["cpu_seconds"])
@@ -78,7 +78,7 @@ def ahead(asked: dict[str, Any]) -> None:
         os.write(3, b".")
 
 
-def open_door(settings: dict[str, Any]) -> None:
+def announce_broker(settings: dict[str, Any]) -> None:
     """Tell the tool where the broker is, if anything is granted, by the variables that every HTTP client reads."""
     for name, text in settings.get("files", {}).items():
         with open("/tmp/tool/" + name, "w") as file:

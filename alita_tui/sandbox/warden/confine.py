@@ -11,7 +11,7 @@ import struct
 import sys
 from typing import Any
 
-from alita_tui.sandbox.warden.sieve import fence, sift
+from alita_tui.sandbox.warden.lockdown import install_filter, restrict_writes
 
 ARCHIVE = sys.path[0]
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -43,8 +43,8 @@ def become(pipes: tuple[int, int, int, int], uid: int, *, alone: bool = False) -
     take_over(pipes)
     os.chdir("/tmp")
     os.nice(10)
-    fence()
-    if not sift():
+    restrict_writes()
+    if not install_filter():
         os._exit(70)
 
 

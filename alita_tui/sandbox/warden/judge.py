@@ -1,7 +1,7 @@
 """The judge of a draft: tests run in one process, the tool in another, and every call between them passes here.
 
 It is forked by the warden, keeps the warden's user id and capabilities, and imports only this archive and the standard
-library. Messages of the parties are decoded strictly (`words`, `record`); one that cannot be read, or a process that
+library. Messages of the parties are decoded strictly (`messages`, `record`); one that cannot be read, or a process that
 ends during a call, fails the test in which that happens. Neither party has a descriptor, a file or memory of the other
 or of the judge: only JSON values cross.
 """
@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden.child import encode, order, own_traceback
 from alita_tui.sandbox.warden.confine import take_over
-from alita_tui.sandbox.warden.party import Gone, Late, Nursery, Party, how
+from alita_tui.sandbox.warden.party import ForkServer, Gone, Late, Party, how
 from alita_tui.sandbox.warden.record import Broken, Failed, Record, answered, began, observed
 
 FOR_EVER = 1e6
@@ -29,10 +29,10 @@ def judge(pipes: tuple[int, int, int, int], uids: tuple[int, int]) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     take_over(pipes)
     try:
-        nursery = Nursery()  # before the draft is received: what it does not know, no party knows
+        fork_server = ForkServer()  # before the draft is received: what it does not know, no party knows
         asked, door, plan = json.loads(order()), json.loads(order()), json.loads(order())
-        answer = Trial(nursery, uids, asked, door, plan).answer()
-        nursery.close()
+        answer = Trial(fork_server, uids, asked, door, plan).answer()
+        fork_server.close()
     except Exception as error:
         answer = {"error": own_traceback(), "exception": type(error).__name__}
     data = memoryview(encode(answer))
@@ -46,13 +46,13 @@ class Trial:
 
     def __init__(
         self,
-        nursery: Nursery,
+        fork_server: ForkServer,
         uids: tuple[int, int],
         asked: dict[str, Any],
         door: dict[str, Any],
         plan: dict[str, Any],
     ) -> None:
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._uid = {"tool": uids[0], "tests": uids[1]}
         self._common = {"limits": asked["limits"], "environment": asked["environment"]}
         self._door = door
@@ -61,7 +61,7 @@ class Trial:
     def answer(self) -> dict[str, Any]:
         """Return a job's answer: the cases of a `test` job, else one entry for each piece there was time for."""
         if self._plan["imports"]:
-            self._nursery.prepare(self._plan["imports"])
+            self._fork_server.prepare(self._plan["imports"])
         if self._plan["what"] == "test":
             return self._tests(self._plan["pieces"][0], time.monotonic() + FOR_EVER)
         until = time.monotonic() + self._plan["total"]
@@ -182,7 +182,7 @@ class Trial:
 
     def _begin(self, what: str, piece: dict[str, Any]) -> Party:
         seed = piece["conditions"].get("hash_seed")
-        return Party(self._nursery, what, self._uid[what], show=self._plan["show"], seed=seed)
+        return Party(self._fork_server, what, self._uid[what], show=self._plan["show"], seed=seed)
 
     def _instruct(self, party: Party, piece: dict[str, Any], until: float) -> None:
         """Send a party its own part, and nothing of the other's."""

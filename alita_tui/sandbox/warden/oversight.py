@@ -8,11 +8,11 @@ import select
 import time
 from typing import Any
 
-from alita_tui.sandbox.warden.doors import Doors
+from alita_tui.sandbox.warden.channel import Channel
+from alita_tui.sandbox.warden.child_process import CHUNK, ChildProcess
 from alita_tui.sandbox.warden.lifecycle import Effect, Lifecycle
-from alita_tui.sandbox.warden.line import Line
 from alita_tui.sandbox.warden.processes import end_all, out_of_memory, reap
-from alita_tui.sandbox.warden.tool import CHUNK, Tool
+from alita_tui.sandbox.warden.relay import Relay
 from alita_tui.sandbox.warden.watch import Watch
 
 FLOOD = 64
@@ -31,18 +31,18 @@ STREAMS = {"O": "stdout", "E": "stderr"}
 class Oversight:
     """The warden's side of one run."""
 
-    def __init__(self, tool: Tool, limits: dict[str, Any], line: Line, doors: Doors) -> None:
-        self._tool = tool
+    def __init__(self, child: ChildProcess, limits: dict[str, Any], channel: Channel, relay: Relay) -> None:
+        self._child = child
         self._limits = limits
-        self._line = line
-        self._doors = doors
+        self._channel = channel
+        self._relay = relay
         self._watch = Watch(limits)
         self._life = Lifecycle()
-        self._open = dict(tool.pipes)
+        self._open = dict(child.pipes)
         self._received = dict.fromkeys("OER", 0)
         self._answer: list[bytes] = []
         self._truncated: list[str] = []
-        self._cpu_at_start = tool.spent()
+        self._cpu_at_start = child.spent()
         self._cpu_before = self._cpu_at_start + children_cpu()
         self._started = self._looked = time.monotonic()
         self._deadline = self._started + limits["wall_seconds"]
@@ -56,27 +56,27 @@ class Oversight:
 
     def _turn(self) -> None:
         """Wait until something happens, deal with all of it, then with time and limits."""
-        while (frame := self._line.take()) is not None:
-            self._doors.obey(*frame)
-        readers = [0, *self._open, *self._doors.readers()]
+        while (frame := self._channel.take()) is not None:
+            self._relay.obey(*frame)
+        readers = [0, *self._open, *self._relay.readers()]
         if self._life.alive:
-            readers += self._tool.exit
-        writers = ([self._tool.orders] if self._tool.unsent else []) + self._doors.writers()
-        patience = self._watch.patience if self._open or self._tool.exit else EXIT_POLL
+            readers += self._child.exit
+        writers = ([self._child.orders] if self._child.unsent else []) + self._relay.writers()
+        patience = self._watch.patience if self._open or self._child.exit else EXIT_POLL
         ready, writable, _ = select.select(readers, writers, [], patience)
         now = time.monotonic()
         if 0 in ready:
-            self._line.listen()
-        if self._tool.orders in writable:
-            self._tool.push()
-        self._doors.turn(ready, writable)
+            self._channel.listen()
+        if self._child.orders in writable:
+            self._child.push()
+        self._relay.turn(ready, writable)
         for fd in ready:
             if fd in self._open:
                 self._read(fd)
-        if self._life.alive and (wait_status := reap(self._tool.pid)) is not None:
+        if self._life.alive and (wait_status := reap(self._child.pid)) is not None:
             self._deadline = now + DRAIN_SECONDS
             self._apply(self._life.exited(wait_status))
-        if now > self._deadline + (self._doors.longer if self._life.alive else 0.0):
+        if now > self._deadline + (self._relay.longer if self._life.alive else 0.0):
             self._apply(self._life.time_up())
         if self._life.alive and now - self._looked > self._watch.patience:
             self._looked = now
@@ -101,7 +101,7 @@ class Oversight:
             return
         limit = self._limits["output_bytes"]
         if already < limit:
-            self._line.send(kind.encode(), piece[: limit - already])
+            self._channel.send(kind.encode(), piece[: limit - already])
         if total > limit and STREAMS[kind] not in self._truncated:
             self._truncated.append(STREAMS[kind])
         if total > limit * FLOOD:
@@ -110,7 +110,7 @@ class Oversight:
     def _look(self) -> None:
         """Compare what the container's processes hold and use with the limits."""
         exceeded = self._watch.exceeded()
-        if self._tool.spent() - self._cpu_at_start > self._limits["cpu_seconds"] + CPU_MARGIN:
+        if self._child.spent() - self._cpu_at_start > self._limits["cpu_seconds"] + CPU_MARGIN:
             exceeded = "cpu"  # it raised what it may take before the kernel's limit was set
         if exceeded:
             self._apply(self._life.limit_exceeded(exceeded))
@@ -120,8 +120,8 @@ class Oversight:
             if effect is Effect.KILL_ALL:
                 end_all()
             elif effect is Effect.CUT_OFF:
-                self._tool.unsent = memoryview(b"")
-                self._doors.close()
+                self._child.unsent = memoryview(b"")
+                self._relay.close()
             elif effect is Effect.REPORT:
                 self._report = self._measured()
 

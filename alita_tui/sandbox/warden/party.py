@@ -1,7 +1,7 @@
-"""A party of a trial, tests or tool, as the judge sees it, and the nursery that forks it.
+"""A party of a trial, tests or tool, as the judge sees it, and the fork server that forks it.
 
-The nursery is forked before the judge has received anything of the draft. Parties are forked from the nursery, so that
-nothing of what the judge knows is in their memory.
+The fork server starts before the judge has received anything of the draft. Parties are forked from it, so that nothing
+of what the judge knows is in their memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from alita_tui.sandbox.warden import words
+from alita_tui.sandbox.warden import messages
 from alita_tui.sandbox.warden.confine import ARCHIVE, become
 
 COMMAND = 1 << 16
@@ -32,7 +32,7 @@ class Late(Exception):
     """The party did not answer in time."""
 
 
-class Nursery:
+class ForkServer:
     """A process that knows nothing of the draft and forks the parties."""
 
     def __init__(self) -> None:
@@ -40,18 +40,18 @@ class Nursery:
         self._pid = os.fork()
         if self._pid == 0:
             self._line.close()
-            _nurse(theirs)
+            _serve_forks(theirs)
         theirs.close()
 
     def prepare(self, imports: list[str]) -> None:
         """Import modules of the standard library for every party forked from now on."""
         self._ask({"imports": imports}, [])
 
-    def begin(self, what: str, uid: int, pipes: list[int], seed: int | None) -> int:
+    def fork(self, what: str, uid: int, pipes: list[int], seed: int | None) -> int:
         """Fork a party and return its process id; with a hash seed it is a new interpreter."""
         return self._ask({"what": what, "uid": uid, "seed": seed}, pipes)
 
-    def bury(self, pid: int) -> int:
+    def wait(self, pid: int) -> int:
         """Wait for a party to end; return its wait status."""
         return self._ask({"pid": pid}, [])
 
@@ -66,7 +66,7 @@ class Nursery:
         return int(self._line.recv(64))
 
 
-def _nurse(line: Any) -> NoReturn:
+def _serve_forks(line: Any) -> NoReturn:
     """Carry out the judge's commands until it is gone."""
     gc.freeze()  # shared with every party: their collections leave it untouched
     try:
@@ -113,10 +113,10 @@ def _live(what: str, seed: int | None) -> NoReturn:
 def live(what: str) -> NoReturn:
     """Become one of the two parties."""
     if what == "tool":
-        from alita_tui.sandbox.warden.served import serve
+        from alita_tui.sandbox.warden.tool_party import serve
 
         serve()
-    from alita_tui.sandbox.warden.suite import hold
+    from alita_tui.sandbox.warden.tests_party import hold
 
     hold()
 
@@ -124,17 +124,17 @@ def live(what: str) -> NoReturn:
 class Party:
     """One of the two processes of a trial, and the pipes to it."""
 
-    def __init__(self, nursery: Nursery, what: str, uid: int, *, show: bool, seed: int | None) -> None:
+    def __init__(self, fork_server: ForkServer, what: str, uid: int, *, show: bool, seed: int | None) -> None:
         """`what` is `tool` or `tests`; with `show` its output is passed on."""
         self.what = what
-        self._nursery = nursery
+        self._fork_server = fork_server
         self._ended = False
         self._status = 0
         null = os.open("/dev/null", os.O_WRONLY)
         orders, answers = os.pipe(), os.pipe()
         out, err = (1, 2) if show else (null, null)
         try:
-            self.pid = nursery.begin(what, uid, [out, err, answers[1], orders[0]], seed)
+            self.pid = fork_server.fork(what, uid, [out, err, answers[1], orders[0]], seed)
         finally:
             for fd in (null, answers[1], orders[0]):
                 os.close(fd)
@@ -144,8 +144,8 @@ class Party:
     def tell(self, message: dict[str, Any], until: float) -> None:
         """Send a message. Raise Gone, Late."""
         try:
-            data = memoryview(words.written(message))
-        except words.Unreadable as error:
+            data = memoryview(messages.written(message))
+        except messages.Unreadable as error:
             raise Gone(f"the message for it cannot be sent: {error}") from None
         while data:
             if not select.select([], [self._to], [], max(0.0, until - time.monotonic()))[1]:
@@ -160,8 +160,8 @@ class Party:
     def hear(self, until: float) -> dict[str, Any]:
         """Return the next message. Raise Gone, Late."""
         try:
-            return words.read(self._exactly(words.announced(self._exactly(4, until)), until))
-        except words.Unreadable as error:
+            return messages.read(self._exactly(messages.announced(self._exactly(4, until)), until))
+        except messages.Unreadable as error:
             raise Gone(f"its process sent something that cannot be read: {error}") from None
 
     def end(self) -> int:
@@ -169,7 +169,7 @@ class Party:
         if not self._ended:
             self._ended = True
             os.kill(self.pid, signal.SIGKILL)
-            self._status = self._nursery.bury(self.pid)
+            self._status = self._fork_server.wait(self.pid)
             os.close(self._from)
             os.close(self._to)
         return self._status

@@ -41,16 +41,16 @@ def answered(message: dict[str, Any], number: int) -> dict[str, Any]:
     """Return the answer to a call, reduced to the valid fields. Raise Broken."""
     if message.get("answer") != number or isinstance(number, bool):
         raise Broken("the tool's process answered what it was not asked")
-    found: dict[str, Any] = {name: _number(message.get(name)) for name in _TIMES}
+    fields: dict[str, Any] = {name: _number(message.get(name)) for name in _TIMES}
     if "passed" in message:
-        found |= observed(message)
+        fields |= observed(message)
     if "result" in message:
-        return {**found, "result": message["result"]}
+        return {**fields, "result": message["result"]}
     kinds, given = message.get("kinds"), message.get("args")
     if not isinstance(kinds, list) or not isinstance(given, list) or not kinds:
         raise Broken("the tool's process answered with neither a result nor an error")
     return {
-        **found,
+        **fields,
         "error": _text(message.get("error"))[:200] or "Exception",
         "kinds": [_text(kind)[:200] for kind in kinds[:20]],
         "args": given[:20],
@@ -114,16 +114,16 @@ class Record:
     def call(self, order: dict[str, Any], answer: dict[str, Any]) -> None:
         """Record a call of `run` by the tests."""
         self._made += 1
-        kept = {"given": order["given"], "named": order["named"]}
-        message: dict[str, Any] = {
+        arguments = {"given": order["given"], "named": order["named"]}
+        outcome: dict[str, Any] = {
             name: answer[name] for name in ("result", "error", "text", "unfit") if name in answer
         }
         if (
             self._keep
             and len(self._calls) < MOST_CALLS
-            and max(len(repr(kept)), len(repr(message))) <= LARGEST_KEPT
+            and max(len(repr(arguments)), len(repr(outcome))) <= LARGEST_KEPT
         ):
-            self._calls.append({"test": self._current, **kept, **message})
+            self._calls.append({"test": self._current, **arguments, **outcome})
 
     def fault(self, reason: str) -> None:
         """Fail the current test, whatever its process reports."""

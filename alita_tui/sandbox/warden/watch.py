@@ -47,7 +47,7 @@ class Watch:
             pages = figures("/proc/meminfo")
             grown = figures("/proc/sentry-meminfo")["HeapAlloc"] - self.kernel
             return max(pages["AnonPages"] - pages["Shmem"], 0) + max(grown, 0)  # /tmp has a limit of its own
-        total = sum(self.held(pid, "status", b"Rss") for pid in pids)
+        total = sum(held(pid, "status", b"Rss") for pid in pids)
         if total > self.memory:  # pages that forks share are counted for each: look closer
             total = sum(self.closely(pid) for pid in pids)
         return total + self.buffers.held(self.memory // 4)
@@ -62,24 +62,10 @@ class Watch:
         libc.setfsgid(uid)
         libc.setfsuid(uid)
         try:
-            return self.held(pid, "smaps_rollup", b"Pss_")
+            return held(pid, "smaps_rollup", b"Pss_")
         finally:
             libc.setfsuid(own)
             libc.setfsgid(own)
-
-    def held(self, pid: str, file: str, prefix: bytes) -> int:
-        """Return the bytes of a process that no file backs, as a file of /proc counts them."""
-        try:
-            with open("/proc/" + pid + "/" + file, "rb") as open_file:
-                fields = open_file.read()
-        except OSError:  # it ended, or hides its maps: then every page counts
-            return self.held(pid, "status", b"Rss") if file != "status" else 0
-        total = 0
-        for name in (b"\n" + prefix + b"Anon:", b"\n" + prefix + b"Shmem:"):
-            at = fields.find(name)
-            if at >= 0:
-                total += int(fields[at + len(name) :].split(None, 1)[0])
-        return total * 1024
 
 
 def figures(file: str) -> dict[str, int]:
@@ -87,3 +73,18 @@ def figures(file: str) -> dict[str, int]:
     with open(file) as lines:
         rows = [line.split() for line in lines]
     return {words[0].rstrip(":"): int(words[1]) * 1024 for words in rows if words[-1] == "kB"}
+
+
+def held(pid: str, file: str, prefix: bytes) -> int:
+    """Return the bytes of a process that no file backs, as a file of /proc counts them."""
+    try:
+        with open("/proc/" + pid + "/" + file, "rb") as open_file:
+            fields = open_file.read()
+    except OSError:  # it ended, or hides its maps: then every page counts
+        return held(pid, "status", b"Rss") if file != "status" else 0
+    total = 0
+    for name in (b"\n" + prefix + b"Anon:", b"\n" + prefix + b"Shmem:"):
+        at = fields.find(name)
+        if at >= 0:
+            total += int(fields[at + len(name) :].split(None, 1)[0])
+    return total * 1024

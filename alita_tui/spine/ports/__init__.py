@@ -1,1 +1,1 @@
-"""What the feature packages promise each other, by topic. Each protocol is met by one package, joined by the app."""
+"""Protocols between feature packages, by topic: one package implements each, `app` joins them."""

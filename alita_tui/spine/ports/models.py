@@ -41,12 +41,12 @@ class ModelRequest(Value, frozen=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     hurry: bool = False
-    """Another model could be asked instead: a server that takes no connection is not waited for long."""
+    """Wait only briefly for a connection, as another model could be asked instead."""
     must_call: str = ""
     """Name of the tool the model has to call; `*` for any; empty when it may also just write."""
     max_tokens: int = 8192
     build: str = ""
-    """The build that it is for and counts toward, by its id; no part of what is asked."""
+    """Id of the build whose budget it counts toward; not sent to the model."""
 
 
 class Delta(Value, frozen=True):
@@ -66,13 +66,13 @@ class Reply(Value, frozen=True):
     stop: str = ""
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
-    """What was wrong with it and could be put right, for the person."""
+    """Faults that were corrected, in words for the person."""
     call_id: str = ""
-    """Of the call that it replies to, as recorded; empty before that."""
+    """Id of the recorded call that it replies to; empty before that."""
 
 
 Ability = Literal["tools", "vision"]
-"""What a role may need of a model: tool calling of its own, and reading images."""
+"""What a role may need of a model: native tool calls, and reading images."""
 
 
 class Model(Protocol):
@@ -112,7 +112,7 @@ class Candidate(msgspec.Struct, frozen=True):
     max_usd: float | None = None
     """A call that could cost more, or whose price is not known, goes to the next candidate."""
     needs: frozenset[Ability] = frozenset()
-    """Without these the role passes the model over."""
+    """Abilities without which the role skips the model."""
 
     @property
     def name(self) -> str:

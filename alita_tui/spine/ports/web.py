@@ -20,7 +20,7 @@ class Page(Value, frozen=True):
     text: str
     truncated: bool = False
     unchanged: bool = False
-    """Kept from an earlier read; the server says that it still holds."""
+    """True for a stored page that its server reports as unchanged."""
 
 
 class SearchPage(Value, frozen=True):
@@ -44,7 +44,7 @@ class Web(Protocol):
 
 
 class PackageFacts(Value, frozen=True):
-    """What the index says of one version of a package."""
+    """Facts of the index about one version of a package."""
 
     first_upload: str = ""
     """When the project's first file came (ISO 8601); empty when unknown."""
@@ -59,12 +59,12 @@ class PackageIndex(Protocol):
 
 
 class Faults(Value, frozen=True):
-    """What a database of known faults says of some packages."""
+    """Known faults of some packages."""
 
     known: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """By the package's name, ids such as `PYSEC-2023-1 = CVE-2023-2`; empty ones where none is known."""
+    """Ids such as `PYSEC-2023-1 = CVE-2023-2` by the package's name; an empty tuple where none is known."""
     problem: str = ""
-    """Why it could not be looked up; then nothing is known of any."""
+    """Why the look-up failed; then nothing is known of any package."""
 
 
 class FaultBook(Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 ROOM = Path(__file__).parents[3] / "alita_tui" / "sandbox"
 PROFILE, MEASURED = ROOM / "seccomp.json", ROOM / "seccomp.measured.json"
 KEPT = {
-    "the warden, which refuses them to its children where they matter (warden/sieve.py)": (
+    "the warden, which refuses them to its children where they matter (warden/lockdown.py)": (
         "setgroups setresuid setresgid setfsuid setfsgid capset pidfd_open landlock_create_ruleset "
         "landlock_add_rule landlock_restrict_self"
     ),

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from alita_tui.sandbox.warden.child import own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, share
-from alita_tui.sandbox.warden.served import BUILTIN, flush, hear, instructed, say
+from alita_tui.sandbox.warden.tool_party import BUILTIN, flush, hear, instructed, say
 
 FOLDER = "/tmp/tests"
 MOST_TEXT = 20_000

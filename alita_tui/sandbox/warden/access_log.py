@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any
 
 MOST = 200
@@ -44,43 +45,52 @@ CHANGES = (
 )
 
 
-class Notes:
-    """Kinds and places in the order of first access; nothing is recorded while `pausing` is true."""
+class AccessLog:
+    """Kinds and places in the order of first access."""
 
     def __init__(self, tool: str) -> None:
         """`tool` is the path of the tool's own file."""
         self.seen: dict[tuple[str, str], None] = {}
-        self.pausing = False
-        os.environ = Watched(os.environ, tool, self.note)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
+        self._pausing = False
+        os.environ = Watched(os.environ, tool, self.record)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
         sys.addaudithook(self._hear)
 
-    def note(self, kind: str, what: object) -> None:
+    def record(self, kind: str, what: object) -> None:
         """Record an access, up to a maximum."""
-        if len(self.seen) < MOST and not self.pausing:
+        if len(self.seen) < MOST and not self._pausing:
             self.seen[kind, os.fsdecode(what) if isinstance(what, bytes) else str(what)] = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Record nothing in the meantime."""
+        self._pausing = True
+        try:
+            yield
+        finally:
+            self._pausing = False
 
     def listed(self) -> list[list[str]]:
         """Return what was recorded, as JSON."""
         return [list(access) for access in self.seen]
 
     def _hear(self, event: str, given: tuple[Any, ...]) -> None:
-        if self.pausing:
+        if self._pausing:
             return
         if event == "open" and isinstance(given[0], (str, bytes)):
             path = os.path.abspath(os.fsdecode(given[0]))
             flags = given[2] if isinstance(given[2], int) else 0
             if not path.startswith(OWN):
-                self.note("writes" if flags & (os.O_WRONLY | os.O_RDWR) else "reads", path)
+                self.record("writes" if flags & (os.O_WRONLY | os.O_RDWR) else "reads", path)
         elif event in ("socket.connect", "socket.sendto"):
-            self.note("network", _place(given[1]))
+            self.record("network", _place(given[1]))
         elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
-            self.note("network", _place(given))
+            self.record("network", _place(given))
         elif event in PROCESSES:
-            self.note("processes", given[0] if given else event)
+            self.record("processes", given[0] if given else event)
         elif event in CHANGES:
-            self.note("writes", given[0])
+            self.record("writes", given[0])
         elif event in ("os.putenv", "os.unsetenv"):
-            self.note("environment", given[0])
+            self.record("environment", given[0])
 
 
 def _place(address: Any) -> str:
@@ -91,11 +101,11 @@ class Watched(MutableMapping[str, str]):
     """The environment variables; what the tool's own code reads of them is recorded."""
 
     def __init__(
-        self, real: MutableMapping[str, str], tool: str, note: Callable[[str, object], None]
+        self, real: MutableMapping[str, str], tool: str, record: Callable[[str, object], None]
     ) -> None:
         self._real = real
         self._tool = tool
-        self._note = note
+        self._note = record
 
     def _asked(self, name: str) -> None:
         frame = sys._getframe(2)

@@ -62,10 +62,10 @@ def _finite(text: str) -> float:
 def _depth(value: Any) -> int:
     deepest, rest = 0, [(value, 1)]
     while rest:
-        one, level = rest.pop()
+        node, level = rest.pop()
         deepest = max(deepest, level)
-        if isinstance(one, dict):
-            rest += [(inner, level + 1) for inner in one.values()]
-        elif isinstance(one, list):
-            rest += [(inner, level + 1) for inner in one]
+        if isinstance(node, dict):
+            rest += [(inner, level + 1) for inner in node.values()]
+        elif isinstance(node, list):
+            rest += [(inner, level + 1) for inner in node]
     return deepest

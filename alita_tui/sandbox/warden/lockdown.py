@@ -77,7 +77,7 @@ def _program() -> bytes:
 PROGRAM = _program()
 
 
-def sift() -> bool:
+def install_filter() -> bool:
     """Refuse these calls to this process and its children; return whether the kernel does so."""
     kept = ctypes.create_string_buffer(PROGRAM, len(PROGRAM))
     whole = struct.pack("HxxxxxxP", len(PROGRAM) // 8, ctypes.addressof(kept))
@@ -89,7 +89,7 @@ CHANGES = WRITE | sum(1 << bit for bit in range(4, 14))
 """Writing files, making and removing every kind of entry, and moving them between folders."""
 
 
-def fence() -> bool:
+def restrict_writes() -> bool:
     """Let this process write only below /tmp and to devices, not to its own files in /proc.
 
     Return False where the kernel has no Landlock that can do it, or has it switched off.

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from alita_tui.sandbox.warden.line import Line
+from alita_tui.sandbox.warden.channel import Channel
 from alita_tui.sandbox.warden.processes import running
 
 CHUNK = 65536
 IMPORT_SECONDS = 20.0
 
 
-class Tool:
+class ChildProcess:
     """The child and its pipes."""
 
     def __init__(self, begin: Callable[[tuple[int, int, int, int]], NoReturn]) -> None:
@@ -75,36 +75,36 @@ def exit_descriptor(pid: int) -> list[int]:
         return []
 
 
-def prepare(tool: Tool, settings: dict[str, Any], line: Line, *, wait: bool) -> str:
+def prepare(child: ChildProcess, settings: dict[str, Any], channel: Channel, *, wait: bool) -> str:
     """Have the child import its modules; return what is wrong with it then, or an empty string.
 
     Where nothing is to be imported, the child is only waited for with `wait`.
     """
     settings = {**settings, "say": bool(settings["imports"]) or wait}
-    tool.tell(json.dumps(settings).encode())
+    child.tell(json.dumps(settings).encode())
     if not settings["say"]:
-        while tool.unsent:
-            tool.push()
+        while child.unsent:
+            child.push()
         return ""
     deadline = time.monotonic() + IMPORT_SECONDS
     ready_mark = b""
     while ready_mark != b".":
-        readers = [0, *tool.exit, *tool.pipes]
-        writers = [tool.orders] if tool.unsent else []
+        readers = [0, *child.exit, *child.pipes]
+        writers = [child.orders] if child.unsent else []
         ready, writable, _ = select.select(readers, writers, [], max(deadline - time.monotonic(), 0.0))
         if 0 in ready:
-            line.listen()
+            channel.listen()
         if writable:
-            tool.push()
+            child.push()
         if not ready and not writable:
             return "its imports took too long"
-        if tool.exit and tool.exit[0] in ready:
+        if child.exit and child.exit[0] in ready:
             return "its imports ended the process"
         for fd in ready:
-            if fd in tool.pipes:
-                if tool.pipes[fd] != "R":
+            if fd in child.pipes:
+                if child.pipes[fd] != "R":
                     return "its imports printed something"
                 ready_mark = os.read(fd, 1)
                 if not ready_mark:
                     return "its imports ended the process"
-    return "" if tool.alone() else "its imports left something running"
+    return "" if child.alone() else "its imports left something running"

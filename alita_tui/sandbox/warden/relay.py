@@ -13,7 +13,7 @@ import socket
 import struct
 from typing import Any
 
-from alita_tui.sandbox.warden.line import Line
+from alita_tui.sandbox.warden.channel import Channel
 
 WINDOW = 1 << 18
 PIECE = 1 << 16
@@ -42,11 +42,11 @@ class Connection:
         self.broken = False
 
 
-class Doors:
-    """All connections of connection run. Without `open` there are none and cannot be any."""
+class Relay:
+    """All connections of one run; without `open` there can be none."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self._listener: socket.socket | None = None
         self._count = 0
         self._open: dict[int, Connection] = {}
@@ -172,4 +172,4 @@ class Doors:
             self._open.pop(number, None)
 
     def _send(self, kind: bytes, number: int, data: bytes = b"") -> None:
-        self._line.send(kind, struct.pack(">I", number) + data)
+        self._channel.send(kind, struct.pack(">I", number) + data)

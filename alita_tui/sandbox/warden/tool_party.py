@@ -7,14 +7,14 @@ import importlib
 import os
 import sys
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NoReturn
 
-from alita_tui.sandbox.warden import words
-from alita_tui.sandbox.warden.child import limit_of, open_door, order, own_traceback
+from alita_tui.sandbox.warden import messages
+from alita_tui.sandbox.warden.access_log import AccessLog
+from alita_tui.sandbox.warden.child import announce_broker, limit_of, order, own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, restrict, settle, share
-from alita_tui.sandbox.warden.noticed import Notes
 
 BUILTIN = frozenset(
     name
@@ -26,15 +26,15 @@ PASSED = "__alita_passed__"
 
 
 def say(message: dict[str, Any]) -> None:
-    """Send the judge a message. Raise what `words.written` raises."""
-    data = memoryview(words.written(message))
+    """Send the judge a message. Raise what `messages.written` raises."""
+    data = memoryview(messages.written(message))
     while data:
         data = data[os.write(3, data) :]
 
 
 def hear() -> dict[str, Any]:
     """Return the judge's next message; end this process when there is none."""
-    return words.read(order())
+    return messages.read(order())
 
 
 class Served:
@@ -49,7 +49,7 @@ class Served:
         self._own = folder
         self.passed: set[int] = set()
         setattr(builtins, PASSED, self.passed.add)
-        self.notes = Notes(path) if asked["watch"] else None
+        self.accesses = AccessLog(path) if asked["watch"] else None
         self.module = importlib.import_module(asked["module"])
 
     def answer(self, call: dict[str, Any]) -> None:
@@ -57,11 +57,11 @@ class Served:
         began, spent = time.perf_counter(), time.process_time()
         before = self._surround(call)
         try:
-            found: dict[str, Any] = {
+            outcome: dict[str, Any] = {
                 "result": self.module.run(*call.get("given", ()), **call.get("named", {}))
             }
         except BaseException as error:
-            found = described(error)
+            outcome = described(error)
         times = {
             "ms": (time.perf_counter() - began) * 1000,
             "cpu_ms": (time.process_time() - spent) * 1000,
@@ -70,7 +70,7 @@ class Served:
         noted = self.observed() if call.get("fresh") else {}
         flush()
         try:
-            say({"answer": call["call"], **found, **times, **noted})
+            say({"answer": call["call"], **outcome, **times, **noted})
         except (TypeError, ValueError, RecursionError, MemoryError) as error:
             text = f"run() returned what is no JSON value: {error}"
             failed = {
@@ -84,11 +84,8 @@ class Served:
 
     def apart(self, call: dict[str, Any]) -> None:
         """Answer a call in a new process, which knows of no other call."""
-        if self.notes:
-            self.notes.pausing = True
-        child = os.fork()
-        if self.notes:
-            self.notes.pausing = False
+        with self._unobserved():
+            child = os.fork()
         if child == 0:
             try:
                 self.answer(call)
@@ -99,35 +96,30 @@ class Served:
 
     def observed(self) -> dict[str, Any]:
         """Return what was recorded so far."""
-        return {"passed": sorted(self.passed), "seen": self.notes.listed() if self.notes else []}
+        return {"passed": sorted(self.passed), "seen": self.accesses.listed() if self.accesses else []}
 
     def _surround(self, call: dict[str, Any]) -> dict[str, str]:
         """Set environment and folder as the tests have them; return the environment as it was."""
         before = dict(os.environ)
-        if self.notes:
-            self.notes.pausing = True
-        os.environ.update(call.get("environment", {}))
-        for name in call.get("without", ()):
-            os.environ.pop(name, None)
-        if call.get("folder"):
-            try:
-                os.chdir(call["folder"])
-            except OSError:
-                pass
-        if self.notes:
-            self.notes.pausing = False
+        with self._unobserved():
+            os.environ.update(call.get("environment", {}))
+            for name in call.get("without", ()):
+                os.environ.pop(name, None)
+            if call.get("folder"):
+                with suppress(OSError):
+                    os.chdir(call["folder"])
         return before
 
     def _restore(self, before: dict[str, str]) -> None:
-        if self.notes:
-            self.notes.pausing = True
-        if dict(os.environ) != before:
-            os.environ.clear()
-            os.environ.update(before)
-        if len(os.listdir("/tmp")) > 1:
-            share(self._own)
-        if self.notes:
-            self.notes.pausing = False
+        with self._unobserved():
+            if dict(os.environ) != before:
+                os.environ.clear()
+                os.environ.update(before)
+            if len(os.listdir("/tmp")) > 1:
+                share(self._own)
+
+    def _unobserved(self) -> AbstractContextManager[None]:
+        return self.accesses.paused() if self.accesses else nullcontext()
 
 
 def flush() -> None:
@@ -146,7 +138,7 @@ def described(error: BaseException) -> dict[str, Any]:
         text = ""
     try:
         given = list(error.args)
-        words.written({"given": given})
+        messages.written({"given": given})
     except BaseException:
         given = [text]
     return {
@@ -175,7 +167,7 @@ def serve() -> NoReturn:
     os.mkdir(asked["folder"], 0o700)
     try:
         meet(asked["conditions"])
-        open_door(asked["door"])
+        announce_broker(asked["door"])
         served = Served(asked)
     except Unsupported as error:
         say({"unsupported": str(error)})

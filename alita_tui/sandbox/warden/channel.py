@@ -8,7 +8,7 @@ import struct
 import time
 
 
-class Line:
+class Channel:
     """Both directions of the channel. When it closes, the container ends."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What the table of actions is made of."""
+"""An action and its key."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import msgspec
 
 
 class Action(msgspec.Struct, frozen=True):
-    """Something a person can do, and the key that does it."""
+    """Something a person can do, and its key."""
 
     id: str
     """`owner.name`; the owner is the screen or widget that has the binding."""
     key: str
     """Textual key names, separated by commas."""
     run: str
-    """The owner's action, with its parameters."""
+    """Textual action to run on the owner, with its parameters."""
     label: str
     tooltip: str
     palette: str = ""
-    """Name in the command palette, as `group: verb`; empty for keys that make sense in place only."""
+    """Name in the command palette, as `group: verb`; empty to leave it out."""
     live: bool = True
-    """Offered while an engine listens."""
+    """Available in a live session."""
     replay: bool = True
-    """Offered while a recording plays."""
+    """Available in a replay."""
     priority: bool = False
-    """Works whatever has the focus."""
+    """Works whatever has focus."""
 
     @property
     def owner(self) -> str:
-        """The first part of the id."""
+        """Return the first part of the id."""
         return self.id.partition(".")[0]

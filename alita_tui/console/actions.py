@@ -1,4 +1,4 @@
-"""The one table of actions: bindings, palette, help, keymap file and docs are read off it."""
+"""The table of actions, from which bindings, palette, help, keymap and docs are made."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def bindings(*owners: str, but: tuple[str, ...] = ()) -> list[BindingType]:
-    """The bindings of some owners, `but` some actions, as a widget's BINDINGS wants them."""
+    """Return the bindings of some owners except `but`, for a widget's BINDINGS."""
     return [
         Binding(
             one.key, one.run, one.label, tooltip=one.tooltip, id=one.id, show=False, priority=one.priority
@@ -339,7 +339,7 @@ def bindings(*owners: str, but: tuple[str, ...] = ()) -> list[BindingType]:
 
 
 def action(action_id: str) -> Action:
-    """One action by its id. Raises KeyError."""
+    """Return an action by its id. Raises KeyError."""
     for one in ACTIONS:
         if one.id == action_id:
             return one
@@ -372,7 +372,7 @@ _SHOWN = {
 
 
 def shown(keys: str) -> str:
-    """The first of some keys as people write it: `ctrl+p,f3` → `Ctrl+P`."""
+    """Return the first of some keys as people write it: `ctrl+p,f3` → `Ctrl+P`."""
     parts = keys.split(",")[0].strip().split("+")
     return "+".join(
         _SHOWN.get(part, part.upper() if len(parts) > 1 or part[:1] == "f" and part[1:].isdigit() else part)
@@ -381,5 +381,5 @@ def shown(keys: str) -> str:
 
 
 def key_of(action_id: str, overrides: Mapping[str, str]) -> str:
-    """The key that runs an action now, as people write it."""
+    """Return the key that runs an action, as people write it."""
     return shown(overrides.get(action_id) or action(action_id).key)

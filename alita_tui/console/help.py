@@ -1,4 +1,4 @@
-"""Every key, read off the table of actions and the person's own keymap."""
+"""The list of keys, from the table of actions and the user's keymap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_tui.console.widgets.sheet import Row, Sheet
 
 
 class HelpScreen(Dialog[None]):
-    """One sheet; Esc closes it."""
+    """A sheet with all keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,f1,q,question_mark", "dismiss", "Close")]
     CSS_PATH: ClassVar[Stylesheets] = ["widgets/dialog.tcss", "help.tcss"]
@@ -28,7 +28,7 @@ class HelpScreen(Dialog[None]):
         self._replay = replay
 
     def compose(self) -> ComposeResult:
-        """The sheet."""
+        """Heading and sheet."""
         with Vertical(id="box"):
             yield Plain(
                 Content.assemble(

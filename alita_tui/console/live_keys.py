@@ -1,4 +1,4 @@
-"""The keys that a screen or widget has now, the user's keymap included."""
+"""The keys of a screen or widget, with the user's keymap applied."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_tui.console.actions import shown
 
 
 def live_bindings(node: DOMNode) -> BindingsMap:
-    """A node's bindings as Textual will look them up: its own map never holds the keymap."""
+    """Return a node's bindings as Textual looks them up: its own map never has the keymap."""
     bindings = node._bindings.copy()
     if node.app._keymap:
         bindings.apply_keymap(node.app._keymap)
@@ -17,12 +17,12 @@ def live_bindings(node: DOMNode) -> BindingsMap:
 
 
 def actions_of(node: DOMNode, key: str) -> frozenset[str]:
-    """What a key would run."""
+    """Return the actions that a key runs."""
     return frozenset(one.action for one in live_bindings(node).key_to_bindings.get(key, ()))
 
 
 def shown_keys(node: DOMNode) -> dict[str, str]:
-    """The first key of each action, as people write it."""
+    """Return the first key of each action, as people write it."""
     found: dict[str, str] = {}
     for key, many in live_bindings(node).key_to_bindings.items():
         for one in many:

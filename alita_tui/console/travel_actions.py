@@ -1,4 +1,4 @@
-"""The part of the table of actions that is about sessions and replays."""
+"""The actions of sessions and replays."""
 
 from __future__ import annotations
 

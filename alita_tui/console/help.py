@@ -10,7 +10,8 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from alita_tui.console.actions import ACTIONS, GROUPS, shown
+from alita_tui.console.action_table import ACTIONS, GROUPS
+from alita_tui.console.actions import shown
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from textual.keys import Keys
 
-from alita_tui.console.action import Action
-from alita_tui.console.actions import ACTIONS
+from alita_tui.console.action_table import ACTIONS, Action
 
 _MODIFIERS = frozenset(("ctrl", "shift", "alt", "meta", "super", "hyper"))
 _NAMED = frozenset(key.value for key in Keys)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from alita_tui.console.actions import ACTIONS
+from alita_tui.console.action_table import ACTIONS
 
 if TYPE_CHECKING:
     from alita_tui.console.app import AlitaApp

@@ -10,8 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from alita_tui.console.actions import action, bindings
-from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.actions import action, bindings, shown_keys
 from alita_tui.console.review.code import code_rows
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine

@@ -12,8 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from alita_tui.console.actions import bindings
-from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.actions import bindings, shown_keys
 from alita_tui.console.replay import words as replay_words
 from alita_tui.console.replay.player import Player
 from alita_tui.console.replay.timeline import Timeline

@@ -17,10 +17,10 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from alita_tui.console.actions import actions_of
 from alita_tui.console.input.arming import Objection, TimedInput
 from alita_tui.console.input.parser import stamp, timed_input, what_of
 from alita_tui.console.input.timing import InputTiming
-from alita_tui.console.live_keys import actions_of
 from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.widgets.sheet import Sheet
 

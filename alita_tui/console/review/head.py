@@ -11,7 +11,7 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 
-from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.actions import shown_keys
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import BuildState

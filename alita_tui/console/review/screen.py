@@ -16,9 +16,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from alita_tui.console.actions import bindings
+from alita_tui.console.actions import actions_of, bindings, shown_keys
 from alita_tui.console.input.arming import Objection
-from alita_tui.console.live_keys import actions_of, shown_keys
 from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.head import BuildHead
 from alita_tui.console.review.panes import BuildPanes, bases_of

@@ -9,8 +9,7 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
-from alita_tui.console.actions import bindings
-from alita_tui.console.live_keys import actions_of
+from alita_tui.console.actions import actions_of, bindings
 
 _MINE = frozenset(("send", "send_next", "newline"))
 

@@ -5,6 +5,7 @@ It holds no domain logic: no sink means that a recording plays, and then nothing
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -154,6 +155,21 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         await self._catalog.preload()
         if not self.replaying:
             self.main.offer(await self._catalog.suggestions())
+        await self._preload_dialogs()
+
+    async def _preload_dialogs(self) -> None:
+        """Import the dialogs and read their styles: else the first one to open waits for both."""
+        from alita_tui.console.dialogs import stylesheets
+
+        new = [
+            path
+            for path in await asyncio.to_thread(stylesheets)
+            if not self.stylesheet.has_source(str(path), "")
+        ]
+        for path in new:
+            self.stylesheet.read(path)
+        if new:
+            self.stylesheet.reparse()
 
     @on(Worker.StateChanged)
     def _worker_changed(self, event: Worker.StateChanged) -> None:

@@ -14,8 +14,8 @@ from textual.widgets import Input
 
 from alita_tui.console.replay.bar import ReplayBar
 from alita_tui.console.replay.timeline import FLAG, GLYPHS, Timeline, cell_of, draw, position_of
-from alita_tui.console.replay.words import clock_time, spoken
 from alita_tui.console.themes import ThemedApp, load
+from alita_tui.console.widgets.figures import clock_time, spoken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import text_of, width_of
 from alita_tui.replay.playback import SPEEDS, LiveTape, Playback

@@ -8,25 +8,10 @@ from textual.content import Content
 
 from alita_tui.console.replay.player import Player
 from alita_tui.console.replay.timeline import FLAG, GLYPHS
+from alita_tui.console.widgets.figures import clock_time, spoken
 from alita_tui.console.widgets.styled_text import cut
 from alita_tui.spine.sessions import Bookmark
 from alita_tui.state.session import Phase
-
-
-def clock_time(seconds: float) -> str:
-    """Write seconds as `0:42`, `12:05` or `3:10:00`."""
-    whole = max(0, int(seconds))
-    hours, rest = divmod(whole, 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
-
-
-def spoken(seconds: float) -> str:
-    """Write a duration as `12 s`, `4 m 12 s` or `3 h 10 m`."""
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} m {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} m"
-
 
 NOW: dict[Phase, str] = {
     "idle": "it is idle",

@@ -12,20 +12,13 @@ from textual.content import Content
 from textual.message import Message
 
 from alita_tui.console.actions import shown_keys
+from alita_tui.console.widgets.figures import waited
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import BuildState
 
 Tab = Literal["Risk", "Why", "Code", "Tests", "Sandbox"]
 TABS: tuple[Tab, ...] = get_args(Tab)
-
-
-def waited(since: datetime | None, now: datetime) -> str:
-    """Write how long a build waits, as `0:42`, `12:05` or `3 h 10 m`."""
-    seconds = max(0, int((now - since).total_seconds())) if since else 0
-    if seconds < 3600:
-        return f"{seconds // 60}:{seconds % 60:02}"
-    return f"{seconds // 3600} h {seconds % 3600 // 60} m"
 
 
 class BuildHead(Plain):

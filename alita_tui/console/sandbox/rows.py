@@ -6,6 +6,7 @@ from datetime import datetime
 
 from rich.cells import cell_len
 
+from alita_tui.console.widgets.figures import ago, span
 from alita_tui.console.widgets.sheet import Row, heading, say
 from alita_tui.console.widgets.styled_text import Line, Piece, cut, spread
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory
@@ -122,7 +123,7 @@ def container_rows(seen: Inventory, session_id: str, reap: str) -> list[Row]:
             told = f"at {one_line(one.engine, 40)}, {told}"
         if one.orphan:
             told = f"{reap} removes it, of {told}"
-        age = _age(seen.at - _moment(one, seen.at))
+        age = ago(seen.at - _moment(one, seen.at))
         where: Line = ((f"{state:<12}", style), (f"{one.environment:<13}", "name"), (f"{age:>8}  ", ""))
         rows.append(Row((*where, (told, "muted")), ((f"  {one.container}  ", "muted"),)))
     if not count:
@@ -155,7 +156,7 @@ def _environment(one: EnvironmentRow, at: float, most: int, width: int) -> list[
         (f"{drawn:<{_BAR}} ", "good"),
         (f"{one.size / _MB:>7,.1f} MB" if one.size >= _MB else f"{one.size / 1024:>7,.0f} kB", "strong"),
     )
-    first = Row(spread(left, (f"used {_age(at - one.used_at)} ago", "muted"), width))
+    first = Row(spread(left, (f"used {ago(at - one.used_at)} ago", "muted"), width))
     packages = ", ".join(map(one_line, one.packages)) or "nothing installed"
     return [first, Row(((packages, "muted"),), ((" " * 16, ""),))]
 
@@ -182,19 +183,6 @@ def _moment(one: ContainerRow, otherwise: float) -> float:
         return datetime.fromisoformat(one.since).timestamp()
     except ValueError:
         return otherwise
-
-
-def span(milliseconds: float) -> str:
-    """Write a duration as `42 ms` or `1.2 s`."""
-    return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
-
-
-def _age(seconds: float) -> str:
-    """Write how long ago, as `42 s`, `5 min`, `3 h` or `4 days`."""
-    for most, unit, size in ((90, "s", 1), (5400, "min", 60), (129_600, "h", 3600)):
-        if seconds < most:
-            return f"{max(seconds, 0) / size:.0f} {unit}"
-    return f"{seconds / 86_400:.0f} days"
 
 
 def _fitted(text: str, room: int) -> str:

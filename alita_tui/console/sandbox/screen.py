@@ -14,8 +14,8 @@ from textual.content import Content
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.ports import Upkeep
 from alita_tui.console.sandbox import rows as sheet
-from alita_tui.console.spend.screen import bar
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.figures import bar
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading, say
 from alita_tui.spine.errors import AlitaError

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from textual.content import Content
 
+from alita_tui.console.widgets.figures import age
 from alita_tui.console.sessions.catalog import SessionLine
 from alita_tui.spine.sessions import SessionHit
 from alita_tui.console.widgets.styled_text import cut
@@ -20,16 +21,6 @@ STATES = {
 }
 """State → glyph and colour; never colour alone."""
 _FACTS = 13
-
-
-def age(then: datetime, now: datetime) -> str:
-    """Write how long ago, in at most four characters: `now`, `5 m`, `3 h`, `2 d`, `8 w`, `3 y`."""
-    seconds = max(0.0, (now - then).total_seconds())
-    for size, unit in ((365 * 86400, "y"), (14 * 86400, "w"), (86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            divisor = 7 * 86400 if unit == "w" else size
-            return f"{seconds // divisor:.0f} {unit}"
-    return "now"
 
 
 def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, marked: bool) -> Content:

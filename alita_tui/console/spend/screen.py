@@ -14,6 +14,7 @@ from textual.message import Message
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.session.providers import MARKS, WORDS
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.figures import bar, chart
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut
@@ -22,7 +23,6 @@ from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
 from alita_tui.view.model import ProviderView, SessionView
 
-_BLOCKS = " ▁▂▃▄▅▆▇█"
 _STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
 
 
@@ -205,21 +205,3 @@ def _provider(one: ProviderView) -> list[Row]:
         ((f"  {MARKS[one.state]} ", _STYLES[one.state]),),
     )
     return [head, Row(((one.reason, "muted"),), (("    ", ""),))] if one.reason else [head]
-
-
-def bar(share: float, width: int) -> str:
-    """Draw a share as a bar of `width` cells, in eighths."""
-    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
-    part = "" if eighths % 8 == 0 else " ▏▎▍▌▋▊▉"[eighths % 8]
-    return ("█" * (eighths // 8) + part).ljust(width, "·")
-
-
-def chart(values: Sequence[float], width: int, height: int) -> list[str]:
-    """Draw values as columns, the newest at the right, scaled to the largest."""
-    columns = [values[int(n * (len(values) - 1) / max(width - 1, 1))] for n in range(width)]
-    top = max(columns) or 1.0
-    eighths = [round(value / top * height * 8) for value in columns]
-    return [
-        "".join(_BLOCKS[min(max(one - 8 * row, 0), 8)] for one in eighths)
-        for row in range(height - 1, -1, -1)
-    ]

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from alita_tui.app.context import AppContext
-    from alita_tui.console.ports import DayLine, SettingLine
+    from alita_tui.console.ports import SettingLine
     from alita_tui.console.replay.player import Player
-    from alita_tui.console.sessions.catalog import BookmarkLine, ExportForm, HitLine, SessionLine
+    from alita_tui.console.sessions.catalog import ExportForm, SessionLine
     from alita_tui.console.setup.screen import SetupScreen
     from alita_tui.events import Lineage, MoveKind, ToolRecord
     from alita_tui.spine.envelope import Envelope
+    from alita_tui.spine.ports.models import DaySpend
+    from alita_tui.spine.sessions import Bookmark, SessionHit
     from alita_tui.store.labels import Label
     from alita_tui.view.compare import Comparison
     from alita_tui.view.habits import Habits
@@ -37,14 +39,9 @@ class AppCatalog:
         """Return a line for each session, newest first."""
         return await asyncio.to_thread(_session_lines, self._app)
 
-    async def search(self, text: str) -> tuple[HitLine, ...]:
+    async def search(self, text: str) -> tuple[SessionHit, ...]:
         """Return the events whose text matches."""
-        from alita_tui.console.sessions.catalog import HitLine
-
-        hits = await asyncio.to_thread(self._app.session_search.find, text)
-        return tuple(
-            HitLine(session_id=hit.session_id, seq=hit.seq, kind=hit.kind, pieces=hit.pieces) for hit in hits
-        )
+        return await asyncio.to_thread(self._app.session_search.find, text)
 
     async def player(self, session_id: str) -> Player:
         """Return a player at the end of a session's recording."""
@@ -89,13 +86,13 @@ class AppCatalog:
         """Bring a session back from the trash."""
         await asyncio.to_thread(self._app.sessions.restore, session_id)
 
-    async def bookmarks(self, session_id: str) -> tuple[BookmarkLine, ...]:
+    async def bookmarks(self, session_id: str) -> tuple[Bookmark, ...]:
         """Return a session's bookmarks."""
-        return _bookmarks(await asyncio.to_thread(lambda: self._app.labels.of(session_id)))
+        return (await asyncio.to_thread(self._app.labels.of, session_id)).bookmarks
 
-    async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[BookmarkLine, ...]:
+    async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[Bookmark, ...]:
         """Set or remove (`None`) a bookmark; return those there are then."""
-        return _bookmarks(await asyncio.to_thread(lambda: self._app.labels.bookmark(session_id, seq, note)))
+        return (await asyncio.to_thread(self._app.labels.bookmark, session_id, seq, note)).bookmarks
 
     async def fork(self, envelopes: Sequence[Envelope], seq: int) -> str:
         """Begin a session with the events up to `seq`; return its id."""
@@ -137,12 +134,9 @@ class AppCatalog:
 
     # --- spend, verdicts, settings ------------------------------------------------------------
 
-    async def days(self) -> tuple[DayLine, ...]:
+    async def days(self) -> dict[str, DaySpend]:
         """Return what was spent on each day, oldest first."""
-        from alita_tui.console.ports import DayLine
-
-        days = await asyncio.to_thread(lambda: self._app.spend_book("").days())
-        return tuple(DayLine(day=day, usd=spent.usd, tokens=spent.tokens) for day, spent in days.items())
+        return await asyncio.to_thread(lambda: self._app.spend_book("").days())
 
     async def prices(self) -> str:
         """Return the price table's name and date."""
@@ -237,12 +231,6 @@ def _session_lines(app: AppContext) -> tuple[SessionLine, ...]:
         for session in app.sessions.list()
         for label in (labels.get(session.session_id, Label(session_id=session.session_id)),)
     )
-
-
-def _bookmarks(label: Label) -> tuple[BookmarkLine, ...]:
-    from alita_tui.console.sessions.catalog import BookmarkLine
-
-    return tuple(BookmarkLine(seq=bookmark.seq, note=bookmark.note) for bookmark in label.bookmarks)
 
 
 def _setting_lines(app: AppContext) -> tuple[SettingLine, ...]:

@@ -1,334 +1,17 @@
-"""The one table of actions: bindings, palette, help, keymap file and docs are read off it."""
+"""Bindings and keys of the actions, with the user's keymap applied."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding, BindingsMap, BindingType
+from textual.dom import DOMNode
 
-from alita_tui.console.action import Action
-from alita_tui.console.travel_actions import REPLAY, SESSIONS
-
-GROUPS = {
-    "app": "Everywhere",
-    "session": "Session",
-    "composer": "Composer",
-    "pane": "Any pane",
-    "trace": "Trace",
-    "library": "Library",
-    "sessions": "Sessions",
-    "compare": "Two sessions",
-    "tool": "Tool",
-    "spend": "Money and models",
-    "settings": "Settings",
-    "sandbox": "Sandbox",
-    "approval": "Review of a build",
-    "replay": "Replay",
-}
-"""Owner → heading in the help, in the order shown."""
-
-ACTIONS: tuple[Action, ...] = (
-    # Everywhere
-    Action("app.help", "f1", "help", "Help", "Every key, for what is on screen", "view: help"),
-    Action(
-        "app.palette",
-        "ctrl+p",
-        "command_palette",
-        "Commands",
-        "Find any command by name",
-        priority=True,
-    ),
-    Action(
-        "app.sessions",
-        "f5",
-        "sessions",
-        "Sessions",
-        "All sessions: open, search, compare, tidy up",
-        "session: open, search, compare…",
-    ),
-    Action(
-        "app.rewind",
-        "ctrl+r",
-        "rewind",
-        "Go back",
-        "Go back in this session while it goes on",
-        "session: go back in time",
-        replay=False,
-        priority=True,
-    ),
-    Action(
-        "app.new_session",
-        "ctrl+n",
-        "new_session",
-        "New session",
-        "Leave this session saved and begin another",
-        "session: new",
-    ),
-    Action(
-        "app.spend",
-        "ctrl+o",
-        "spend",
-        "Money and models",
-        "What is spent and where it went, which models answer and why not",
-        "view: money and models",
-        priority=True,
-    ),
-    Action(
-        "app.settings",
-        "ctrl+g",
-        "settings",
-        "Settings",
-        "Every setting, where it comes from, and changing it",
-        "settings: change…",
-        priority=True,
-    ),
-    Action(
-        "app.setup",
-        "f12",
-        "setup",
-        "Set-up",
-        "Choose provider, model and key, with a test call",
-        "settings: set-up of the model…",
-        replay=False,
-        priority=True,
-    ),
-    Action(
-        "app.sandbox",
-        "ctrl+s",
-        "sandbox",
-        "Sandbox",
-        "Containers, pool, environments, what holds each limit, and the last runs",
-        "view: containers, limits and runs",
-        priority=True,
-    ),
-    Action(
-        "app.theme",
-        "f6",
-        "theme",
-        "Theme",
-        "Choose a theme, with live preview",
-        "theme: choose…",
-        priority=True,  # a text area would take the key
-    ),
-    Action(
-        "app.review",
-        "f8",
-        "review",
-        "Review",
-        "Review the build that waits for a verdict",
-        "tool: review waiting build",
-        replay=False,
-        priority=True,
-    ),
-    Action(
-        "app.ladder",
-        "ctrl+c",
-        "ladder",
-        "Copy / interrupt / clear / quit",
-        "Copies a selection; else interrupts; else clears the composer; twice within a second quits",
-        priority=True,
-    ),
-    Action(
-        "app.quit", "ctrl+q", "quit", "Quit", "Quit; the session is saved", "session: quit", priority=True
-    ),
-    # Session
-    Action("session.trace", "f2", "pane('trace')", "Trace", "Go to the trace", "view: trace"),
-    Action("session.library", "f3", "pane('library')", "Library", "Go to the tools", "view: library"),
-    Action("session.sandbox", "f4", "pane('sandbox')", "Sandbox", "Go to the sandbox", "view: sandbox"),
-    Action("session.side", "f9", "side", "Side panes", "Show or hide the side panes", "view: side panes"),
-    Action(
-        "session.plan",
-        "f7",
-        "plan",
-        "Plan",
-        "Open or fold the plan",
-        "view: plan",
-        priority=True,  # as above
-    ),
-    Action(
-        "session.retry",
-        "ctrl+l",
-        "retry",
-        "Try again",
-        "Try the last task again, which failed or stopped at a limit",
-        "session: try the last task again",
-        replay=False,
-    ),
-    Action(
-        "session.find", "ctrl+f", "find", "Find", "Search the trace", "view: search the trace", priority=True
-    ),
-    Action(
-        "session.escape",
-        "escape",
-        "escape",
-        "Interrupt / back",
-        "Interrupts the running task when the composer is empty; elsewhere goes back to the composer",
-    ),
-    Action(
-        "session.interrupt",
-        "f10",
-        "interrupt",
-        "Interrupt",
-        "Stop the running task and keep what there is",
-        "session: interrupt",
-        replay=False,
-    ),
-    # Composer
-    Action("composer.send", "enter", "send", "Send", "Send a task; while one runs, steer it", replay=False),
-    Action(
-        "composer.next",
-        "ctrl+enter,ctrl+t",
-        "send_next",
-        "Queue",
-        "Send as the next task, behind the running one",
-        replay=False,
-    ),
-    Action("composer.newline", "shift+enter,ctrl+j", "newline", "New line", "Begin a new line", replay=False),
-    Action(
-        "composer.earlier", "up", "earlier", "Earlier", "In the first line: the entry before", replay=False
-    ),
-    Action("composer.later", "down", "later", "Later", "In the last line: the entry after", replay=False),
-    # Any pane
-    Action("pane.up", "up,k", "up", "Up", "One row up"),
-    Action("pane.down", "down,j", "down", "Down", "One row down"),
-    Action("pane.page_up", "pageup,ctrl+b", "page(-1)", "Page up", "One page up"),
-    Action("pane.page_down", "pagedown", "page(1)", "Page down", "One page down"),
-    Action("pane.first", "home,g", "first", "First", "To the first row"),
-    Action("pane.last", "end,G,shift+g", "last", "Last", "To the last row, and follow what comes"),
-    Action("pane.open", "enter,space", "open", "Open", "Open or close the row"),
-    Action("pane.yank", "y", "yank", "Copy", "Copy the row's text"),
-    Action("pane.find", "slash", "find", "Find", "Search in this pane"),
-    Action("pane.find_next", "n", "find_next(1)", "Next hit", "To the next hit"),
-    Action("pane.find_previous", "N,shift+n", "find_next(-1)", "Previous hit", "To the hit before"),
-    Action("pane.help", "question_mark", "app.help", "Help", "Every key"),
-    Action(
-        "trace.explain", "question_mark", "explain", "Explain", "Why this row, what it changed, what it cost"
-    ),
-    Action(
-        "trace.rewind", "left", "rewind", "Go back here", "See everything as it was at this row", replay=False
-    ),
-    # Sessions and tool
-    *SESSIONS,
-    Action("spend.back", "escape,q", "back", "Back", "Back to the session"),
-    Action("spend.enable", "e", "enable", "Ask again", "Ask the models again that are off", replay=False),
-    Action("settings.find", "slash", "filter", "Filter", "Narrow the list"),
-    Action("settings.back", "escape", "back", "Back", "Back to the list, then to the session"),
-    Action("sandbox.back", "escape,q", "back", "Back", "Back to the session"),
-    Action("sandbox.look", "r", "look", "Refresh", "Look again", replay=False),
-    Action(
-        "sandbox.reap",
-        "x",
-        "reap",
-        "Clear up",
-        "Remove the containers and folders that dead sessions left",
-        replay=False,
-    ),
-    Action(
-        "sandbox.rebuild",
-        "b",
-        "rebuild",
-        "Rebuild",
-        "Make the base image anew",
-        replay=False,
-    ),
-    Action("sandbox.confirm", "y", "confirm", "Yes", "Yes, make the base image anew", replay=False),
-    Action("tool.back", "escape", "back", "Back", "Back to the session"),
-    Action("tool.older", "left_square_bracket", "version(-1)", "Older", "The version before"),
-    Action("tool.newer", "right_square_bracket", "version(1)", "Newer", "The version after"),
-    Action(
-        "tool.rollback",
-        "b",
-        "move('rollback')",
-        "Back a version",
-        "Archive this version and run the one before",
-    ),
-    Action("tool.archive", "a", "move('archive')", "Archive", "Put this version away"),
-    Action(
-        "tool.quarantine", "z", "move('quarantine')", "Quarantine", "Keep this version from running for now"
-    ),
-    Action("tool.revoke", "x", "move('revoke')", "Revoke", "Take the approval of this version back"),
-    Action(
-        "tool.restore", "s", "move('restore')", "Restore", "Let this version run again, as it was approved"
-    ),
-    Action(
-        "tool.pin", "p", "move('pin')", "Pin", "Run this version whatever newer ones there are, or no longer"
-    ),
-    Action("tool.undo", "u", "move('undo')", "Undo", "Take back what was last done with this tool"),
-    Action("tool.yank", "y", "yank", "Copy", "Copy the code"),
-    # Review of a build
-    Action("approval.approve", "a", "approve", "Approve", "Approve exactly these bytes"),
-    Action(
-        "approval.lend",
-        "o",
-        "lend",
-        "Approve for this task",
-        "Approve for the task that asked for it; it does not join the library",
-    ),
-    Action("approval.reject", "r", "reject", "Reject", "Reject, with a reason for the agent"),
-    Action(
-        "approval.reuse",
-        "u",
-        "reuse",
-        "Reuse",
-        "Reject: have the agent use the tool that gives the same answers; asks for the key twice",
-    ),
-    Action(
-        "approval.alias",
-        "l",
-        "alias",
-        "Alias",
-        "Add nothing: let its name be another one of the tool that gives the same answers; asks for the key twice",
-    ),
-    Action("approval.edit", "e", "edit", "Edit", "Edit in your editor; it is tested and asked again"),
-    Action(
-        "approval.retest",
-        "t",
-        "retest",
-        "Test again",
-        "Run its tests again with what would be granted; asks for the key twice",
-    ),
-    Action("approval.ban", "b", "ban", "Ban", "Reject, and never be asked again for what you tick"),
-    Action(
-        "approval.stop",
-        "x",
-        "stop",
-        "Stop the run",
-        "Decide against it and stop the run; asks for the key twice",
-    ),
-    Action("approval.grants", "c", "grants", "Grants", "Grant less than it asks for"),
-    Action(
-        "approval.side_by_side", "v", "side_by_side", "Split", "The diff side by side, or below each other"
-    ),
-    Action("approval.diff", "d", "diff", "Diff", "Show what differs from the parent"),
-    Action("approval.next", "n", "next", "Next", "The next waiting build"),
-    Action("approval.previous", "p", "previous", "Previous", "The waiting build before"),
-    Action(
-        "approval.defer",
-        "escape",
-        "defer",
-        "Later",
-        "Decide later; the build keeps waiting, the agent goes on without it",
-    ),
-    Action(
-        "approval.full", "f", "full", "Full screen", "The review over the whole screen, or beside the trace"
-    ),
-    Action("approval.log", "s", "log", "Log", "The full test log"),
-    Action(
-        "approval.tab_back",
-        "left_square_bracket",
-        "tab(-1)",
-        "Part before",
-        "Why, code, tests, sandbox, risk",
-    ),
-    Action(
-        "approval.tab_on", "right_square_bracket", "tab(1)", "Next part", "Why, code, tests, sandbox, risk"
-    ),
-    *REPLAY,
-)
+from alita_tui.console.action_table import ACTIONS, Action
 
 
 def bindings(*owners: str, but: tuple[str, ...] = ()) -> list[BindingType]:
-    """The bindings of some owners, `but` some actions, as a widget's BINDINGS wants them."""
+    """Return the bindings of some owners except `but`, for a widget's BINDINGS."""
     return [
         Binding(
             one.key, one.run, one.label, tooltip=one.tooltip, id=one.id, show=False, priority=one.priority
@@ -339,7 +22,7 @@ def bindings(*owners: str, but: tuple[str, ...] = ()) -> list[BindingType]:
 
 
 def action(action_id: str) -> Action:
-    """One action by its id. Raises KeyError."""
+    """Return an action by its id. Raises KeyError."""
     for one in ACTIONS:
         if one.id == action_id:
             return one
@@ -372,7 +55,7 @@ _SHOWN = {
 
 
 def shown(keys: str) -> str:
-    """The first of some keys as people write it: `ctrl+p,f3` → `Ctrl+P`."""
+    """Return the first of some keys as people write it: `ctrl+p,f3` → `Ctrl+P`."""
     parts = keys.split(",")[0].strip().split("+")
     return "+".join(
         _SHOWN.get(part, part.upper() if len(parts) > 1 or part[:1] == "f" and part[1:].isdigit() else part)
@@ -381,5 +64,27 @@ def shown(keys: str) -> str:
 
 
 def key_of(action_id: str, overrides: Mapping[str, str]) -> str:
-    """The key that runs an action now, as people write it."""
+    """Return the key that runs an action, as people write it."""
     return shown(overrides.get(action_id) or action(action_id).key)
+
+
+def live_bindings(node: DOMNode) -> BindingsMap:
+    """Return a node's bindings as Textual looks them up: its own map never has the keymap."""
+    bindings = node._bindings.copy()
+    if node.app._keymap:
+        bindings.apply_keymap(node.app._keymap)
+    return bindings
+
+
+def actions_of(node: DOMNode, key: str) -> frozenset[str]:
+    """Return the actions that a key runs."""
+    return frozenset(one.action for one in live_bindings(node).key_to_bindings.get(key, ()))
+
+
+def shown_keys(node: DOMNode) -> dict[str, str]:
+    """Return the first key of each action, as people write it."""
+    found: dict[str, str] = {}
+    for key, many in live_bindings(node).key_to_bindings.items():
+        for one in many:
+            found.setdefault(one.action, shown(key))
+    return found

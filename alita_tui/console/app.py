@@ -1,10 +1,11 @@
-"""The console: screens over one stage. Draws what the stage folds, sends what a person decides.
+"""The console app: draws the views that `Stage` produces and sends what a person decides.
 
 It holds no domain logic: no sink means that a recording plays, and then nothing can be sent.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -51,11 +52,11 @@ def _commands() -> type[Provider]:
 
 
 _OVER = ("spend", "settings", "setup", "sandbox")
-"""Actions that open something over the session."""
+"""Actions that open a dialog over the session."""
 
 
 class AlitaApp(ReviewOpener, ReplayNavigation):
-    """One session on screen, live or replayed."""
+    """The app for one session, live or replayed."""
 
     TITLE = "alita"
     ENABLE_COMMAND_PALETTE = True
@@ -74,7 +75,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         playback: Player | None = None,
         tape: Tape | None = None,
     ) -> None:
-        """Without a sink and without upkeep nothing can be done to anything: `playback` is what plays.
+        """Show `source`; without `sink` and `upkeep` nothing can be changed. `playback` plays a recording.
 
         `tape` keeps a running session for going back in it.
         """
@@ -110,21 +111,21 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
 
     @property
     def _sink(self) -> CommandSink | None:
-        """Where commands go; None while a recording plays or the past is looked at, whatever lies over that."""
+        """Where commands go; None while a recording plays or the past is on screen."""
         return None if self.in_the_past else self._engine
 
     @property
     def replaying(self) -> bool:
-        """True while nothing can be sent: what is on screen has happened already."""
+        """Whether nothing can be sent because the past is on screen."""
         return self._sink is None
 
     def get_default_screen(self) -> SessionScreen:
-        """The session: nothing lies below it, and nothing else is drawn before it."""
+        """Return the session screen, which is the bottom of the stack."""
         self.main.fit(self.size)
         return self.main
 
     def on_mount(self) -> None:
-        """Begin to read the stream."""
+        """Start reading the stream."""
         self.set_keymap(self._keys)
         self.watch(self, "app_focus", self._terminal_focus, init=False)
         on_ending(self._leave)
@@ -138,7 +139,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
                 self.notify("\n".join(problems), severity="warning", markup=False, timeout=12)
 
     def on_unmount(self) -> None:
-        """Give the signals and the terminal's title back."""
+        """Restore the signal handlers and the terminal's title."""
         self._attention.seen()
         release()
 
@@ -154,10 +155,25 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         await self._catalog.preload()
         if not self.replaying:
             self.main.offer(await self._catalog.suggestions())
+        await self._preload_dialogs()
+
+    async def _preload_dialogs(self) -> None:
+        """Import the dialogs and read their styles: else the first one to open waits for both."""
+        from alita_tui.console.dialogs import stylesheets
+
+        new = [
+            path
+            for path in await asyncio.to_thread(stylesheets)
+            if not self.stylesheet.has_source(str(path), "")
+        ]
+        for path in new:
+            self.stylesheet.read(path)
+        if new:
+            self.stylesheet.reparse()
 
     @on(Worker.StateChanged)
     def _worker_changed(self, event: Worker.StateChanged) -> None:
-        """A worker that failed says so instead of leaving a screen that stands still."""
+        """Show the error of a failed worker."""
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             said = one_line(f"{event.worker.name} stopped: {error or type(error).__name__}")
@@ -174,7 +190,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         self._call(message.view)
 
     def on_replay_bar_jumped(self, message: ReplayBar.Jumped) -> None:
-        """The player went to another place."""
+        """Continue from where the player jumped to."""
         self._stage.jump(message.view)
 
     # --- what a person decides ------------------------------------------------------------
@@ -188,7 +204,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
 
     @property
     def _sheet(self) -> SpendScreen | SandboxScreen | None:
-        """A screen on top that is drawn anew with every view, if there is one."""
+        """The screen on top that follows the session, if there is one."""
         if self.screen is self.main:
             return None
         from alita_tui.console.sandbox.screen import SandboxScreen
@@ -198,7 +214,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
 
     @work(name="spend", group="screen", exclusive=True, exit_on_error=False)
     async def action_spend(self) -> None:
-        """Money, tokens and models."""
+        """Show money, tokens and models."""
         from alita_tui.console.spend.screen import SpendScreen
 
         if not isinstance(self.screen, SessionScreen):
@@ -208,16 +224,16 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
             days, prices = await self._catalog.days(), await self._catalog.prices()
         except AlitaError as error:
             self.notify(one_line(str(error)), severity="warning", markup=False)
-            days, prices = (), ""
+            days, prices = {}, ""
         self.push_screen(SpendScreen(view, self._keys, days=days, prices=prices))
 
     def on_spend_screen_enable_asked(self, message: SpendScreen.EnableAsked) -> None:
-        """A model that is off is to be asked again."""
+        """Enable a model that is off."""
         if self._sink is not None:
             self._sink.send(EnableModel(model=message.model))
 
     def action_sandbox(self) -> None:
-        """Containers, pool, environments, what holds each limit, and the last runs."""
+        """Show containers, pool, environments, limits and the last runs."""
         from alita_tui.console.sandbox.screen import SandboxScreen
 
         if self.screen is self.main:
@@ -225,7 +241,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
 
     @work(name="settings", group="screen", exclusive=True, exit_on_error=False)
     async def action_settings(self) -> None:
-        """Every setting."""
+        """List every setting."""
         from alita_tui.console.settings.screen import SettingsScreen
 
         if self.screen is not self.main:
@@ -239,14 +255,14 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
 
     @work(name="setup", group="screen", exclusive=True, exit_on_error=False)
     async def action_setup(self) -> None:
-        """The wizard, over the session."""
+        """Open the setup wizard over the session."""
         try:
             self.push_screen(await self._catalog.wizard())
         except AlitaError as error:
             self.notify(one_line(str(error)), severity="warning", markup=False)
 
     async def on_setup_screen_done(self, message: SetupScreen.Done) -> None:
-        """The wizard ended; the open session goes on as it is."""
+        """Apply the wizard's result; the open session continues unchanged."""
         if message.result.kind == "skipped":
             return
         try:
@@ -258,13 +274,13 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         self.notify("This holds from the next session on.", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What opens over the session leaves its keys to a screen that is there already."""
+        """Disable the keys of dialogs while another screen is open."""
         if action == "spend" and self._replay is not None:
             return True
         return action not in _OVER or self.screen is self.main
 
     def action_new_session(self) -> None:
-        """Begin another session."""
+        """Leave this session and begin another."""
         self.exit(Switch())
 
     @on(SessionScreen.ToolAsked)
@@ -272,7 +288,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         self._open_tool(message.name)
 
     def on_tool_screen_move_asked(self, message: ToolScreen.MoveAsked) -> None:
-        """Something is to be done with a version of a tool."""
+        """Change the state of a tool's version."""
         if not self.replaying:
             self._open_tool(message.name, message.kind, message.version)
 
@@ -280,7 +296,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
     async def _open_tool(
         self, name: str, kind: MoveKind | Literal["undo", ""] = "", version: int | None = None
     ) -> None:
-        """Show a tool; with a kind, after doing that with a version of it."""
+        """Show a tool, after applying `kind` to a version of it."""
         from alita_tui.console.library.tool import ToolScreen
 
         try:
@@ -303,7 +319,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
             self.push_screen(ToolScreen(lineage, problem=problem, may_move=not self.replaying))
 
     async def _wrong_with(self, name: str, version: int | None) -> str:
-        """Why the version that runs does not; empty where all is well, or where none does."""
+        """Return why the current version cannot run; empty if it can, or if there is none."""
         try:
             if version is not None:
                 await self._catalog.tool(name, version)
@@ -314,19 +330,19 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
     # --- what the palette offers ------------------------------------------------------------
 
     def tool_names(self) -> tuple[str, ...]:
-        """See `Commanded`."""
+        """Return the names of the library's tools."""
         return tuple(card.name for card in self.main.view.library)
 
     def theme_names(self) -> tuple[str, ...]:
-        """See `Commanded`."""
+        """Return the names of the themes that were read."""
         return self._theme_names
 
     async def show_tool(self, name: str) -> None:
-        """See `Commanded`."""
+        """Open a tool of the library."""
         self._open_tool(name)
 
     async def use_theme(self, name: str) -> None:
-        """Put a theme on and keep it in the settings."""
+        """Switch to a theme and save the choice."""
         self.theme = name
         try:
             await self._catalog.save_theme(name)
@@ -338,7 +354,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         self._to_clipboard(message.text)
 
     def on_tool_screen_copy_asked(self, message: ToolScreen.CopyAsked) -> None:
-        """Text of a tool is to be copied."""
+        """Copy text of a tool."""
         self._to_clipboard(message.text)
 
     def _to_clipboard(self, text: str) -> None:
@@ -359,11 +375,11 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
             await self.use_theme(chosen)
 
     def on_theme_picker_previewed(self, message: ThemePicker.Previewed) -> None:
-        """Show what is under the cursor."""
+        """Preview the highlighted theme."""
         self.theme = message.name
 
     def action_help(self) -> None:
-        """Every key."""
+        """List every key."""
         from alita_tui.console.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen):
@@ -391,7 +407,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
 
 
 def _bar(playback: Player | None) -> ReplayBar | None:
-    """The player's bar, in the composer's place, where a recording plays."""
+    """Return the replay bar, which takes the composer's place while a recording plays."""
     if playback is None:
         return None
     from alita_tui.console.replay.bar import ReplayBar

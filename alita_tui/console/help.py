@@ -1,4 +1,4 @@
-"""Every key, read off the table of actions and the person's own keymap."""
+"""The list of keys, from the table of actions and the user's keymap."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
-from alita_tui.console.actions import ACTIONS, GROUPS, shown
+from alita_tui.console.action_table import ACTIONS, GROUPS
+from alita_tui.console.actions import shown
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Row, Sheet
 
 
 class HelpScreen(Dialog[None]):
-    """One sheet; Esc closes it."""
+    """A sheet with all keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,f1,q,question_mark", "dismiss", "Close")]
     CSS_PATH: ClassVar[Stylesheets] = ["widgets/dialog.tcss", "help.tcss"]
@@ -28,7 +29,7 @@ class HelpScreen(Dialog[None]):
         self._replay = replay
 
     def compose(self) -> ComposeResult:
-        """The sheet."""
+        """Heading and sheet."""
         with Vertical(id="box"):
             yield Plain(
                 Content.assemble(

@@ -11,17 +11,16 @@ from pathlib import Path
 
 from textual.keys import Keys
 
-from alita_tui.console.action import Action
-from alita_tui.console.actions import ACTIONS
+from alita_tui.console.action_table import ACTIONS, Action
 
 _MODIFIERS = frozenset(("ctrl", "shift", "alt", "meta", "super", "hyper"))
 _NAMED = frozenset(key.value for key in Keys)
 _BESIDE = {"session": ("composer", "pane", "trace", "library", "replay")}
-"""Owner → owners whose keys are live at the same time; those of `app` always are."""
+"""Owner → owners whose keys are active at the same time; those of `app` always are."""
 
 
 def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
-    """Remapped keys by action id, and what was wrong with the file.
+    """Return remapped keys by action id, and the file's problems.
 
     The file is a TOML table `[keys]` of `"action.id" = "key,other key"`, keys in Textual's names. What is
     wrong keeps its default.
@@ -52,7 +51,7 @@ def read_keymap(path: Path | None) -> tuple[dict[str, str], list[str]]:
 
 
 def _wrong(keys: object) -> str:
-    """Why a value names no keys; empty when it does."""
+    """Return why a value names no keys; empty if it does."""
     if not isinstance(keys, str) or not keys.strip():
         return 'the keys have to be text such as "ctrl+k"'
     bad = [key.strip() for key in keys.split(",") if not _is_key(key.strip())]
@@ -73,7 +72,7 @@ def _is_key(key: str) -> bool:
 
 
 def _clash(found: dict[str, str]) -> tuple[str, str, str] | None:
-    """A remapped action, another that has one of its keys at the same time, and the key."""
+    """Return a remapped action, another that shares a key with it, and the key."""
     for mine in (one for one in ACTIONS if one.id in found):
         keys = _keys(mine, found)
         for other in ACTIONS:

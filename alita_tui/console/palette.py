@@ -1,56 +1,38 @@
-"""The command palette: the table of actions, every theme, every tool of the library."""
+"""The command palette: actions, themes and tools."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from alita_tui.console.actions import ACTIONS
+from alita_tui.console.action_table import ACTIONS
 
-
-@runtime_checkable
-class Commanded(Protocol):
-    """What the palette needs of the app."""
-
-    @property
-    def replaying(self) -> bool:
-        """True when nothing can be sent."""
-
-    def tool_names(self) -> tuple[str, ...]:
-        """The tools of the library."""
-
-    def theme_names(self) -> tuple[str, ...]:
-        """The themes that were read."""
-
-    async def show_tool(self, name: str) -> None:
-        """Open a tool."""
-
-    async def use_theme(self, name: str) -> None:
-        """Put a theme on and keep it."""
+if TYPE_CHECKING:
+    from alita_tui.console.app import AlitaApp
 
 
 Entry = tuple[str, str, Callable[[], Awaitable[object]]]
 
 
 class Commands(Provider):
-    """Everything that can be done, by name."""
+    """Searches actions, themes and tools by name."""
+
+    @property
+    def _console(self) -> AlitaApp:
+        return cast("AlitaApp", self.app)
 
     def _entries(self) -> Iterator[Entry]:
-        app = self.app
-        if not isinstance(app, Commanded):
-            return
+        app = self._console
         for one in ACTIONS:
             if one.palette and (one.replay if app.replaying else one.live):
                 where = "app." if one.owner == "app" else "screen."
                 yield one.palette, one.tooltip, partial(self._run, where + one.run)
 
     def _things(self) -> Iterator[Entry]:
-        app = self.app
-        if not isinstance(app, Commanded):
-            return
+        app = self._console
         for name in app.theme_names():
             yield f"theme: {name}", "Put this theme on and keep it", partial(app.use_theme, name)
         for name in app.tool_names():
@@ -60,12 +42,12 @@ class Commands(Provider):
         await self.app.run_action(action)
 
     async def discover(self) -> Hits:
-        """The actions, before anything is typed."""
+        """List the actions before anything is typed."""
         for name, tooltip, call in self._entries():
             yield DiscoveryHit(name, call, help=tooltip)
 
     async def search(self, query: str) -> Hits:
-        """What fits."""
+        """List what matches the query."""
         matcher = self.matcher(query)
         for name, tooltip, call in (*self._entries(), *self._things()):
             if (score := matcher.match(name)) > 0:

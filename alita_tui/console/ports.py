@@ -1,7 +1,8 @@
-"""What the console asks of the rest of the house. Met by `app`."""
+"""What the console needs from the rest of alita; implemented in `app`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -11,6 +12,7 @@ import msgspec
 from alita_tui.console.sessions.catalog import SessionCatalog
 from alita_tui.events import Lineage, MoveKind, ToolRecord
 from alita_tui.spine.inventory import Inventory
+from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.view.habits import Habits
 
@@ -18,21 +20,12 @@ if TYPE_CHECKING:
     from alita_tui.console.setup.screen import SetupScreen
 
 
-class DayLine(msgspec.Struct, frozen=True):
-    """What all sessions spent on one day."""
-
-    day: str
-    """ISO 8601."""
-    usd: float
-    tokens: int
-
-
 class SettingLine(msgspec.Struct, frozen=True):
-    """One setting in the list."""
+    """A setting in the list."""
 
     key: str
     value: str
-    """As it is written on a command line."""
+    """As written on a command line."""
     origin: str
     """Where it comes from, such as `default` or `config.toml line 3`."""
     meaning: str
@@ -40,50 +33,50 @@ class SettingLine(msgspec.Struct, frozen=True):
 
 
 class Switch(msgspec.Struct, frozen=True):
-    """The app's result when another session is to be opened in its place."""
+    """The app's result when another session should open in its place."""
 
     session_id: str = ""
     """Empty for a new session."""
 
 
 class Catalog(SessionCatalog, Protocol):
-    """What is kept outside of the open session. Every method may raise AlitaError."""
+    """Everything stored outside of the open session. Every method may raise AlitaError."""
 
     async def tool(self, name: str, version: int | None = None) -> ToolRecord:
-        """One version of a tool, whole; the newest runnable one by default."""
+        """Return a version of a tool; by default the newest that may run."""
 
     async def save_theme(self, name: str) -> None:
-        """Keep the choice of a theme in the user's settings."""
+        """Save the theme in the user's settings."""
 
-    async def days(self) -> tuple[DayLine, ...]:
-        """What was spent on each day, oldest first."""
+    async def days(self) -> Mapping[str, DaySpend]:
+        """Return what was spent on each day (ISO 8601), oldest first."""
 
     async def prices(self) -> str:
-        """The price table and its date, in words."""
+        """Describe the price table and its date."""
 
     async def settings(self) -> tuple[SettingLine, ...]:
-        """Every setting."""
+        """List every setting."""
 
     async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
-        """Write one setting; gives every setting as it is then."""
+        """Write a setting; return all of them."""
 
     async def wizard(self) -> SetupScreen:
-        """The wizard for provider, model and key; it keeps what is chosen."""
+        """Return the wizard for provider, model and key."""
 
     async def lineage(self, name: str) -> Lineage:
-        """All versions of a tool, and what was done with them."""
+        """Return all versions of a tool and its history."""
 
     async def move(self, name: str, kind: MoveKind | Literal["undo"], version: int | None) -> Lineage:
-        """Do something with a version, or take the newest such thing back; what there is then."""
+        """Change the state of a version, or undo the newest change; return the lineage."""
 
     async def habits(self) -> Habits:
-        """How the newest verdicts on this machine were given."""
+        """Return how the newest verdicts on this machine were given."""
 
     async def suggestions(self) -> tuple[str, ...]:
-        """Tasks to offer in an empty session."""
+        """Return tasks to offer in an empty session."""
 
     async def preload(self) -> None:
-        """Called once after the first paint: import what is slow, in a thread."""
+        """Import what is slow; called once after the first paint."""
 
 
 class Upkeep(Protocol):
@@ -93,30 +86,30 @@ class Upkeep(Protocol):
     """
 
     async def look(self) -> Inventory:
-        """What is there now; what was missing is looked for again."""
+        """Return what exists now; look again for what was missing."""
 
     async def reap(self) -> tuple[int, int]:
-        """Remove what dead sessions left: how many containers and folders."""
+        """Remove what dead sessions left; return how many containers and folders."""
 
     async def rebuild(self) -> None:
-        """Make the base image anew."""
+        """Rebuild the base image."""
 
 
 class ConsoleOptions(msgspec.Struct, frozen=True):
-    """How the console looks and behaves, from the settings."""
+    """The console's settings."""
 
     builtin_themes: Path
-    """Folder of the themes that ship with alita."""
+    """Folder of the built-in themes."""
     user_themes: Path | None = None
     theme: str = "auto"
-    """A theme's name, or `auto` to follow the terminal's background."""
+    """A theme's name, or `auto` to match the terminal's background."""
     dark: bool = True
-    """The background that was found, for `auto`."""
+    """Whether the terminal's background is dark, for `auto`."""
     keymap: Path | None = None
     """The user's keymap file."""
     reduced_motion: bool = False
-    """No spinner turns and no cursor blinks."""
+    """Stop spinners and cursor blinking."""
     bell: bool = True
-    """Call the person when a build waits and the terminal is not in front."""
+    """Ring when a build waits and the terminal is not in front."""
     clock: Clock = lambda: datetime.now(UTC)
-    """For how long ago something was."""
+    """For relative times."""

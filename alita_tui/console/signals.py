@@ -1,4 +1,4 @@
-"""Signals that end the program leave the terminal as it was found.
+"""Signals that end the program restore the terminal.
 
 Textual restores the terminal on a normal exit only; SIGTERM, SIGHUP and SIGQUIT become one.
 """
@@ -13,14 +13,14 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def on_ending(leave: Callable[[int], None]) -> None:
-    """Call `leave` with the exit code, 128 + the signal's number, when one arrives."""
+    """Call `leave` with exit code 128 + signal number when an ending signal arrives."""
     loop = asyncio.get_running_loop()
     for number in ENDING:
         loop.add_signal_handler(number, leave, 128 + number)
 
 
 def release() -> None:
-    """Give the signals back."""
+    """Remove the handlers."""
     loop = asyncio.get_running_loop()
     for number in ENDING:
         loop.remove_signal_handler(number)

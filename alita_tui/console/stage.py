@@ -1,4 +1,4 @@
-"""Source → fold → one message. Live and replay differ only in the source that is given here."""
+"""Reads envelopes, folds them into views and posts the newest. Live and replay differ only in their source."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from alita_tui.view.model import SessionView
 from alita_tui.view.trace import rows_for
 
 RATE = 30
-"""Most repaints in a second."""
+"""Maximum repaints per second."""
 _CALM = 3
-"""Most repaints in a second while far more comes than anyone can read, as when a long session is opened."""
+"""Maximum repaints per second while events pour in, as when a long session is opened."""
 _MANY = 400
-"""Events between two repaints from which on that is so."""
+"""Events since the last repaint above which they count as pouring in."""
 _SHARE = 0.03
-"""Seconds of folding before other work on the event loop gets its turn; far less and painting takes most of them."""
+"""Seconds of folding before the event loop runs other work; with much less, painting takes most of them."""
 
 
 class Advanced(Message):
-    """The view moved on; every pane draws this one."""
+    """There is a newer view to draw."""
 
     def __init__(self, view: SessionView) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Advanced(Message):
 
 
 class Stage:
-    """Folds a source and tells of the newest view, at most `RATE` times a second."""
+    """Folds a source and reports the newest view at most `RATE` times a second."""
 
     def __init__(
         self,
@@ -43,21 +43,21 @@ class Stage:
         tape: Tape | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """With a `tape`, what is read is kept for going back to. `clock`: seconds."""
+        """Record what is read on `tape`, if given. `clock` returns seconds."""
         self.view = SessionView()
         self._tape = tape
         self.told = 0
-        """How often the view was told."""
+        """How often a view was reported."""
         self._source = source
         self._tell = tell
         self._clock = clock
         self._last = float("-inf")
         self._since = 0
-        """Events since the view was told last."""
+        """Events since the last report."""
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Read the source to its end; the last view is always told. Raises what the source raises."""
+        """Read the source to its end; the last view is always reported. Raises what the source raises."""
         try:
             begun = self._clock()
             async for envelope in self._source:
@@ -77,12 +77,12 @@ class Stage:
                 self._show()
 
     def jump(self, view: SessionView) -> None:
-        """Go on from another view, as a player does that seeks."""
+        """Continue from another view, after a seek."""
         self.view = view
         self._touch()
 
     def _touch(self) -> None:
-        """Tell now if the last time is long enough ago, else as soon as it is."""
+        """Report now, or as soon as the rate allows."""
         if self._timer is not None:
             return
         loop = asyncio.get_running_loop()
@@ -93,7 +93,7 @@ class Stage:
             self._timer = loop.call_at(due, self._due)
 
     def _due(self) -> None:
-        """Tell, or later where much has come."""
+        """Report, later if events are pouring in."""
         loop = asyncio.get_running_loop()
         due = self._last + 1 / _CALM
         if self._since > _MANY and loop.time() < due:

@@ -1,4 +1,4 @@
-"""The terminal around the console: what it says of itself before, and what must not be written on it."""
+"""The terminal around the console: its background colour, and keeping other output off it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS = 0.1
 
 
 def dark_background() -> bool:
-    """Whether the background is dark: OSC 11, else COLORFGBG, else yes.
+    """Return whether the background is dark: OSC 11, else COLORFGBG, else True.
 
     OSC 11 is xterm's query for the background colour; a terminal that does not know it says nothing.
     """

@@ -33,7 +33,7 @@ PALETTE = (
     "warning",
     "error",
 )
-"""Every palette has all of these, and `dark = true` or `false`."""
+"""Required in every palette, besides `dark = true` or `false`."""
 
 TOKENS = {
     "muted": "muted",
@@ -65,11 +65,11 @@ TOKENS = {
     "comment": "muted",
     "name": "primary",
 }
-"""Domain token → the palette colour it defaults to."""
+"""Domain token → its default palette colour."""
 
 
 class ThemeProblem(msgspec.Struct, frozen=True):
-    """Why a theme file, or a part of it, was not used."""
+    """Why a theme file, or part of it, was not used."""
 
     file: str
     key: str
@@ -82,7 +82,7 @@ class ThemeProblem(msgspec.Struct, frozen=True):
 
 
 class BadTheme(Exception):
-    """A theme file that cannot be used."""
+    """A theme file is invalid."""
 
     def __init__(self, problem: ThemeProblem) -> None:
         super().__init__(str(problem))
@@ -90,7 +90,7 @@ class BadTheme(Exception):
 
 
 def read_theme(path: Path) -> Theme:
-    """One theme file. Raises BadTheme with the file, key, value and reason."""
+    """Read a theme file. Raises BadTheme with file, key, value and reason."""
 
     def bad(key: str, value: object, reason: str) -> BadTheme:
         said = "" if value is None else str(value)
@@ -148,7 +148,7 @@ def _theme(name: str, palette: dict[str, str], domain: dict[str, str], *, dark: 
 
 
 def _textual(palette: dict[str, str]) -> dict[str, str]:
-    """Textual's own variables, so that its widgets look like ours."""
+    """Return Textual's variables, so that its widgets match ours."""
     return {
         "border": palette["accent"],
         "border-blurred": palette["line"],
@@ -176,13 +176,13 @@ def _textual(palette: dict[str, str]) -> dict[str, str]:
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """What a set of theme folders held."""
+    """Themes and problems of some folders."""
 
     themes: tuple[Theme, ...]
     problems: tuple[ThemeProblem, ...]
 
     def pick(self, wanted: str, *, dark: bool) -> str:
-        """The theme to use: `auto` follows the terminal; an unknown name falls back to that too."""
+        """Return the theme to use: for `auto` or an unknown name, one that matches the terminal."""
         names = [theme.name for theme in self.themes]
         if wanted in names:
             return wanted
@@ -191,7 +191,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def load(*folders: Path | None) -> Loaded:
-    """All themes of some folders; a later folder's file replaces an earlier one of the same name."""
+    """Read the themes of some folders; a later file replaces an earlier one of the same name."""
     themes: dict[str, Theme] = {}
     problems: list[ThemeProblem] = []
     for folder in folders:
@@ -206,10 +206,10 @@ def load(*folders: Path | None) -> Loaded:
 
 
 class ThemedApp(App[ReturnType]):
-    """An app that knows the domain tokens under any theme, Textual's own included, and hears by `InputTiming`."""
+    """An app with our theme tokens under any theme, Textual's included, and with timed input."""
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's choice, with our own reader where that is a terminal."""
+        """Return Textual's driver, or ours for a Linux terminal."""
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":
             return chosen
@@ -219,12 +219,12 @@ class ThemedApp(App[ReturnType]):
 
     @cached_property
     def timing(self) -> InputTiming:
-        """All input so far; without a terminal it is what its events say."""
+        """The timing of all input; without a terminal an input was made when its event says."""
         found = getattr(self._driver, "timing", None)
         return found if isinstance(found, InputTiming) else InputTiming()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Tokens of a theme that has none of ours, taken from its semantic colours."""
+        """Return our tokens for a foreign theme, from its semantic colours."""
         if f"alita-{next(iter(TOKENS))}" in self.current_theme.variables:
             return {}
         known = self.current_theme.to_color_system().generate()

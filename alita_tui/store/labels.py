@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
 from alita_tui.events import Value
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.stream import Clock
+from alita_tui.spine.sessions import Bookmark
 from alita_tui.spine.text import one_line
 
 _TITLE, _TAG, _NOTE = 120, 30, 400
-
-
-class Bookmark(Value, frozen=True):
-    """A place in a session, with a note."""
-
-    seq: Annotated[int, Meta(ge=1)]
-    note: str = ""
-    at: str = ""
-    """When it was set; ISO 8601, UTC."""
 
 
 class Label(Value, frozen=True):

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from alita_tui.events import Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
+from alita_tui.spine.sessions import SessionHit
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk, journal_reader
 from alita_tui.store.sessions import SessionFile, SessionStore
@@ -30,19 +30,6 @@ _TAKEN = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _OPEN, _CLOSE = "\x02", "\x03"
 
 
-class Hit(Value, frozen=True):
-    """An event whose text matches."""
-
-    session_id: str
-    seq: int
-    kind: str
-    """The kind of its row in the trace."""
-    at: str
-    """ISO 8601, UTC."""
-    pieces: tuple[str, ...]
-    """The text around the match, on one line; every other piece, from the second on, is what matched."""
-
-
 class SessionSearch:
     """The search of console and command line. Blocks; any thread, any process."""
 
@@ -50,7 +37,7 @@ class SessionSearch:
         self._path = path
         self._sessions = sessions
 
-    def find(self, query: str, *, limit: int = 100) -> tuple[Hit, ...]:
+    def find(self, query: str, *, limit: int = 100) -> tuple[SessionHit, ...]:
         """Return events that have all words of the query, or words that begin so, best first.
 
         Indexes what changed since the last search. Raises StoreError.
@@ -60,7 +47,7 @@ class SessionSearch:
         if not wanted:
             return ()
         return tuple(
-            Hit(session_id=session, seq=seq, kind=kind, at=at, pieces=_pieces(text))
+            SessionHit(session_id=session, seq=seq, kind=kind, at=at, pieces=_pieces(text))
             for session, seq, kind, at, text in self._asked(wanted, limit)
         )
 

@@ -9,11 +9,12 @@ import streams
 from goldens import golden, walkthrough
 from msgspec.structs import replace
 
-from alita_tui.console.sessions.catalog import BookmarkLine, ExportForm, HitLine, SessionLine
+from alita_tui.console.sessions.catalog import ExportForm, SessionLine
 from alita_tui.replay.playback import Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.sessions import Bookmark, SessionHit
 from alita_tui.view.compare import Comparison, compare
 from alita_tui.view.trace import rows_for
 
@@ -53,7 +54,7 @@ class Keeper:
     async def sessions(self) -> tuple[SessionLine, ...]:
         return tuple(sorted(self.lines.values(), key=lambda line: line.session_id, reverse=True))
 
-    async def search(self, text: str) -> tuple[HitLine, ...]:
+    async def search(self, text: str) -> tuple[SessionHit, ...]:
         if text == "broken":
             raise StoreError("The index cannot be read.")
         found = []
@@ -62,7 +63,14 @@ class Keeper:
                 for row in rows_for(one):
                     before, match, after = row.title.partition(text)
                     if match:
-                        found.append(HitLine(name, row.seq, row.kind, (before[-30:], match, after[:60])))
+                        found.append(
+                            SessionHit(
+                                session_id=name,
+                                seq=row.seq,
+                                kind=row.kind,
+                                pieces=(before[-30:], match, after[:60]),
+                            )
+                        )
         return tuple(found[:6])
 
     async def player(self, session_id: str) -> Playback:
@@ -95,10 +103,12 @@ class Keeper:
     async def restore(self, session_id: str) -> None:
         self.lines[session_id] = self.gone.pop(session_id)
 
-    async def bookmarks(self, session_id: str) -> tuple[BookmarkLine, ...]:
-        return tuple(BookmarkLine(seq, note) for seq, note in sorted(self.marks.get(session_id, {}).items()))
+    async def bookmarks(self, session_id: str) -> tuple[Bookmark, ...]:
+        return tuple(
+            Bookmark(seq=seq, note=note) for seq, note in sorted(self.marks.get(session_id, {}).items())
+        )
 
-    async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[BookmarkLine, ...]:
+    async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[Bookmark, ...]:
         kept = self.marks.setdefault(session_id, {})
         kept.pop(seq, None)
         if note is not None:

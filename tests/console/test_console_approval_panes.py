@@ -59,7 +59,7 @@ def test_a_diff_holds_every_line_that_is_new_and_every_one_that_is_gone(old: str
 
 def test_hidden_and_foreign_letters_are_loud_wherever_they_stand() -> None:
     inked = [piece for line in highlight(NEW.code) for piece in line]
-    loud = [text for text, ink in inked if ink == "hostile"]
+    loud = [text for text, style in inked if style == "hostile"]
     assert loud.count("⟨U+2066⟩") == 2
     assert "⟨U+0009⟩" in loud
     assert "n\u0430me" in loud
@@ -68,7 +68,9 @@ def test_hidden_and_foreign_letters_are_loud_wherever_they_stand() -> None:
 
 def test_they_are_as_loud_in_a_diff() -> None:
     for new, old in ((NEW.code, OLD.code), (OLD.code, NEW.code)):
-        loud = [text for row in diff_rows(new, Base("v1", old)) for text, ink in row.body if ink == "hostile"]
+        loud = [
+            text for row in diff_rows(new, Base("v1", old)) for text, style in row.body if style == "hostile"
+        ]
         assert "n\u0430me" in loud
         assert "⟨U+202E⟩" in loud
 

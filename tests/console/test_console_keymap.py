@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from textual.widget import Widget
 
-from alita_tui.console.actions import ACTIONS, GROUPS, bindings, key_of, shown
+from alita_tui.console.action_table import ACTIONS, GROUPS
+from alita_tui.console.actions import bindings, key_of, shown
 from alita_tui.console.keymap import _keys, _meet, read_keymap
 from alita_tui.console.session.composer import Composer
 from alita_tui.console.session.library import Library

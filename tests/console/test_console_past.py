@@ -7,7 +7,7 @@ import pytest
 from test_console_screens import Catalog, Sink, drawn
 from test_console_travel import on, replaying, running, until
 
-from alita_tui.console.actions import ACTIONS
+from alita_tui.console.action_table import ACTIONS
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.library.tool import ToolScreen
 from alita_tui.console.replay.screen import ReplayScreen

@@ -14,13 +14,13 @@ from textual.widgets import Input
 
 from alita_tui.console.replay.bar import ReplayBar
 from alita_tui.console.replay.timeline import FLAG, GLYPHS, Timeline, cell_of, draw, position_of
-from alita_tui.console.replay.words import clock_time, spoken
-from alita_tui.console.sessions.catalog import BookmarkLine
 from alita_tui.console.themes import ThemedApp, load
+from alita_tui.console.widgets.figures import clock_time, spoken
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import text_of, width_of
 from alita_tui.replay.playback import SPEEDS, LiveTape, Playback
 from alita_tui.replay.recording import Recording
+from alita_tui.spine.sessions import Bookmark
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import mark
@@ -195,7 +195,7 @@ async def test_bookmarks_are_asked_for_shown_and_visited() -> None:
         await pilot.pause()
         asked = app.marked[-1]
         assert (asked.seq, asked.note) == (playback.seq, "here [b]it[/b] began")
-        app.bar.show_bookmarks((BookmarkLine(3, "early"), BookmarkLine(asked.seq, asked.note)))
+        app.bar.show_bookmarks((Bookmark(seq=3, note="early"), Bookmark(seq=asked.seq, note=asked.note)))
         assert "⚑ here [b]it[/b] began" in app.line("#state")
         line = draw(playback.marks, playback.position, 100, bookmarks=(3, playback.position))
         assert text_of(line).count(FLAG) == 2

@@ -19,13 +19,14 @@ from alita_tui.config.load import Loaded
 from alita_tui.config.paths import shipped
 from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.ports import ConsoleOptions, DayLine, SettingLine
+from alita_tui.console.ports import ConsoleOptions, SettingLine
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import Lineage, Move, RunReport, ToolRecord, Usage
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import Command, EnableModel, Interrupt, Steer, SubmitTask
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.models import DaySpend
 from alita_tui.view.habits import Habits
 from alita_tui.view.queries import pending
 
@@ -70,8 +71,8 @@ class Catalog(Keeper):
     async def save_theme(self, name: str) -> None:
         return
 
-    async def days(self) -> tuple[DayLine, ...]:
-        return tuple(DayLine(f"2026-11-{n:02}", 0.4 * (n % 5) + 0.02, 9000 * n) for n in range(12, 21))
+    async def days(self) -> dict[str, DaySpend]:
+        return {f"2026-11-{n:02}": DaySpend(usd=0.4 * (n % 5) + 0.02, tokens=9000 * n) for n in range(12, 21)}
 
     async def lineage(self, name: str) -> Lineage:
         older = msgspec.structs.replace(

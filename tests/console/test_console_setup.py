@@ -9,7 +9,7 @@ from test_console_screens import Catalog, Sink, Source, covered, drawn
 from textual.widgets import Button, Input, OptionList
 
 from alita_tui.config.paths import shipped
-from alita_tui.console.actions import ACTIONS
+from alita_tui.console.action_table import ACTIONS
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, SettingLine
 from alita_tui.console.setup.ports import SetupChoice, SetupResult, Surroundings

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streams
 
 from alita_tui import events as e
-from alita_tui.console.spend.screen import by_provider, chart, rows
+from alita_tui.console.spend.screen import by_provider, rows
+from alita_tui.console.widgets.figures import chart
 from alita_tui.events import Usage
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView

@@ -20,9 +20,9 @@ from alita_tui.console.replay.screen import ReplayScreen
 from alita_tui.console.session.library import Library
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.sessions.compare import CompareScreen
-from alita_tui.console.sessions.rows import age
 from alita_tui.console.sessions.screen import SessionsScreen
 from alita_tui.console.spend.screen import SpendScreen
+from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.replay.playback import LiveTape, Playback
 from alita_tui.replay.recording import Recording

@@ -10,51 +10,51 @@ from dataclasses import dataclass
 from typing import Literal
 
 QUIET = 0.45
-"""Seconds without any input before a verdict: 425 ms are promised, the rest is for what a keyboard may vary."""
+"""Seconds without input before a verdict: 425 ms promised, plus a margin for the keyboard."""
 ALONE = 0.05
-"""Seconds without any input after a verdict: 30 ms are promised."""
+"""Seconds without input after a verdict: 30 ms promised, plus a margin."""
 ALONE_AGAIN = 0.16
-"""The same where the key was pressed lately already: it may be held, and its next repetition be due."""
+"""The same for a key that was pressed recently: it may be held, with a repetition due."""
 LATELY = 2.5
-"""Seconds for which a key counts as pressed lately; longer than keyboards wait before they repeat."""
+"""Seconds for which a key counts as pressed recently; longer than any keyboard's repeat delay."""
 STALL = 0.25
-"""Seconds between two looks at the terminal's input after which what is found is no answer to what is shown."""
+"""Seconds between two polls of the input after which what is read may answer an older screen."""
 
 Objection = Literal["", "unseen", "hurried", "held", "stalled"]
-"""Why a key is no verdict: what it is about was not painted, input came before, it may be held down, or it waited."""
+"""Why a key is no verdict: not painted yet, other input just before, maybe held down, or waited to be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedInput:
-    """One input, and what is known of when it was made."""
+    """An input, and what is known of when it was made."""
 
     number: int
-    """Counts all inputs from 1."""
+    """Number of the input, from 1."""
     what: str
-    """The key's name, or what else it was, such as `paste`."""
+    """The key's name, or for example `paste`."""
     at: float
     """When it was read."""
     after: float
     """It was made after this time."""
     since: float
-    """When the input before it was read, or something last moved on screen."""
+    """When the previous input was read, or something last moved on screen."""
     last: str
-    """The last key, click or turn of the wheel before it, anywhere in the console."""
+    """The previous key, click or wheel turn anywhere in the console."""
     lately: bool = False
-    """The same key was pressed a moment ago, even if something else was pressed since."""
+    """The same key was pressed recently, even if others were since."""
     repeated: bool = False
-    """The terminal says that the key is held."""
+    """The terminal reports the key as held."""
     stalled: bool = False
-    """It may have waited to be read for longer than `STALL`."""
+    """It may have waited longer than `STALL` to be read."""
 
     @property
     def alone(self) -> float:
-        """Seconds of silence that have to follow."""
+        """Seconds of silence that must follow."""
         return ALONE_AGAIN if self.lately else ALONE
 
 
 def objection(heard: TimedInput, painted: float | None) -> Objection:
-    """What speaks against an input as a verdict on what was painted at a time; None: it is not painted yet."""
+    """Return why an input is no verdict on what was painted at a time (None: not painted yet); empty if it counts."""
     if painted is None or heard.after <= painted:
         return "unseen"
     if heard.stalled:

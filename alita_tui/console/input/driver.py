@@ -21,21 +21,21 @@ from alita_tui.console.input.timing import InputTiming
 
 _log = logging.getLogger(__name__)
 QUESTION = "\x1b[5n"
-"""DSR: how are you? Every terminal answers `ESC [ 0 n`, after all that was written before."""
+"""DSR query. Terminals answer `ESC [ 0 n` after everything written before."""
 BEAT, IDLE = 0.02, 0.1
-"""Seconds between two looks at the terminal's input, while something is decided about and otherwise."""
+"""Seconds between two polls of the input, during a review and otherwise."""
 GONE = 2.0
-"""Seconds of nothing but errors after which the terminal is taken to be gone."""
+"""Seconds of read errors after which the terminal counts as gone."""
 
 
 class _Mark(str):
-    """Something to write, and whom to tell that it is on its way to the terminal."""
+    """Text to write, and a callback for when it was flushed."""
 
     told: Callable[[float], None]
 
 
 class _Drawn:
-    """What Textual writes to: tells when a mark was flushed."""
+    """The file that Textual writes to; reports when a mark was flushed."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
@@ -54,7 +54,7 @@ class _Drawn:
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver with a reader of its own (`InputParser`), and what it heard (`InputTiming`)."""
+    """Textual's driver with our input parser and timing."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -63,12 +63,12 @@ class TerminalDriver(LinuxDriver):
         self._file = _Drawn(self._file)  # type: ignore[assignment]  # the writer's thread needs no more of it
 
     def start_application_mode(self) -> None:
-        """See `Driver.start_application_mode`."""
+        """Take over the terminal, and start asking it."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self.timing.begin(time.monotonic())
 
     def _ask(self) -> bool:
-        """Write a question behind what is to be written; False when too much is waiting there."""
+        """Queue a question for the terminal; return False if the queue is full."""
         if self._writer_thread is None:
             return False
         mark = _Mark(QUESTION)
@@ -80,7 +80,7 @@ class TerminalDriver(LinuxDriver):
         return True
 
     def run_input_thread(self) -> None:
-        """Read until told to stop; nothing that is read ends it."""
+        """Read until stopped; no input ends the loop."""
         reader = InputParser(self.timing)
         failed: float | None = None
         while not self.exit_event.is_set():
@@ -100,7 +100,7 @@ class TerminalDriver(LinuxDriver):
                 self.timing.note("junk", time.monotonic(), deed=False)
 
     def _look(self, reader: InputParser) -> None:
-        """Handle what is there; when nothing is, wait for a moment."""
+        """Poll the input once, waiting briefly if there is none."""
         looked = (
             time.monotonic()
         )  # before looking: the look proves something of this time, not of a later one
@@ -127,7 +127,7 @@ class TerminalDriver(LinuxDriver):
             self._loop.call_soon_threadsafe(self._taken_again)
 
     def _taken_again(self) -> None:
-        """Set the terminal up as at the start, and draw everything: a shell may have had it meanwhile."""
+        """Set the terminal up again and redraw: a shell may have used it meanwhile."""
         if self._key_thread is None or not self._key_thread.is_alive():
             return
         self.suspend_application_mode()

@@ -1,4 +1,4 @@
-"""Where the app hands a key or a paste to the widget in focus: a screen may judge it first."""
+"""Lets a screen judge a key or paste before the focused widget gets it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ else:
 
 @runtime_checkable
 class Judge(Protocol):
-    """A screen that decides which input goes on."""
+    """A screen that judges input."""
 
     def judge(self, event: events.Event) -> bool:
-        """False to drop it. Called in the order in which the input was made."""
+        """Return False to drop an event. Called in the order of the input."""
 
 
 class Entry(Widget):

@@ -32,11 +32,11 @@ _RESIZED = re.compile(
 )
 _LARGEST = 0x10FFFF
 _FARTHEST = 20_000
-"""Columns, rows or pixels of a window that is taken to be one."""
+"""Largest plausible columns, rows or pixels of a window."""
 
 
 class Settled(Message):
-    """An input was alone for as long as a verdict has to be."""
+    """An input was alone for as long as a verdict must be."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -44,18 +44,18 @@ class Settled(Message):
 
 
 def timed_input(event: events.Event) -> TimedInput | None:
-    """What is known of when an event was made."""
+    """Return an event's timing."""
     return getattr(event, "_heard", None)
 
 
 def stamp(event: Message, heard: TimedInput) -> None:
-    """Note what is known of when an event was made."""
+    """Attach its timing to an event."""
     event.time = heard.at
     event._heard = heard  # type: ignore[attr-defined]  # the one place that it is written
 
 
 class InputParser:
-    """Reads for one terminal. Never raises for anything that was sent."""
+    """Parses one terminal's input. Never raises for any input."""
 
     def __init__(self, timing: InputTiming) -> None:
         self._timing = timing
@@ -65,18 +65,18 @@ class InputParser:
 
     @property
     def open(self) -> bool:
-        """Whether time may bring something without more being read."""
+        """Whether a timeout may complete something."""
         return self._tokens.open
 
     def empty(self, at: float) -> list[Message]:
-        """There was nothing to read at a time."""
+        """Handle a poll without input."""
         found = [message for token in self._tokens.tick(at) for message in self._taken(token, at)]
         if number := self._timing.empty(at):
             found.append(Settled(number))
         return found
 
     def read(self, data: bytes, at: float) -> list[Message]:
-        """Bytes were read at a time. Half a sequence is input as well."""
+        """Parse bytes. Half a sequence counts as input, too."""
         tokens = self._tokens.feed(self._decoder.decode(data), at)
         found = [message for token in tokens for message in self._taken(token, at)]
         if not tokens or self._tokens.open or self._decoder.getstate()[0]:
@@ -84,7 +84,7 @@ class InputParser:
         return found
 
     def _taken(self, token: Token, at: float) -> list[Message]:
-        """The messages of one token, noted as input."""
+        """Return the messages of one token, recorded as input."""
         if token.text == ANSWER and self._timing.answered(at):
             if token.pieced:
                 self._timing.note("junk", at, deed=False)
@@ -112,7 +112,7 @@ class InputParser:
         return found
 
     def _messages(self, token: Token, sent: Token) -> list[Message]:
-        """What Textual makes of a token; nothing for what it does not know."""
+        """Return Textual's messages for a token; none if it is unknown."""
         parser = self._parser
         found: list[Message] = []
         try:
@@ -145,7 +145,7 @@ class InputParser:
         return []
 
     def _anew(self) -> None:
-        """Begin with a parser in its first state, which still knows the window."""
+        """Replace the parser by a fresh one with the same window."""
         before, self._parser = self._parser, XTermParser()
         self._parser.last_x, self._parser.last_y = before.last_x, before.last_y
         self._parser.mouse_pixels = before.mouse_pixels
@@ -154,7 +154,7 @@ class InputParser:
 
 
 def what_of(message: Message) -> tuple[str, bool]:
-    """What an input is, and whether it is a deed: a key, click, turn of the wheel or paste."""
+    """Return an input's name, and whether it is a deed: a key, click, wheel turn or paste."""
     match message:
         case events.Key():
             return message.key, True
@@ -175,7 +175,7 @@ def what_of(message: Message) -> tuple[str, bool]:
 
 
 def _plain(token: Token) -> tuple[str, str]:
-    """A sequence of the kitty protocol as Textual reads it, and its kind of event: 1 press, 2 repeat, 3 release."""
+    """Return a kitty sequence as Textual reads it, and its event: 1 press, 2 repeat, 3 release."""
     found = _KITTY.fullmatch(token.text)
     if found is None or (found["event"] is None and ":" not in token.text):
         return token.text, ""
@@ -184,7 +184,7 @@ def _plain(token: Token) -> tuple[str, str]:
 
 
 def _sound(sequence: str) -> bool:
-    """Whether the numbers in a sequence can be what they stand for."""
+    """Return whether the numbers in a sequence are plausible."""
     if not sequence.startswith("\x1b["):
         return True
     numbers = [int(one) for one in _NUMBER.findall(sequence) if len(one) <= 8]

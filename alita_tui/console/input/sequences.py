@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 ESC = "\x1b"
 PASTE_BEGINS, PASTE_ENDS = f"{ESC}[200~", f"{ESC}[201~"
 LONGEST_SEQUENCE, LONGEST_STRING = 256, 65_536
-"""Characters of a sequence, and of a string such as OSC, that are waited for."""
+"""Maximum length of a sequence, and of a string such as OSC."""
 ESCAPE_SECONDS, REST_SECONDS, PASTE_SECONDS = 0.1, 1.0, 2.0
-"""How long is waited for what may follow an Esc, for the rest of a sequence, and for more of a paste."""
+"""Timeouts for what may follow Esc, for the rest of a sequence, and for more of a paste."""
 
 Kind = Literal["text", "escape", "alt", "sequence", "paste", "junk"]
 
@@ -28,7 +28,7 @@ _STRING = re.compile(r"\x1b[P\]_^X]")
 
 
 class Token(NamedTuple):
-    """One thing that was sent."""
+    """One unit of input."""
 
     kind: Kind
     text: str
@@ -37,7 +37,7 @@ class Token(NamedTuple):
 
 
 class SequenceSplitter:
-    """What has been read and is not whole yet."""
+    """Splits text into whole tokens, keeping an incomplete rest."""
 
     def __init__(self) -> None:
         self._rest = ""
@@ -46,11 +46,11 @@ class SequenceSplitter:
 
     @property
     def open(self) -> bool:
-        """Whether more is expected."""
+        """Whether a rest is kept."""
         return bool(self._rest) or self._pasted is not None
 
     def feed(self, text: str, at: float) -> list[Token]:
-        """Take what was read at a time; gives what became whole by it."""
+        """Take text; return the tokens that became complete."""
         pieced = bool(self._rest)
         self._rest += text
         self._newest = at
@@ -62,7 +62,7 @@ class SequenceSplitter:
         return found
 
     def tick(self, at: float) -> list[Token]:
-        """Nothing was there to be read at a time: what is no longer waited for."""
+        """Return tokens whose time ran out, at a poll without input."""
         waited = at - self._newest
         if self._pasted is not None:
             return [self._end_paste(self._rest)] if waited >= PASTE_SECONDS else []
@@ -74,7 +74,7 @@ class SequenceSplitter:
         return [Token("alt" if len(rest) == 2 else "junk", rest)]
 
     def _next(self) -> Token | None:
-        """Cut the next one off; None when it is not whole."""
+        """Cut off the next token; return None if it is incomplete."""
         if self._pasted is not None:
             return self._paste()
         rest = self._rest
@@ -117,7 +117,7 @@ class SequenceSplitter:
 
 
 def _broken(rest: str, limit: int) -> int:
-    """How much of a sequence that cannot go on as it began is dropped: up to the next Esc, or what ended it."""
+    """Return the length of a broken sequence: up to the next Esc, or to what ended it."""
     following = rest.find(ESC, 1)
     end = len(rest) if following < 0 else following
     return min(end, next((n for n in range(2, min(end, limit)) if not _BEGUN.match(rest[:n])), end))

@@ -20,22 +20,22 @@ from dataclasses import dataclass
 from alita_tui.console.input.arming import LATELY, QUIET, STALL, Objection, TimedInput, objection
 
 MUTE = 2.0
-"""Seconds after the first question at which a terminal that has answered none is taken to answer none."""
+"""Seconds after the first question until a silent terminal counts as mute."""
 GREETINGS, EVERY = 4, 0.4
-"""How often a terminal is asked before that, and after how many seconds each: an answer may be lost on its way."""
+"""Number of questions before that, and seconds between them: an answer may get lost."""
 RETRY = 1.0
-"""Seconds after which a question that is still open is asked again."""
+"""Seconds after which an unanswered question is repeated."""
 
 
 @dataclass(slots=True)
 class Paint:
-    """Something that was drawn, and when it was certainly on the terminal."""
+    """A drawn screen, and when it was certainly on the terminal."""
 
     drawn: float
-    """When it was handed to the writer."""
+    """When it was queued for writing."""
     written: float | None = None
     at: float | None = None
-    """When it is known to be on the terminal; None: not yet."""
+    """When it was known to be on the terminal; None: not yet."""
 
 
 class InputTiming:
@@ -54,51 +54,51 @@ class InputTiming:
         self._lock = threading.RLock()
         self._watchers = 0
         self._questions: deque[float] = deque()
-        """When each was asked that is not answered yet."""
+        """Times of the unanswered questions."""
         self._first: float | None = None
         self._newest = float("-inf")
         self._asked = self._answers = 0
         self._proved = float("-inf")
-        """What is read from now on was sent by the terminal after this time."""
+        """What is read from now on was sent after this time."""
         self._empty = float("-inf")
-        """When there was nothing to read."""
+        """When a poll last found nothing."""
         self._paint = Paint(float("-inf"))
         self._last: TimedInput | None = None
         self._deed = ""
         self._pressed: dict[str, float] = {}
         self._since = float("-inf")
-        """When something was read last, or moved on screen."""
+        """When something was last read, or moved on screen."""
         self._told = 0
 
     @property
     def terminal(self) -> bool:
-        """Whether there is a terminal to be asked."""
+        """Whether there is a terminal to ask."""
         return self._ask is not None
 
     @property
     def mute(self) -> bool:
-        """Whether the terminal answers no questions."""
+        """Whether the terminal does not answer questions."""
         told = self._answers or self._asked < GREETINGS or self._first is None
         return not told and self._empty - (self._first or 0.0) >= MUTE
 
     @property
     def proved(self) -> float:
-        """What is read next was made after this time."""
+        """The next input was made after this time."""
         return self._empty if self.mute else self._proved
 
     @property
     def watching(self) -> bool:
-        """Whether something is on screen that is decided about."""
+        """Whether a review is on screen."""
         return self._watchers > 0
 
     def watch(self, begins: bool) -> None:
-        """A screen that takes verdicts came, or went."""
+        """Count a review that opens or closes."""
         self._watchers += 1 if begins else -1
 
     # --- the event loop's side --------------------------------------------------------------
 
     def painting(self, at: float) -> Paint:
-        """What is to be decided about has been drawn: find out when it is on the terminal."""
+        """Begin to find out when a drawn review is on the terminal."""
         if not self.terminal:
             return Paint(at, at, at)
         with self._lock:
@@ -107,24 +107,24 @@ class InputTiming:
         return paint
 
     def stir(self, at: float) -> None:
-        """Something moved on screen by itself: the quiet time begins anew."""
+        """Restart the quiet time: something moved on screen."""
         self._since = max(self._since, at)
 
     def waits(self, paint: Paint | None, at: float) -> Objection:
-        """Why a key made now, other than the last one, would be no verdict."""
+        """Return why a key pressed now, other than the last one, would be no verdict."""
         proved = self.proved if self.terminal else at
         number = self._last.number + 1 if self._last else 1
         return objection(TimedInput(number, "", at, proved, self._since, " "), paint.at if paint else None)
 
     @property
     def deed(self) -> str:
-        """The last key, click or turn of the wheel."""
+        """The last key, click or wheel turn."""
         return self._deed
 
     # --- the reader's side ------------------------------------------------------------------
 
     def begin(self, at: float) -> None:
-        """The terminal is ours, again: what was asked before is answered to nobody."""
+        """Start anew with the terminal: earlier questions will not be answered."""
         with self._lock:
             self._questions.clear()
             self._empty = self._proved = at
@@ -133,7 +133,7 @@ class InputTiming:
         self.question()
 
     def question(self) -> None:
-        """Ask the terminal for a sign of life; when it cannot be asked now, it is asked later."""
+        """Ask the terminal a question, or skip it if the queue is full."""
         if self._ask is None or not self._lock.acquire(blocking=False):
             return
         try:
@@ -149,12 +149,12 @@ class InputTiming:
             self._lock.release()
 
     def written(self, at: float) -> None:
-        """All that was drawn before the newest question is on its way to the terminal."""
+        """Record that everything before the newest question was written."""
         if self._newest >= self._paint.drawn and self._paint.written is None:
             self._paint.written = at
 
     def answered(self, at: float) -> bool:
-        """The terminal answered; False when nothing was asked, and so somebody typed it."""
+        """Record an answer; return False if nothing was asked, so that it was typed."""
         with self._lock:
             if not self._questions:
                 return False
@@ -165,7 +165,7 @@ class InputTiming:
         return True
 
     def empty(self, at: float) -> int:
-        """There was nothing to read at a time. Gives the number of an input that was alone, once; else 0."""
+        """Record a poll without input. Return the number of an input that was alone, once; else 0."""
         self._empty = at
         if self.mute and self._paint.at is None:
             self._paint.at = self._paint.written

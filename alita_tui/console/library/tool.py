@@ -1,4 +1,4 @@
-"""One tool of the library: its line of versions, what was done with them, where it comes from, its code."""
+"""A tool of the library: versions, history, origin and code."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from alita_tui.console.actions import action, bindings
-from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.actions import action, bindings, shown_keys
 from alita_tui.console.review.code import code_rows
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.key_line import KeyLine
@@ -28,13 +27,13 @@ _MOVES: tuple[MoveKind | Literal["undo"], ...] = (
 
 
 class ToolScreen(Dialog[None]):
-    """A sheet with the line of versions first and the code last. Each move is one key, and `undo` takes it back."""
+    """Shows a tool's versions first, its code last. Each change is one key, and `undo` reverts it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("tool")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "tool.tcss"]
 
     class MoveAsked(Message):
-        """Something is to be done with a version."""
+        """Change the state of a version."""
 
         def __init__(self, name: str, version: int, kind: MoveKind | Literal["undo"]) -> None:
             super().__init__()
@@ -43,7 +42,7 @@ class ToolScreen(Dialog[None]):
             self.kind = kind
 
     class CopyAsked(Message):
-        """The code is to be copied."""
+        """Copy the code."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -52,7 +51,7 @@ class ToolScreen(Dialog[None]):
     def __init__(
         self, lineage: Lineage, *, version: int | None = None, problem: str = "", may_move: bool = True
     ) -> None:
-        """Begin with one version, or with the one that runs. `problem` is why that one does not run.
+        """Show one version, by default the current one. `problem` is why that cannot run.
 
         Without `may_move` the library is only looked at.
         """
@@ -69,24 +68,24 @@ class ToolScreen(Dialog[None]):
         return next((one for one in versions if one.version == self._version), versions[-1])
 
     def compose(self) -> ComposeResult:
-        """Head, sheet, keys."""
+        """Head, sheet and keys."""
         with Vertical(id="box"):
             yield Plain(id="head")
             yield Sheet(id="sheet")
             yield KeyLine(id="keys")
 
     def on_mount(self) -> None:
-        """Scroll with the keys at once."""
+        """Draw, and focus the sheet."""
         self._draw()
         self.query_one(Sheet).focus()
 
     def show(self, lineage: Lineage, problem: str = "") -> None:
-        """Show the line as it is now, the same version of it."""
+        """Show the changed lineage, at the same version."""
         self._lineage, self._problem = lineage, problem
         self._draw()
 
     def action_version(self, direction: int) -> None:
-        """The version before or after."""
+        """Show the previous or next version."""
         numbers = [one.version for one in self._lineage.versions]
         wanted = numbers.index(self.record.version) + direction
         if 0 <= wanted < len(numbers):
@@ -94,7 +93,7 @@ class ToolScreen(Dialog[None]):
             self._draw()
 
     def action_move(self, kind: MoveKind | Literal["undo"]) -> None:
-        """Ask the app to do something with the version on screen."""
+        """Ask the app to change the state of the version on screen."""
         if not self._may_move:
             return
         if kind == "pin" and self._lineage.pinned == self.record.version:

@@ -1,4 +1,4 @@
-"""The controls of a replay. They move a player over what is recorded; there is nothing else they could do."""
+"""The controls of a replay, which only move a player over a recording."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from alita_tui.console.actions import bindings
-from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.actions import bindings, shown_keys
 from alita_tui.console.replay import words as replay_words
 from alita_tui.console.replay.player import Player
 from alita_tui.console.replay.timeline import Timeline
-from alita_tui.console.sessions.catalog import BookmarkLine, ExportForm
+from alita_tui.console.sessions.catalog import ExportForm
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.styled_text import cut
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.sessions import Bookmark
 from alita_tui.state.session import Phase
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import Mark
 
 STOPS: frozenset[Mark] = frozenset({"build", "approval", "error"})
-"""Where the jump to a mark stops."""
+"""Marks that jumping stops at."""
 FORMS: tuple[ExportForm, ...] = get_args(ExportForm)
-"""What a session can be written as."""
+"""Formats that a session can be exported to."""
 
 
 class _Prompt(NamedTuple):
-    """What the bar's line asks for at the moment."""
+    """What the input line asks for."""
 
     placeholder: str
     value: str
@@ -40,7 +40,7 @@ class _Prompt(NamedTuple):
 
 
 class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
-    """Three lines: where the replay stands, the timeline, the keys or a question."""
+    """Three lines: position, timeline, and keys or an input line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("replay"),
@@ -61,7 +61,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
     """
 
     class Jumped(Message):
-        """The player went elsewhere; the fold goes on from `view`."""
+        """The player jumped; continue from `view`."""
 
         def __init__(self, player: Player) -> None:
             super().__init__()
@@ -69,11 +69,11 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
 
         @property
         def view(self) -> SessionView:
-            """The view to go on from, as it is when this is read: it fits what the player yields next."""
+            """The view to continue from, read late so that it matches what the player yields next."""
             return self._player.view
 
     class Marked(Message):
-        """A bookmark is to be set at an event, or with no note taken away."""
+        """Set a bookmark at an event, or remove it if `note` is None."""
 
         def __init__(self, bar: ReplayBar, seq: int, note: str | None) -> None:
             super().__init__()
@@ -82,7 +82,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
             self.note = note
 
     class Wanted(Message):
-        """Something that needs more than the player."""
+        """A request that needs more than the player."""
 
         def __init__(self, bar: ReplayBar) -> None:
             super().__init__()
@@ -90,76 +90,76 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
             self.player = bar.player
 
     class ExplainAsked(Wanted):
-        """The event at the cursor is to be explained."""
+        """Explain the event at the cursor."""
 
     class ForkAsked(Wanted):
-        """A session is to begin from here."""
+        """Fork the session here."""
 
     class ExportAsked(Wanted):
-        """The session is to be written into a file."""
+        """Export the session to a file."""
 
         def __init__(self, bar: ReplayBar, form: ExportForm) -> None:
             super().__init__(bar)
             self.form = form
 
     class Left(Wanted):
-        """The person has seen enough."""
+        """Leave the replay."""
 
     def __init__(self, player: Player, *, rewound: bool = False, id: str | None = None) -> None:
-        """`rewound`: the session that is played goes on meanwhile."""
+        """`rewound`: the session being played is still running."""
         super().__init__(id=id)
         self.player = player
         self._rewound = rewound
         self._needle = ""
         self._note = ""
-        """What the last control had to say, such as that there is no further hit."""
+        """Outcome of the last control, such as that nothing was found."""
         self._now: Phase | None = None
-        """What the session does meanwhile, where it goes on."""
+        """What the live session is doing, if it is running."""
         self._take: Callable[[str], None] = self._search
-        self._bookmarks: tuple[BookmarkLine, ...] = ()
+        self._bookmarks: tuple[Bookmark, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """State, timeline, keys and a line to write in."""
+        """State, timeline, keys and an input line."""
         yield Plain(id="state")
         yield Timeline(self.player.marks, id="timeline")
         yield Plain(id="keys")
         yield Input(compact=True, id="search")
 
     def on_mount(self) -> None:
-        """Draw where it stands; the speed and the play state change without an event too."""
+        """Draw the position."""
         self.redraw()
 
     def on_resize(self) -> None:
-        """Draw for the width there is."""
+        """Draw for the new width."""
         self.redraw()
 
     def advance(self, view: SessionView) -> None:
-        """The session on screen moved on."""
+        """Draw a newer view."""
         if self.player.stopped:
             self._note = f"Stopped at {self.player.stopped}."
         self.redraw()
 
-    def show_bookmarks(self, bookmarks: tuple[BookmarkLine, ...]) -> None:
-        """The session's bookmarks, as they are now."""
+    def show_bookmarks(self, bookmarks: tuple[Bookmark, ...]) -> None:
+        """Show the session's bookmarks."""
         self._bookmarks = bookmarks
         self.redraw()
 
     def tell_now(self, phase: Phase) -> None:
-        """What the session does meanwhile."""
+        """Show what the live session is doing."""
         if self._rewound and phase != self._now:
             self._now = phase
             if self.is_mounted:
                 self.redraw()
 
     def say(self, text: str) -> None:
-        """Say something in the place of the keys, until the next control."""
+        """Show a note in place of the keys, until the next control."""
         self._note = text
         self.redraw()
 
     # --- drawing ------------------------------------------------------------------------
 
     def redraw(self) -> None:
-        """Draw where the player stands."""
+        """Draw the player's position."""
         player, width = self.player, self.size.width - 2
         if width < 1:
             return
@@ -225,7 +225,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._moved()
 
     def action_leave(self) -> None:
-        """See `Left`."""
+        """Leave the replay."""
         self.post_message(self.Left(self))
 
     def action_slower(self) -> None:
@@ -252,7 +252,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
     # --- stops, bookmarks and what goes beyond the player ------------------------------------
 
     def action_stop_at(self) -> None:
-        """Ask where playing is to stop."""
+        """Ask where playing should stop."""
         self._ask(
             _Prompt("stop at: error approval tool=NAME cost>0.10", self.player.breakpoints, self._stop_at)
         )
@@ -266,13 +266,13 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self.say(f"Stops at {self.player.breakpoints}." if self.player.breakpoints else "It stops nowhere.")
 
     def action_move_break(self, direction: int) -> None:
-        """To the next place where it would stop, or the one before."""
+        """Go to the next breakpoint, or the previous one."""
         where = "further" if direction > 0 else "earlier"
         found = self.player.move_break(direction)
         self._moved(found, f"No {where} event is a {self.player.breakpoints or 'stop: b sets one'}.")
 
     def action_bookmark(self) -> None:
-        """Ask for the note of a bookmark here."""
+        """Ask for a note and set a bookmark."""
         seq = self.player.seq
         if not seq:
             self.say("There is no event before the first one.")
@@ -285,14 +285,14 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._ask(_Prompt("a note for this place, or just Enter", before, take))
 
     def action_unmark(self) -> None:
-        """Take the bookmark here away."""
+        """Remove the bookmark here."""
         if any(one.seq == self.player.seq for one in self._bookmarks):
             self.post_message(self.Marked(self, self.player.seq, None))
         else:
             self.say("There is no bookmark here.")
 
     def action_next_bookmark(self) -> None:
-        """To the next bookmark, from the last one to the first."""
+        """Go to the next bookmark, wrapping around."""
         places = [one.seq for one in self._bookmarks]
         if not places:
             self.say("There is no bookmark; m sets one.")
@@ -301,15 +301,15 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         self._moved()
 
     def action_explain(self) -> None:
-        """See `ExplainAsked`."""
+        """Ask why the event at the cursor happened."""
         self.post_message(self.ExplainAsked(self))
 
     def action_fork(self) -> None:
-        """See `ForkAsked`."""
+        """Fork the session here."""
         self.post_message(self.ForkAsked(self))
 
     def action_export(self) -> None:
-        """Ask what it is to be written as."""
+        """Ask for the export format."""
         self._ask(_Prompt(" ".join(("write it as:", *FORMS)), "html", self._export))
 
     def _export(self, text: str) -> None:
@@ -347,7 +347,7 @@ class ReplayBar(Vertical, can_focus=True, can_focus_children=True):
         line.focus()
 
     def action_leave_line(self) -> None:
-        """Close the line, or clear what the last control said."""
+        """Close the input line and clear the note."""
         self.remove_class("-asking")
         self._note = ""
         self.focus()

@@ -1,4 +1,4 @@
-"""Why an event happened, what it changed, what it cost."""
+"""The explanation of an event: why, what it changed, what it cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_tui.view.explain import Explanation
 
 
 class ExplainScreen(Dialog[None]):
-    """One small sheet; Esc closes it."""
+    """A small sheet."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,q,question_mark", "dismiss", "Close")]
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "explain.tcss"]
@@ -26,7 +26,7 @@ class ExplainScreen(Dialog[None]):
         self._explained = explained
 
     def compose(self) -> ComposeResult:
-        """What it is about, then the three answers."""
+        """The event's title, then the explanation."""
         told = self._explained
         with Vertical(id="box"):
             yield Plain(
@@ -38,7 +38,7 @@ class ExplainScreen(Dialog[None]):
 
 
 def rows(told: Explanation) -> list[Row]:
-    """The whole sheet."""
+    """Return the rows of the sheet."""
     found: list[Row] = []
     for title, lines in (("Why", told.why), ("What it changed", told.changed), ("What it cost", told.cost)):
         if lines:

@@ -1,4 +1,4 @@
-"""Going back in time and to other sessions: what the app does for replays, and with the list of sessions."""
+"""The app's part in replays, going back in time, and the session list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ReplayNavigation(themes.ThemedApp[Switch | None]):
-    """The app's side of replays and sessions; the rest of the app is built on it."""
+    """Base of the app: opens replays and the session list."""
 
     main: SessionScreen
 
@@ -47,7 +47,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     @property
     def _replay(self) -> ReplayScreen | None:
-        """The replay on top, if there is one."""
+        """The replay on top of the screen stack, if any."""
         if self.screen is self.main:
             return None
         from alita_tui.console.replay.screen import ReplayScreen
@@ -56,7 +56,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     @property
     def in_the_past(self) -> bool:
-        """True while a replay lies over the session, whatever lies over that."""
+        """Whether a replay is open over the session."""
         if len(self.screen_stack) == 1:
             return False
         from alita_tui.console.replay.screen import ReplayScreen
@@ -64,12 +64,12 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         return any(isinstance(screen, ReplayScreen) for screen in self.screen_stack)
 
     def _tell_now(self, view: SessionView) -> None:
-        """While the session is looked at as it was: say what it does meanwhile."""
+        """Show in an open replay what the live session is doing."""
         if self._replay is not None:
             self._replay.controls.tell_now(view.phase)
 
     def _now_playing(self) -> Player | None:
-        """What is on screen as something that can be asked about its past."""
+        """Return the player of what is on screen."""
         if self._replay is not None:
             return self._replay.player
         return self._playback or (self._tape.player() if self._tape is not None else None)
@@ -80,11 +80,11 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
     # --- going back -----------------------------------------------------------------------
 
     def action_rewind(self) -> None:
-        """Go back in the running session, to its newest event at first."""
+        """Go back in the running session, starting at its newest event."""
         self._go_back(None)
 
     def on_trace_rewind_asked(self, message: Trace.RewindAsked) -> None:
-        """Everything as it was at a row."""
+        """Show everything as it was at a row."""
         self._go_back(message.seq)
 
     def _go_back(self, seq: int | None) -> None:
@@ -109,7 +109,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         self._load_bookmarks(screen.controls)
 
     def on_replay_bar_left(self, message: ReplayBar.Left) -> None:
-        """From a replay back to what lies below it; from the last one out."""
+        """Close the replay, or the app if it is nothing but a replay."""
         if self._replay is not None:
             self.pop_screen()
         else:
@@ -118,11 +118,11 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
     # --- what is asked of a replay ----------------------------------------------------------
 
     def on_trace_explain_asked(self, message: Trace.ExplainAsked) -> None:
-        """Why a row is there."""
+        """Explain a row."""
         self._explain(message.seq)
 
     def on_replay_bar_explain_asked(self, message: ReplayBar.ExplainAsked) -> None:
-        """Why the event at the cursor happened."""
+        """Explain the event at the cursor."""
         self._explain(message.player.seq)
 
     def _explain(self, seq: int) -> None:
@@ -143,7 +143,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             bar.show_bookmarks(bookmarks)
 
     def on_replay_bar_marked(self, message: ReplayBar.Marked) -> None:
-        """A bookmark is set, or taken away."""
+        """Set or remove a bookmark."""
         self._bookmark(message.bar, message.seq, message.note)
 
     @work(name="bookmark", group="bookmarks", exit_on_error=False)
@@ -157,7 +157,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
         bar.say(f"Bookmark at event {seq}." if note is not None else "The bookmark is gone.")
 
     def on_replay_bar_fork_asked(self, message: ReplayBar.ForkAsked) -> None:
-        """Another way from here."""
+        """Fork the session."""
         self._fork(message.bar)
 
     @work(name="fork", group="fork", exclusive=True, exit_on_error=False)
@@ -174,7 +174,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             self.exit(Switch(made))
 
     def on_replay_bar_export_asked(self, message: ReplayBar.ExportAsked) -> None:
-        """The session as a file."""
+        """Export the session."""
         self._export(message)
 
     @work(name="export", group="export", exclusive=True, exit_on_error=False)
@@ -190,7 +190,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
 
     @work(name="sessions", group="screen", exclusive=True, exit_on_error=False)
     async def action_sessions(self) -> None:
-        """Every session: open, look, search, compare, tidy up."""
+        """List all sessions."""
         try:
             lines = await self._catalog.sessions()
         except AlitaError as error:
@@ -207,7 +207,7 @@ class ReplayNavigation(themes.ThemedApp[Switch | None]):
             self.exit(chosen)
 
     def on_sessions_screen_look_asked(self, message: SessionsScreen.LookAsked) -> None:
-        """A session is to be seen as it was."""
+        """Replay a session."""
         self._look(message.session_id, message.seq)
 
     @work(name="look", group="look", exclusive=True, exit_on_error=False)

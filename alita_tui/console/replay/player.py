@@ -1,4 +1,4 @@
-"""What a replay asks of its player, and a rewound session of its tape."""
+"""What a replay needs: a player, and for a running session its tape."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from alita_tui.view.queries import Mark
 
 
 class Player(Protocol):
-    """What plays a recording. Met by `replay`."""
+    """Plays a recording; implemented in `replay`."""
 
     playing: bool
     stopped: str
-    """The breakpoint that playing stopped at; empty when it did not."""
+    """The breakpoint that playing stopped at, if any."""
 
     def __aiter__(self) -> AsyncIterator[Envelope]: ...
 
     @property
     def session_id(self) -> str:
-        """The session that is played."""
+        """The session being played."""
 
     @property
     def envelopes(self) -> Sequence[Envelope]:
-        """All its events."""
+        """All events of the session."""
 
     @property
     def seq(self) -> int:
-        """The number of the event just before the position; 0 at the beginning."""
+        """The number of the event before the position; 0 at the beginning."""
 
     @property
     def breakpoints(self) -> str:
-        """The conditions that playing stops at, as they were written."""
+        """The conditions that playing stops at, as written."""
 
     def position_of(self, seq: int) -> int:
-        """The position just after the event with a number."""
+        """Return the position after the event with this number."""
 
     def explain(self, seq: int) -> Explanation:
-        """Why an event happened, what it changed and what it cost."""
+        """Explain why an event happened, what it changed and what it cost."""
 
     def seek_seq(self, seq: int) -> None:
-        """Go to just after the event with a number."""
+        """Go to the position after the event with this number."""
 
     def stop_at(self, conditions: str) -> None:
-        """Stop where one of the conditions holds; none with an empty text. Raises UsageError."""
+        """Stop where one of the conditions holds; an empty text clears them. Raises UsageError."""
 
     def move_break(self, direction: int) -> bool:
-        """Go to the next or previous event that a breakpoint holds for; False where there is none."""
+        """Go to the next or previous breakpoint; return False if there is none."""
 
     def close(self) -> None:
         """End the iteration."""
@@ -65,11 +65,11 @@ class Player(Protocol):
 
     @property
     def speed(self) -> float:
-        """Recorded seconds in a second; infinite for no waiting."""
+        """Recorded seconds per second; infinite for no waiting."""
 
     @property
     def view(self) -> SessionView:
-        """The view that the next event follows on."""
+        """The view at the position."""
 
     @property
     def marks(self) -> Sequence[Mark | None]:
@@ -77,7 +77,7 @@ class Player(Protocol):
 
     @property
     def elapsed(self) -> float:
-        """Recorded seconds up to here."""
+        """Recorded seconds up to the position."""
 
     @property
     def length(self) -> float:
@@ -85,7 +85,7 @@ class Player(Protocol):
 
     @property
     def skipped(self) -> float:
-        """Recorded seconds of idle time left out up to here."""
+        """Seconds of idle time skipped up to the position."""
 
     def toggle(self) -> None:
         """Play or pause."""
@@ -97,29 +97,29 @@ class Player(Protocol):
         """Go to a position."""
 
     def seek_tenth(self, tenth: int) -> None:
-        """Go to a tenth of the session."""
+        """Go to a tenth of the session, by number."""
 
     def move(self, events: int) -> None:
-        """Go some events on, or back."""
+        """Move by some events."""
 
     def move_step(self, direction: int) -> bool:
-        """Go to the next or previous step; False at the last."""
+        """Go to the next or previous step; return False if there is none."""
 
     def move_mark(self, kinds: Collection[Mark], direction: int) -> bool:
-        """Go to the next or previous event so marked; False where there is none."""
+        """Go to the next or previous event with such a mark; return False if there is none."""
 
     def find(self, needle: str, direction: int) -> bool:
-        """Go to the next or previous event with a text; False where there is none."""
+        """Go to the next or previous event containing the text; return False if there is none."""
 
 
 class Tape(Protocol):
-    """The running session, kept as it goes on. Met by `replay`."""
+    """Records the running session; implemented in `replay`."""
 
     rows_of: RowMaker
-    """Makes the rows of an event in the trace."""
+    """Makes the trace rows of an event."""
 
     def add(self, envelope: Envelope, view: SessionView | None = None) -> None:
-        """Take in an event, and the view after it."""
+        """Record an event and the view after it."""
 
     def player(self) -> Player:
-        """A player that stands at the end and whose total grows with the session."""
+        """Return a player at the end, whose total grows with the session."""

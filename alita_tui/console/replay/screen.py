@@ -1,4 +1,4 @@
-"""A recording over the session that is open: the same screen, fed by a player. Nothing can be sent from it."""
+"""A replay over the open session: the same screen, fed by a player. It can send nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_tui.console.stage import Advanced, Stage
 
 
 class ReplayScreen(SessionScreen):
-    """Another session, or this one as it was. Every pane shows its state at the player's place."""
+    """Shows a session as it was at the player's position."""
 
     def __init__(
         self, player: Player, *, keys: Mapping[str, str], rewound: bool = False, motion: bool = True
@@ -25,13 +25,13 @@ class ReplayScreen(SessionScreen):
         self._stage = Stage(player, lambda view: self.post_message(Advanced(view)))
 
     def on_mount(self) -> None:
-        """Show where the player stands, and read on from there."""
+        """Show the player's position, and continue from there."""
         self.fit(self.app.size)
         self._stage.jump(self.player.view)
         self._read()
 
     def on_unmount(self) -> None:
-        """The player is done."""
+        """Close the player."""
         self.player.close()
 
     @work(name="replay", group="replay", exclusive=True, exit_on_error=False)

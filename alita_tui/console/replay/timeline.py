@@ -1,4 +1,4 @@
-"""A whole session on one line: what happened where, and how far it has been played."""
+"""A session on one line: its marks, and how far it was played."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ GLYPHS: dict[Mark, str] = {
     "run": "■",
     "thought": "·",
 }
-"""What a mark looks like; where several fall into one cell, the first of these is shown."""
+"""Glyph of each mark; if several share a cell, the first listed is shown."""
 FLAG = "⚑"
 """A bookmark."""
 _RAIL = "─━"
 _DENSE = 3
-"""Marks in one cell from which the rail beside its glyph is drawn heavy."""
+"""Marks per cell from which the rail is drawn heavy."""
 
 
 def cell_of(position: int, total: int, width: int) -> int:
-    """The cell of the event just before a position."""
+    """Return the cell of the event before a position."""
     return 0 if total < 1 else min(width - 1, max(0, position - 1) * width // total)
 
 
 def position_of(cell: int, total: int, width: int) -> int:
-    """The position just after the first event of a cell."""
+    """Return the position after the first event of a cell."""
     return min(total, -(-cell * total // max(width, 1)) + 1) if total else 0
 
 
 def gather(marks: Sequence[Mark | None], width: int) -> list[tuple[Mark | None, int]]:
-    """For each cell the mark that matters most, and how many there are."""
+    """Return each cell's most important mark and number of marks."""
     total, rank = len(marks), {kind: place for place, kind in enumerate(GLYPHS)}
     cells: list[tuple[Mark | None, int]] = [(None, 0)] * width
     for index, mark in enumerate(marks):
@@ -62,7 +62,7 @@ def draw(
     bookmarks: Collection[int] = (),
     cells: Sequence[tuple[Mark | None, int]] | None = None,
 ) -> Line:
-    """The line: rail, glyphs in their kind's ink, heavy where much happened, flags, the playhead.
+    """Return the line: rail, glyphs, flags and the playhead.
 
     `bookmarks` are positions; `cells` is `gather(marks, width)`, where the caller has it.
     """
@@ -74,17 +74,17 @@ def draw(
         text = GLYPHS[best] if best else _RAIL[0]
         played = cell <= head and position > 0
         if cell in flags and best != "error":
-            text, ink = FLAG, "flag"
+            text, style = FLAG, "flag"
         elif best is None or (best == "thought" and count >= _DENSE):
-            text, ink = _RAIL[count >= _DENSE], "played" if played else "rail"
+            text, style = _RAIL[count >= _DENSE], "played" if played else "rail"
         else:
-            ink = best if played else f"{best}-ahead"
-        line.append((text, f"{ink}-head" if cell == head else ink))
+            style = best if played else f"{best}-ahead"
+        line.append((text, f"{style}-head" if cell == head else style))
     return tuple(line)
 
 
 class Timeline(Widget):
-    """Takes marks and a position; a click posts where to go."""
+    """Shows marks and a position; a click posts where to go."""
 
     ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -115,7 +115,7 @@ class Timeline(Widget):
     """
 
     class Chosen(Message):
-        """A place on the line was clicked."""
+        """A position was clicked."""
 
         def __init__(self, position: int) -> None:
             super().__init__()
@@ -124,17 +124,17 @@ class Timeline(Widget):
     def __init__(self, marks: Sequence[Mark | None] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.marks = marks
-        """May grow at its end."""
+        """May grow at the end."""
         self.position = 0
         self.bookmarks: tuple[int, ...] = ()
         """Positions with a flag."""
         self._cells: list[tuple[Mark | None, int]] = []
         self._gathered = (0, -1)
-        """How many marks the cells were gathered from, and for how many cells."""
+        """Number of marks and of cells at the last `gather`."""
         self._drawn: tuple[int, tuple[int, ...], int] | None = None
 
     def advance(self, position: int, bookmarks: tuple[int, ...] = ()) -> None:
-        """Move the playhead, and the flags."""
+        """Move the playhead and the flags."""
         now = (position, bookmarks, len(self.marks))
         if now != self._drawn:
             self._drawn = now
@@ -142,11 +142,11 @@ class Timeline(Widget):
             self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One line."""
+        """Return 1."""
         return 1
 
     def render_line(self, y: int) -> Strip:
-        """See `draw`."""
+        """Render the timeline."""
         base, width = self.rich_style, self.size.width
         known, gathered = self._gathered
         if gathered != width or len(self.marks) > known + known // 200:
@@ -167,6 +167,6 @@ class Timeline(Widget):
         return styles | {f"{name}-head": style + head for name, style in styles.items()}
 
     def on_click(self, event: events.Click) -> None:
-        """See `Chosen`."""
+        """Report what was clicked."""
         event.stop()
         self.post_message(self.Chosen(position_of(event.x, len(self.marks), self.size.width)))

@@ -1,4 +1,4 @@
-"""What the bar of a replay says: where it stands, and which keys there are."""
+"""The words of the replay bar: position and keys."""
 
 from __future__ import annotations
 
@@ -8,25 +8,10 @@ from textual.content import Content
 
 from alita_tui.console.replay.player import Player
 from alita_tui.console.replay.timeline import FLAG, GLYPHS
-from alita_tui.console.sessions.catalog import BookmarkLine
+from alita_tui.console.widgets.figures import clock_time, spoken
 from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.sessions import Bookmark
 from alita_tui.state.session import Phase
-
-
-def clock_time(seconds: float) -> str:
-    """Seconds as `0:42`, `12:05` or `3:10:00`."""
-    whole = max(0, int(seconds))
-    hours, rest = divmod(whole, 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
-
-
-def spoken(seconds: float) -> str:
-    """A stretch of time as `12 s`, `4 m 12 s` or `3 h 10 m`."""
-    whole = max(0, int(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} m {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} m"
-
 
 NOW: dict[Phase, str] = {
     "idle": "it is idle",
@@ -35,18 +20,18 @@ NOW: dict[Phase, str] = {
     "parked": "a build waits for you",
     "closed": "it is closed",
 }
-"""What a session does that goes on; phases that are not here are work."""
+"""What a running session does; phases not listed are work."""
 
 
 def state(
     player: Player,
-    bookmarks: Sequence[BookmarkLine],
+    bookmarks: Sequence[Bookmark],
     width: int,
     *,
     rewound: bool,
     now: Phase | None = None,
 ) -> Content:
-    """The first line."""
+    """Return the first line: state and position."""
     speed = "∞" if player.speed == float("inf") else f"{player.speed:g}×"
     parts = [
         f"{'▶ playing' if player.playing else '▮▮ paused'} {speed}",
@@ -70,7 +55,7 @@ def state(
 
 
 def keys(shown: Mapping[str, str], width: int, *, rewound: bool) -> str:
-    """The last line: as many keys as there is room for, the most used first. `shown` is key by action."""
+    """Return the last line: as many keys as fit, the most used first. `shown` is key by action."""
 
     def key(action: str) -> str:
         return shown.get(action, "")

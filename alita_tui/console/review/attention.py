@@ -1,4 +1,4 @@
-"""Calls a person whose terminal is not in front: bell, desktop notification, the window's title.
+"""Notifies a person whose terminal is not in front: bell, desktop notification, window title.
 
 OSC 9 (iTerm2, Windows Terminal, kitty and others) and OSC 777 (urxvt, foot, VTE) are passed over by a
 terminal that does not know them; the title is put on xterm's stack (XTWINOPS 22 and 23) and taken off again.
@@ -15,7 +15,7 @@ _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 
 
 class Attention:
-    """Writes to a terminal; says a thing once."""
+    """Writes notifications to a terminal, each once."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -23,7 +23,7 @@ class Attention:
         self._titled = False
 
     def call(self, key: str, text: str, *, away: bool) -> None:
-        """Tell of something, once for a key. Nothing is written where the person is looking anyway."""
+        """Notify once per key. Nothing is written unless the person is `away`."""
         if key in self._called:
             return
         self._called.add(key)
@@ -36,7 +36,7 @@ class Attention:
         self._titled = True
 
     def seen(self) -> None:
-        """The person is back: the title is what it was."""
+        """Restore the window's title: the person is back."""
         if self._titled:
             self._titled = False
             self._write(_POP_TITLE)

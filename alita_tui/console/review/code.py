@@ -1,4 +1,4 @@
-"""Code to be read before it runs: numbered, coloured, wrapped, with nothing hidden and nothing left out."""
+"""Code to read before it runs: numbered, highlighted, wrapped, nothing hidden or left out."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Base(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=16)
 def highlight(code: str) -> tuple[Line, ...]:
-    """Python as inked lines: hidden characters spelled out, blanks at a line's end dotted.
+    """Highlight Python: hidden characters are spelled out, trailing blanks dotted.
 
     Letters outside ASCII in a name are loud, for they can pass for others (UTS #39).
     """
     from pygments.lexers.python import PythonLexer  # type: ignore[import-untyped]
     from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token  # type: ignore[import-untyped]
 
-    def ink(kind: object, text: str) -> str:
+    def style(kind: object, text: str) -> str:
         if kind in Comment:
             return "comment"
         if kind in String:
@@ -57,31 +57,31 @@ def highlight(code: str) -> tuple[Line, ...]:
             if number:
                 lines.append([])
             if part:
-                lines[-1].append((part, ink(kind, part)))
+                lines[-1].append((part, style(kind, part)))
     if code.endswith("\n"):
         lines.pop()
     return tuple(_loud(tuple(line)) for line in lines)
 
 
 def _loud(line: Line) -> Line:
-    """A line with spelled-out characters and trailing blanks made conspicuous, whatever their ink."""
+    """Return a line with spelled-out characters and trailing blanks made conspicuous."""
     text = text_of(line)
     spans = [(match.start(), match.end(), "hostile") for match in _LOUD.finditer(text)]
     if blank := _TRAILING.search(text):
         spans.append((blank.start(), blank.end(), "warn"))
     if not spans:
         return line
-    inks = [ink for piece, ink in line for _char in piece]
-    for start, end, ink in spans:
-        inks[start:end] = [ink] * (end - start)
+    styles = [style for piece, style in line for _char in piece]
+    for start, end, style in spans:
+        styles[start:end] = [style] * (end - start)
     if blank:
         text = text[: blank.start()] + "·" * (blank.end() - blank.start())
-    pairs = groupby(zip(text, inks, strict=True), key=lambda pair: pair[1])
-    return tuple(("".join(char for char, _ink in group), ink) for ink, group in pairs)
+    pairs = groupby(zip(text, styles, strict=True), key=lambda pair: pair[1])
+    return tuple(("".join(char for char, _style in group), style) for style, group in pairs)
 
 
 def code_rows(code: str, *, sources: bool = True) -> list[Row]:
-    """Numbered rows of code; with `sources` each counts as a line to be read."""
+    """Return numbered rows of code; with `sources` each counts as a line to read."""
     lines = highlight(code)
     wide = max(len(str(len(lines))), 3)
     return [
@@ -97,9 +97,9 @@ def code_rows(code: str, *, sources: bool = True) -> list[Row]:
 
 
 def diff_rows(code: str, base: Base) -> list[Row]:
-    """A unified diff from a base to the code, three lines of context, with the code's line numbers."""
+    """Return a unified diff from a base to the code, with three lines of context and the code's line numbers."""
     before, after = _plain(base.code), _plain(code)
-    was, inked = highlight(base.code), highlight(code)
+    was, current = highlight(base.code), highlight(code)
     rows = [Row(((f" from {base.label} to this draft", "heading"),))]
     wide = max(len(str(len(after))), 3)
     groups = list(difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(3))
@@ -110,17 +110,17 @@ def diff_rows(code: str, base: Base) -> list[Row]:
         rows.append(Row(((f" @@ lines {first[3] + 1} to {last[4]} @@", "wait"),)))
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
-                rows += [_diff_row(" ", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
+                rows += [_diff_row(" ", n + 1, wide, _line(current, n, after)) for n in range(j1, j2)]
                 continue
             rows += [_diff_row("-", 0, wide, _line(was, n, before)) for n in range(i1, i2)]
-            rows += [_diff_row("+", n + 1, wide, _line(inked, n, after)) for n in range(j1, j2)]
+            rows += [_diff_row("+", n + 1, wide, _line(current, n, after)) for n in range(j1, j2)]
     return rows
 
 
 def split_rows(code: str, base: Base) -> list[Row]:
-    """The whole of both, side by side, lines that belong together in one row."""
+    """Return both texts side by side, matching lines in one row."""
     before, after = _plain(base.code), _plain(code)
-    was, inked = highlight(base.code), highlight(code)
+    was, current = highlight(base.code), highlight(code)
     wide = max(len(str(max(len(before), len(after)))), 3)
     rows = [_pair(Row(((f" {base.label}", "heading"),)), Row((("this draft", "heading"),)))]
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -129,13 +129,13 @@ def split_rows(code: str, base: Base) -> list[Row]:
             if left is not None:
                 old = _diff_row(" " if tag == "equal" else "-", left + 1, wide, _line(was, left, before))
             if right is not None:
-                new = _diff_row(" " if tag == "equal" else "+", right + 1, wide, _line(inked, right, after))
+                new = _diff_row(" " if tag == "equal" else "+", right + 1, wide, _line(current, right, after))
             rows.append(_pair(old, new))
     return rows
 
 
 def _pair(left: Row, right: Row) -> Row:
-    """Two rows as one; what was read is the line on the right."""
+    """Join two rows; the right one counts as read."""
     return msgspec.structs.replace(left, beside=right, source=right.source)
 
 
@@ -144,21 +144,21 @@ def _plain(code: str) -> list[str]:
     return [*lines, "⟨no line end⟩"] if lines[-1] else lines[:-1]
 
 
-def _line(inked: tuple[Line, ...], number: int, plain: list[str]) -> Line:
-    return inked[number] if number < len(inked) else ((plain[number], ""),)
+def _line(current: tuple[Line, ...], number: int, plain: list[str]) -> Line:
+    return current[number] if number < len(current) else ((plain[number], ""),)
 
 
-def _tinted(line: Line, ink: str) -> Line:
-    """A line in one ink, but for what is loud."""
-    return tuple((text, own if own in ("hostile", "warn") else ink) for text, own in line)
+def _tinted(line: Line, style: str) -> Line:
+    """Return a line in one style, except what is conspicuous."""
+    return tuple((text, own if own in ("hostile", "warn") else style) for text, own in line)
 
 
 def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:
-    ink = {"+": "added", "-": "removed"}.get(sign, "muted")
-    loud = _loud(body if sign == " " else _tinted(body, ink))
+    style = {"+": "added", "-": "removed"}.get(sign, "muted")
+    loud = _loud(body if sign == " " else _tinted(body, style))
     return Row(
         loud,
-        ((f"{number or '':>{wide}} ", "muted"), (f"{sign} ", ink)),
+        ((f"{number or '':>{wide}} ", "muted"), (f"{sign} ", style)),
         ((f"{'↪':>{wide}} ", "muted"), ("  ", "")),
         source=number,
         hard=True,
@@ -166,7 +166,7 @@ def _diff_row(sign: str, number: int, wide: int, body: Line) -> Row:
 
 
 class CodeView(Sheet):
-    """The code, or what differs from a base; keeps count of the lines that were on screen."""
+    """Shows code or a diff, and records which lines were on screen."""
 
     DEFAULT_CSS = """
     CodeView { background: $surface; }
@@ -182,18 +182,18 @@ class CodeView(Sheet):
         self._show()
 
     def load(self, code: str, bases: Sequence[Base] = ()) -> None:
-        """Show other code, of which nothing was read yet."""
+        """Show other code, none of it read yet."""
         self.code, self.bases, self._mode = code, tuple(bases), 0
         self.forget_seen()
         self._show()
 
     @property
     def base(self) -> Base | None:
-        """What the code is compared with; None while all of it is shown."""
+        """What the code is compared with; None while it is shown whole."""
         return self.bases[self._mode - 1] if self._mode else None
 
     def cycle(self) -> bool:
-        """Code → each diff → code; False when there is nothing to compare with."""
+        """Switch code → each diff → code; return False if there is nothing to compare with."""
         if not self.bases:
             return False
         self._mode = (self._mode + 1) % (len(self.bases) + 1)
@@ -201,30 +201,30 @@ class CodeView(Sheet):
         return True
 
     def go_to_line(self, line: int) -> None:
-        """Show a line of the code, in the diff if it is there."""
+        """Scroll to a line of the code, in the diff if it is there."""
         if not self.scroll_to_source(line) and self._mode:
             self._mode = 0
             self._show()
             self.scroll_to_source(line)
 
     def toggle_split(self) -> None:
-        """The diff side by side, or below each other."""
+        """Switch between side-by-side and unified diff."""
         self.split = not self.split
         self._show()
 
     @property
     def lines(self) -> int:
-        """Lines of the code."""
+        """Number of lines."""
         return len(highlight(self.code)) if self.code else 0
 
     @property
     def unread(self) -> int:
-        """Lines that were never on screen to their end."""
+        """Number of lines that were never fully on screen."""
         return sum(not self.seen(number) for number in range(1, self.lines + 1))
 
     @property
     def read(self) -> bool:
-        """Whether all of the code, its end included, was on screen."""
+        """Whether all of the code was on screen."""
         return not self.unread
 
     def _show(self) -> None:

@@ -1,4 +1,4 @@
-"""How a build is decided on screen: from a key that counts to the one command that is sent."""
+"""How a build is decided on screen: from a key that counts to the command that is sent."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _BANNED = {NAME: "name", DIGEST: "digest"}
 
 
 class DecidingScreen(GuardedScreen):
-    """Turns keys into verdicts. What is on screen is its subclass's affair."""
+    """Turns keys into verdicts; subclasses draw."""
 
     GUARDED = frozenset(VERDICTS)
 
     class Decided(Message):
-        """A person decided. Posted to the app, which hands the command to the engine."""
+        """A person decided. The app sends the command."""
 
         def __init__(self, command: ResolveApproval) -> None:
             super().__init__()
             self.command = command
 
     class Deferred(Message):
-        """A person decides later. Posted to the app, which lets the engine go on without the build."""
+        """A person decides later. The app lets the engine go on without the build."""
 
         def __init__(self, command: PutOff) -> None:
             super().__init__()
             self.command = command
 
     class EditRequested(Message):
-        """The person wants the code in an editor; the app answers with `DecidingScreen.edited`."""
+        """The person wants an editor; the app calls `DecidingScreen.edited` with the result."""
 
         def __init__(self, approval_id: str, draft: ToolDraft) -> None:
             super().__init__()
@@ -51,7 +51,7 @@ class DecidingScreen(GuardedScreen):
             self.draft = draft
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """See `GuardedScreen`."""
+        """`clock` is the one that `Message.time` is taken from."""
         super().__init__(clock)
         self._decided: set[str] = set()
 
@@ -61,11 +61,11 @@ class DecidingScreen(GuardedScreen):
         raise NotImplementedError
 
     def tick(self) -> None:
-        """Bring the screen up to date."""
+        """Update the screen."""
         raise NotImplementedError
 
     def go_on(self) -> None:
-        """The build on screen is decided: show the next one, or leave."""
+        """Show the next build, or close."""
         raise NotImplementedError
 
     @property
@@ -84,16 +84,16 @@ class DecidingScreen(GuardedScreen):
         return self.query_one(VerdictBar)
 
     async def pressed(self, widget: Widget) -> None:
-        """See `GuardedScreen.pressed`."""
+        """Run the button's action."""
         if isinstance(widget, Button):
             await self.run_action(widget.choice)
 
     def weighs(self, widget: Widget) -> bool:
-        """See `GuardedScreen.weighs`."""
+        """Whether a click on this widget is a verdict."""
         return isinstance(widget, Button) and widget.choice in VERDICTS
 
     def refused(self, why: Objection) -> None:
-        """See `GuardedScreen.refused`."""
+        """Tell the person why their input was not taken."""
         if why == "stalled":
             self.notify("The console had stopped for a moment, so that key was not taken.", markup=False)
         elif self.bar.mode in ("reject", "ban"):
@@ -102,23 +102,23 @@ class DecidingScreen(GuardedScreen):
         self.tick()
 
     def _may(self) -> BuildReview | None:
-        """The build that the input that is acted on may decide on."""
+        """Return the review that the current input may decide."""
         review = self._review
         return review if review and self.waits and self._counting and self.bar.mode == "idle" else None
 
     def _defer(self) -> None:
-        """Let the agent go on without the build, once it could be seen."""
+        """Let the agent go on without the build, if it was on screen."""
         review = self._review
         seen = review is not None and self._newest is not None and not review.objection(self._newest)
         if review and seen and self.waits and not review.build.put_off:
             self.app.post_message(self.Deferred(PutOff(approval_id=review.build.approval_id)))
 
     def action_approve(self) -> None:
-        """Approve, after as many steps as the risk asks for."""
+        """Approve, after as many steps as the risks require."""
         self._approve("library")
 
     def action_lend(self) -> None:
-        """Approve for the task that asked for it."""
+        """Approve for the task that asked."""
         self._approve("task")
 
     def _approve(self, lasting: Lasting) -> None:
@@ -143,13 +143,13 @@ class DecidingScreen(GuardedScreen):
             self.tick()
 
     def action_ban(self) -> None:
-        """Ask for the reason, and what it is that is never wanted."""
+        """Ask for the reason and what to ban."""
         if review := self._may():
             self.bar.ask_ban(review.build.approval_id, review.attempt.draft.capabilities.items)
             self.tick()
 
     def action_grants(self) -> None:
-        """Choose what is granted of what it asks for."""
+        """Choose which requested capabilities are granted."""
         if not (review := self._may()):
             return
         if items := review.attempt.draft.capabilities.items:
@@ -159,32 +159,32 @@ class DecidingScreen(GuardedScreen):
             self.notify("It asks for nothing.", markup=False)
 
     def action_retest(self) -> None:
-        """Run its tests again with what would be granted; the second press does it."""
+        """Run the tests again with the grants; needs a second press."""
         if self._twice("retested"):
             self._decide("retested")
         self.tick()
 
     def action_stop(self) -> None:
-        """Decide against it and stop the run; the second press does it."""
+        """Reject the build and stop the run; needs a second press."""
         if self._twice("stopped"):
             self._decide("stopped")
         self.tick()
 
     def action_reuse(self) -> None:
-        """Reject it for the tool that gives the same answers; the second press does it."""
+        """Reject the build in favour of its twin; needs a second press."""
         if (review := self._review) and (twin := review.twin) and self._twice("reused"):
             reason, tags = reuse_of(twin)
             self._decide("rejected", reason=reason, tags=tags)
         self.tick()
 
     def action_alias(self) -> None:
-        """Make its name another one of the tool that gives the same answers; the second press does it."""
+        """Make the build's name an alias of its twin; needs a second press."""
         if (review := self._review) and (twin := review.twin) and self._twice("aliased"):
             self._decide("aliased", alias_of=twin)
         self.tick()
 
     def _twice(self, what: Twice) -> bool:
-        """Whether the newest input is the second press of what it was told to be."""
+        """Return whether this is the announced second press."""
         review = self._may()
         if review is None:
             return False
@@ -193,12 +193,12 @@ class DecidingScreen(GuardedScreen):
         return said
 
     def action_edit(self) -> None:
-        """Ask the app for an editor."""
+        """Ask the app to open an editor."""
         if review := self._may():
             self.app.post_message(self.EditRequested(review.build.approval_id, review.attempt.draft))
 
     def edited(self, approval_id: str, code: str, tests: str = "") -> None:
-        """Take what the editor gave back; bytes that did not change are no verdict."""
+        """Submit edited code; unchanged code is no verdict."""
         review = self._review
         if review is None or review.build.approval_id != approval_id or not self.waits:
             return
@@ -235,7 +235,7 @@ class DecidingScreen(GuardedScreen):
             self.tick()
 
     def _about(self, approval_id: str) -> BuildReview | None:
-        """The build on screen, if it is the one that a field was opened for."""
+        """Return the review on screen, if a field was opened for that build."""
         review = self._review
         return review if review and review.build.approval_id == approval_id else None
 

@@ -1,4 +1,4 @@
-"""The person's own editor, run while the console stands back."""
+"""Runs the user's editor while the console is suspended."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from textual.app import SuspendNotSupported
 
 
 class NoEditor(Exception):
-    """The editor could not be run; the text says why."""
+    """The editor could not be run; the message says why."""
 
 
 def edit(name: str, code: str, suspend: Callable[[], AbstractContextManager[None]]) -> str:
-    """The code as $VISUAL or $EDITOR (else vi) leaves it. Raises NoEditor."""
+    """Return the code as edited in $VISUAL, $EDITOR or vi. Raises NoEditor."""
     editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="alita-edit-") as folder:
         path = Path(folder) / f"{Path(name).name}.py"

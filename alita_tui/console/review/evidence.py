@@ -43,7 +43,7 @@ PARTS: tuple[Part, ...] = (
 
 
 def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
-    """What speaks against it, and what approving takes."""
+    """Return the risks, and what approving takes."""
     found = risks(build, attempt, withheld)
     rows = [*heading("Risk", needed(found)), *(risk_row(one) for one in found)]
     if not found:
@@ -53,7 +53,7 @@ def risk(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) ->
 
 
 def gates(attempt: Attempt) -> list[Row]:
-    """What each gate found out, in a line, with what speaks against the draft; then those that did not look."""
+    """Return each check's result with its findings, then the checks that did not run."""
     marks = {"passed": ("  ● ", "good"), "failed": ("  ▲ ", "bad"), "skipped": ("  ○ ", "muted")}
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
     rows = [BLANK, *heading("Checks")]
@@ -71,7 +71,7 @@ def gates(attempt: Attempt) -> list[Row]:
 
 
 def why(build: BuildState, attempt: Attempt) -> list[Row]:
-    """The gap, what was nearly good enough, and what was read."""
+    """Return the goal, near misses in the library, lessons and sources."""
     rows = heading("Why")
     rows.append(fact("goal", reveal(flat(build.goal))))
     if flat(attempt.draft.description) != flat(build.goal):
@@ -101,7 +101,7 @@ def why(build: BuildState, attempt: Attempt) -> list[Row]:
 
 
 def capabilities(attempt: Attempt) -> list[Row]:
-    """What the code uses, against what it declares."""
+    """Return what the code declares and what it uses."""
     rows = heading("Declared against observed")
     wanted = phrases(attempt.draft.capabilities)
     rows += [fact("" if n else "asks for", ((reveal(flat(one)), "bad"),)) for n, one in enumerate(wanted)]
@@ -123,7 +123,7 @@ def capabilities(attempt: Attempt) -> list[Row]:
 
 
 def requirements(attempt: Attempt) -> list[Row]:
-    """Every package that would be installed, pinned."""
+    """Return every package that would be installed."""
     packages = attempt.lock.packages if attempt.lock else ()
     direct = sum(one.direct for one in packages)
     note = f"{len(packages)} packages, {direct} named by the draft" if packages else ""
@@ -145,9 +145,9 @@ def _package(one: LockedPackage, wide: int) -> Row:
     parts = [f"uploaded {one_line(one.uploaded)[:10]}" if one.uploaded else "upload time unknown"]
     parts += [f"{one.size / 1024:,.0f} KiB"] if one.size else []
     parts.append("named" if one.direct else "pulled in")
-    ink = "muted" if one.hashes else "bad"
+    style = "muted" if one.hashes else "bad"
     return Row(
-        ((f"{name:<{min(wide, 34)}}  ", "strong" if one.direct else ""), (f"{sha}  ", ink))
+        ((f"{name:<{min(wide, 34)}}  ", "strong" if one.direct else ""), (f"{sha}  ", style))
         + ((" · ".join(parts), "muted"),),
         (("  ", ""),),
         (("      ", ""),),
@@ -155,7 +155,7 @@ def _package(one: LockedPackage, wide: int) -> Row:
 
 
 def review(attempt: Attempt) -> list[Row]:
-    """Every finding of the static review."""
+    """Return the findings of the static review."""
     if attempt.reviewed is None:
         return [*heading("Static review"), fact("", (("not done yet", "bad"),))]
     rows = heading("Static review", "passed" if attempt.reviewed else "did not pass")
@@ -164,17 +164,17 @@ def review(attempt: Attempt) -> list[Row]:
 
 
 def _finding(one: Finding) -> Row:
-    inks = {"high": "bad", "medium": "warn", "low": "", "info": "muted"}
+    styles = {"high": "bad", "medium": "warn", "low": "", "info": "muted"}
     severity = one.severity + (" ⛔" if one.blocking else "")
     line = f"line {one.line}  " if one.line else ""
     return Row(
         ((f"{one_line(one.rule)}  ", "strong"), (line, "muted"), (reveal(flat(one.text)), "")),
-        ((f"  {severity:<11}", inks[one.severity]),),
+        ((f"  {severity:<11}", styles[one.severity]),),
     )
 
 
 def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
-    """Where the tests ran, and what holds each limit here."""
+    """Return where the tests ran and what enforces each limit."""
     rows = heading("Sandbox", "the self-tests ran under the draft profile")
     rows.append(fact("draft profile", "no network, no workspace, no secrets, no model"))
     if status is None or not status.available:
@@ -195,7 +195,7 @@ def sandbox(attempt: Attempt, status: SandboxStatus | None) -> list[Row]:
 
 
 def contract(attempt: Attempt) -> list[Row]:
-    """The schemas, which the digest covers too."""
+    """Return the schemas, which the digest covers."""
     rows = heading("Contract")
     rows.append(fact("arguments", reveal(_json(attempt.draft.input_schema))))
     rows.append(fact("returns", reveal(_json(attempt.draft.output_schema))))
@@ -203,7 +203,7 @@ def contract(attempt: Attempt) -> list[Row]:
 
 
 def grant(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
-    """What an approval is good for, and what it is not."""
+    """Return what an approval grants, and what not."""
     rows = heading("What approving grants")
     wants = attempt.draft.capabilities
     granted = phrases(wants.without(withheld))
@@ -222,7 +222,7 @@ def grant(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -
 
 
 def you(habits: Habits) -> list[Row]:
-    """How the person has been deciding, where there is enough to say so."""
+    """Return how the person has been deciding, if enough is known."""
     if not habits.said:
         return []
     return [BLANK, *heading("You"), fact("so far", ((habits.said, "warn" if habits.hasty else "muted"),))]
@@ -233,7 +233,7 @@ def _json(value: object) -> str:
 
 
 class Evidence(Sheet):
-    """Some parts of the evidence, one below the other. Rows about a line of the code can be chosen, and lead there."""
+    """Shows parts of the evidence. Rows about a line of the code can be selected and lead there."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "choose(1)", show=False),
@@ -242,7 +242,7 @@ class Evidence(Sheet):
     ]
 
     class LineAsked(Message):
-        """A row about a line of the code was clicked, or chosen and opened."""
+        """A row about a line of the code was opened."""
 
         def __init__(self, line: int) -> None:
             super().__init__()
@@ -255,17 +255,17 @@ class Evidence(Sheet):
         self.habits = Habits()
         """How the person has been deciding."""
         self.withheld: frozenset[str] = frozenset()
-        """What is not to be granted, in words of `Capabilities.items`."""
+        """Capabilities that are withheld, as `Capabilities.items`."""
         self.serious = False
-        """Whether approving this build takes accepting risks by name."""
+        """Whether risks have to be accepted by name."""
         self._starts: dict[Part, int] = {}
         self._chosen = -1
-        """The row that Enter opens; none before one was chosen."""
+        """Index of the selected row; -1 for none."""
 
     def present(
         self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, parts: Sequence[Part] = PARTS
     ) -> None:
-        """Show some parts, from their beginning."""
+        """Show some parts from the top."""
         make: dict[Part, Callable[[], list[Row]]] = {
             "glance": lambda: glance(build, attempt, self.withheld),
             "risk": lambda: risk(build, attempt, self.withheld),
@@ -290,13 +290,13 @@ class Evidence(Sheet):
         self.show(rows)
 
     def on_click(self, event: events.Click) -> None:
-        """See `LineAsked`."""
+        """Report a click on a row about a line of the code."""
         if row := self.row_at(event.y + round(self.scroll_y)):
             if row.link:
                 self.post_message(self.LineAsked(row.link))
 
     def action_choose(self, by: int) -> None:
-        """The next row on screen that is about a line of the code; where there is none, scroll."""
+        """Select the next row on screen that leads to the code; scroll if there is none."""
         shown = self._linked()
         left = [one for one in shown if (one > self._chosen if by > 0 else one < self._chosen)]
         if self._chosen not in shown:
@@ -310,7 +310,7 @@ class Evidence(Sheet):
             self.action_scroll_up()
 
     def action_open_line(self) -> None:
-        """The line of the code that the chosen row is about, or the first of those on screen."""
+        """Open the code at the selected row's line, or at the first on screen."""
         shown = self._linked()
         if self._chosen not in shown:
             self._chosen = shown[0] if shown else -1
@@ -319,13 +319,13 @@ class Evidence(Sheet):
             self.post_message(self.LineAsked(self.rows[self._chosen].link))
 
     def _linked(self) -> list[int]:
-        """Rows on screen that are about a line of the code, from the top."""
+        """Return the rows on screen that lead to the code, from the top."""
         top = round(self.scroll_y)
         seen = dict.fromkeys(self._owner[top : top + self.scrollable_content_region.height])
         return [one for one in seen if self.rows[one].link]
 
     def render_line(self, y: int) -> Strip:
-        """See `Sheet.render_line`; the chosen row stands out."""
+        """Render a line, with the chosen row highlighted."""
         strip = super().render_line(y)
         number = y + self.scroll_offset.y
         if self._chosen < 0 or number >= len(self._owner) or self._owner[number] != self._chosen:
@@ -333,5 +333,5 @@ class Evidence(Sheet):
         return restyle(strip, 0, -1, self._styles["selected"])
 
     def go_to(self, part: Part) -> None:
-        """Bring a part to the top."""
+        """Scroll to a part."""
         self.scroll_to_row(self._starts.get(part, 0))

@@ -1,4 +1,4 @@
-"""What a verdict may need in words: a reason, the names of the risks that are accepted."""
+"""The text fields of a verdict: a reason, and the names of accepted risks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from alita_tui.console.input.judged import Entry
 
 
 class NameInput(Entry, Input):
-    """Takes names letter by letter: pasting them is no proof that they were read."""
+    """Refuses pastes: pasted names do not prove that they were read."""
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
         event.stop()
 
     def action_paste(self) -> None:
-        """Nothing is pasted here."""
+        """Ignore pasting."""
 
 
 class ReasonInput(Entry, Input):
-    """One line for the agent. The Enter that sends it is judged as every verdict is (see `GuardedScreen.judge`)."""
+    """A reason for the agent. The Enter that sends it is judged like any verdict (`GuardedScreen.judge`)."""

@@ -1,4 +1,4 @@
-"""The first screenful of a review: what is unusual, what it may touch, what it does, how sure we are, what changes."""
+"""The first screenful of a review: risks, access, purpose, confidence and changes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from alita_tui.view.changes import changes
 from alita_tui.view.risk import Risk, names_of, risks
 
 _MOST, _LABEL = 4, 13
-"""Lines for risks, the last of which says how many more there are; all of them are told below, whole. Columns."""
+"""Maximum lines for risks, all of which are listed below; columns of a label."""
 
 
 def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> list[Row]:
-    """The answers, a line each where they fit."""
+    """Return the answers, one line each if possible."""
     found = risks(build, attempt, withheld)
     rows = heading("At a glance", needed(found))
     first = _MOST if len(found) <= _MOST else _MOST - 1
@@ -35,7 +35,7 @@ def glance(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) 
 
 
 def needed(found: Collection[Risk]) -> str:
-    """What an approval takes."""
+    """Return what an approval takes."""
     names = names_of(found)
     if not names:
         return "one key approves"
@@ -43,10 +43,10 @@ def needed(found: Collection[Risk]) -> str:
 
 
 def risk_row(one: Risk, *, clip: bool = False) -> Row:
-    """A risk with the name by which it is accepted; on one line, or whole."""
-    ink = "bad" if one.serious else "warn"
-    body = ((f"{one.name}  ", "strong"), (reveal(flat(one.text)), ink))
-    return Row(body, ((f"  {'▲' if one.serious else '△'} ", ink),), clip=clip, link=one.line)
+    """Return a risk with its name, on one line if `clip`."""
+    style = "bad" if one.serious else "warn"
+    body = ((f"{one.name}  ", "strong"), (reveal(flat(one.text)), style))
+    return Row(body, ((f"  {'▲' if one.serious else '△'} ", style),), clip=clip, link=one.line)
 
 
 def _short(label: str, text: str) -> Row:

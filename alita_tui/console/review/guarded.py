@@ -17,10 +17,10 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from alita_tui.console.actions import actions_of
 from alita_tui.console.input.arming import Objection, TimedInput
 from alita_tui.console.input.parser import stamp, timed_input, what_of
 from alita_tui.console.input.timing import InputTiming
-from alita_tui.console.live_keys import actions_of
 from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.widgets.sheet import Sheet
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from alita_tui.console.themes import ThemedApp
 
 MOUSE = (events.MouseDown, events.MouseUp, events.MouseMove, events.MouseScrollDown, events.MouseScrollUp)
-"""What the mouse does; a click is what Textual makes of it."""
+"""Mouse events; clicks are derived from them by Textual."""
 LATE = 1.0
-"""Seconds after which a key that could not be acted on is forgotten: the person waits for nothing any more."""
+"""Seconds after which a held verdict is dropped because the person no longer expects it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A weighty input that counts if nothing follows it at once."""
+    """A verdict that counts unless another input follows at once."""
 
     event: events.Event
     number: int
@@ -45,10 +45,10 @@ class _Waiting:
 
 
 class GuardedScreen(ModalScreen[None]):
-    """Judges keys, pastes, clicks and wheel turns; what is below stays scrollable."""
+    """Judges keys, pastes, clicks and wheel turns; what shows through stays scrollable."""
 
     GUARDED: ClassVar[frozenset[str]] = frozenset()
-    """The actions whose keys are held back until input counts."""
+    """Actions whose keys are judged."""
     app: ThemedApp[object]
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -57,13 +57,13 @@ class GuardedScreen(ModalScreen[None]):
         self._clock = clock
         self._review: BuildReview | None = None
         self._down: tuple[Widget | None, TimedInput | None] = (None, None)
-        """What the mouse went down on, and what is known of when."""
+        """What the mouse went down on, with that input's timing."""
         self._clicked: Widget | None = None
-        """What the mouse went down on last, with nothing else done since."""
+        """What was clicked last, with no other input since."""
         self._newest: TimedInput | None = None
         self._waiting: _Waiting | None = None
         self._counting = False
-        """An input that counts is being acted on."""
+        """Whether an input that counts is being acted on."""
         self._let_through: events.Event | None = None
 
     @property
@@ -72,37 +72,37 @@ class GuardedScreen(ModalScreen[None]):
         return self.app.timing
 
     async def pressed(self, widget: Widget) -> None:
-        """The mouse went down on a widget, and up again on the same."""
+        """Handle a click on a widget."""
         raise NotImplementedError
 
     def weighs(self, widget: Widget) -> bool:
-        """Whether a click on a widget has to count."""
+        """Whether a click on a widget is a verdict."""
         raise NotImplementedError
 
     def refused(self, why: Objection) -> None:
-        """A weighty input did not count."""
+        """Handle an input that did not count."""
         raise NotImplementedError
 
     # --- what is painted --------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Hear of the terminal's focus, and have the reader look often."""
+        """Watch the terminal's focus, and have input polled often."""
         self.watch(self.app, "app_focus", self._terminal_focus, init=False)
         self.timing.watch(True)
 
     def on_unmount(self) -> None:
-        """The reader may rest again."""
+        """Let input be polled less often again."""
         self.timing.watch(False)
 
     def repaint(self) -> None:
-        """What is on screen is to be seen anew before anything counts."""
+        """Require the screen to be painted again before anything counts."""
         self._waiting = None
         if self._review:
             self._review.paint = None
             self.call_after_refresh(self._drawn, self._review, 1)
 
     def _drawn(self, review: BuildReview, more: int) -> None:
-        """Textual has drawn; what that laid out anew is drawn once more."""
+        """Wait for a second refresh, since the first may change the layout, then ask when it is painted."""
         if review is not self._review or not self.is_current:
             return
         if more:
@@ -111,18 +111,18 @@ class GuardedScreen(ModalScreen[None]):
             review.paint = self.timing.painting(self._clock())
 
     def on_screen_resume(self) -> None:
-        """What lay over the review is gone."""
+        """Require a repaint: another screen was on top."""
         self.repaint()
 
     def _terminal_focus(self, focused: bool) -> None:
-        """The key or click that brings the terminal to the front was meant for nothing here."""
+        """Require a repaint on focus: the input that focused the terminal was not meant for the review."""
         if focused:
             self.repaint()
 
     # --- what counts ------------------------------------------------------------------------
 
     def judge(self, event: events.Event) -> bool:
-        """See `Judge.judge`. Letters typed into a field are text, not keys; the Enter that sends it is one."""
+        """Return False to hold an input back. Text typed into a field passes; the Enter that sends it is judged."""
         if event is self._let_through:
             self._let_through = None
             return True
@@ -140,7 +140,7 @@ class GuardedScreen(ModalScreen[None]):
         return bool(actions_of(self, event.key) & self.GUARDED)
 
     def _hear(self, event: events.Event) -> TimedInput:
-        """What is known of an input; whatever waited to be alone is void by it."""
+        """Return an input's timing; it cancels a held verdict."""
         self._waiting = None
         heard = timed_input(event)
         if heard is None and self.timing.terminal:
@@ -154,7 +154,7 @@ class GuardedScreen(ModalScreen[None]):
         return heard
 
     def _weigh(self, waiting: _Waiting, heard: TimedInput) -> None:
-        """Hold what counts until it was alone; say why the rest does not."""
+        """Hold an input that counts until it was alone; report why another does not."""
         if why := waiting.review.objection(heard):
             self.refused(why)
             return
@@ -163,7 +163,7 @@ class GuardedScreen(ModalScreen[None]):
             self.call_next(self.settled, waiting.number)
 
     async def settled(self, number: int) -> None:
-        """No input came with this one: act on it, unless what it is about is gone."""
+        """Act on a held input that was alone, unless its review is gone."""
         waiting, self._waiting = self._waiting, None
         if waiting is None or waiting.number != number or waiting.review is not self._review:
             return
@@ -190,7 +190,7 @@ class GuardedScreen(ModalScreen[None]):
     # --- the mouse --------------------------------------------------------------------------
 
     def _forward_event(self, event: events.Event) -> None:
-        """Judge the mouse here: what a widget is given is a copy, stamped when it was made."""
+        """Judge the mouse here: widgets get copies with other time stamps."""
         if not event.is_forwarded:
             if isinstance(event, events.Key | events.Paste) and not self.judge(event):
                 return

@@ -1,4 +1,4 @@
-"""The two lines above a build's evidence, and the tabs of the parts where it is narrow."""
+"""The head of a review, and the tabs of its parts on narrow screens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 
-from alita_tui.console.live_keys import shown_keys
+from alita_tui.console.actions import shown_keys
+from alita_tui.console.widgets.figures import waited
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.text import one_line, reveal
 from alita_tui.state.build import BuildState
@@ -20,16 +21,8 @@ Tab = Literal["Risk", "Why", "Code", "Tests", "Sandbox"]
 TABS: tuple[Tab, ...] = get_args(Tab)
 
 
-def waited(since: datetime | None, now: datetime) -> str:
-    """How long, as `0:42`, `12:05` or `3 h 10 m`."""
-    seconds = max(0, int((now - since).total_seconds())) if since else 0
-    if seconds < 3600:
-        return f"{seconds // 60}:{seconds % 60:02}"
-    return f"{seconds // 3600} h {seconds % 3600 // 60} m"
-
-
 class BuildHead(Plain):
-    """Which build this is, who asked, how long it waits, and its digest."""
+    """Name, version, origin, waiting time and digest of a build."""
 
     DEFAULT_CSS = """
     BuildHead { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $foreground; }
@@ -40,7 +33,7 @@ class BuildHead(Plain):
         self._said: tuple[object, ...] = ()
 
     def present(self, build: BuildState, place: int, of: int, now: datetime) -> None:
-        """Show the head of one build; place 0 for one that waits no more."""
+        """Show the head of a build; `place` 0 if it no longer waits."""
         number = f"BUILD {place} of {of}" if place else "BUILD"
         replaces = f" (replaces v{build.version - 1})" if build.parent else " (new)"
         attempt = build.presented
@@ -70,7 +63,7 @@ class BuildHead(Plain):
 
 
 class PartTabs(Plain):
-    """The parts of a review, one of them open."""
+    """Tabs of the parts of a review."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -89,15 +82,15 @@ class PartTabs(Plain):
         self._spans: list[tuple[int, int, Tab]] = []
 
     def mark(self, tab: Tab, marks: Mapping[Tab, str]) -> None:
-        """Show which one is open, and a mark on those that need care."""
+        """Highlight the open tab, and mark those that need care."""
         pieces: list[str | tuple[str, str]] = []
         self._spans = []
         at = 1
         for one in TABS:
             sign = marks.get(one, "")
             text = f" {one} {sign} " if sign else f" {one} "
-            ink = "bold $alita-approval reverse" if one == tab else "$alita-bad" if sign else ""
-            pieces += [(text, ink), " "]
+            style = "bold $alita-approval reverse" if one == tab else "$alita-bad" if sign else ""
+            pieces += [(text, style), " "]
             self._spans.append((at, at + len(text), one))
             at += len(text) + 1
         keys = shown_keys(self.screen)
@@ -105,7 +98,7 @@ class PartTabs(Plain):
         self.update(Content.assemble(*pieces, (f"  {turn}" if turn else "", "$alita-muted")))
 
     def on_click(self, event: events.Click) -> None:
-        """See `Chosen`."""
+        """Report what was clicked."""
         for start, end, tab in self._spans:
             if start <= event.x < end:
                 self.post_message(self.Chosen(tab))

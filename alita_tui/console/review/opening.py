@@ -1,4 +1,4 @@
-"""The app's side of reviews: calling for one, opening it, handing its verdict on."""
+"""The app's part in reviews: notifying, opening them, sending verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ReviewOpener(themes.ThemedApp[Switch | None]):
-    """Base of the app. While a recording plays, or the past is looked at, there is no sink: nothing is decided."""
+    """Base of the app: opens reviews and sends verdicts."""
 
     main: SessionScreen
     _engine: CommandSink | None
@@ -41,7 +41,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
 
     @property
     def _review(self) -> ApprovalScreen | None:
-        """The review on top, if there is one."""
+        """The review on top of the screen stack, if any."""
         if self.screen is self.main:
             return None
         from alita_tui.console.review.screen import ApprovalScreen
@@ -49,7 +49,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
         return self.screen if isinstance(self.screen, ApprovalScreen) else None
 
     def _call(self, view: SessionView) -> None:
-        """Call the person to what waits, where they do not look."""
+        """Notify a person who is away of waiting builds."""
         if self._engine is None:
             return
         away = self._options.bell and not self.app_focus
@@ -66,12 +66,12 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
             self._driver.write(text)
 
     def on_settled(self, message: Settled) -> None:
-        """An input was alone long enough for a verdict."""
+        """Act on an input that was alone for long enough."""
         if self._review is not None:
             self._review.call_next(self._review.settled, message.number)
 
     def on_deciding_screen_decided(self, message: ApprovalScreen.Decided) -> None:
-        """Hand a verdict to the engine."""
+        """Send a verdict."""
         if self._sink is not None:
             self._sink.send(message.command)
 
@@ -94,11 +94,11 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
             self._review.edited(message.approval_id, edited, draft.tests)
 
     def on_session_screen_review_asked(self) -> None:
-        """See `action_review`."""
+        """Open the review."""
         self.action_review()
 
     def action_review(self) -> None:
-        """Review the oldest build that waits."""
+        """Review the oldest waiting build."""
         from alita_tui.console.review.screen import ApprovalScreen
 
         if self._sink is None or self._review is not None:
@@ -111,7 +111,7 @@ class ReviewOpener(themes.ThemedApp[Switch | None]):
 
     @work(name="habits", group="habits", exclusive=True, exit_on_error=False)
     async def _look_back(self) -> None:
-        """Tell the person how the last verdicts were given."""
+        """Show how the last verdicts were given."""
         try:
             habits = await self._catalog.habits()
         except AlitaError:

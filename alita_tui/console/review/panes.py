@@ -1,4 +1,4 @@
-"""A build to be judged: evidence and code, side by side, stacked, or one part at a time."""
+"""Evidence and code of a build: side by side, stacked, or one part at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
 
 BESIDE = 130
-"""Columns from which evidence and code stand side by side."""
+"""Width from which evidence and code are side by side."""
 _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
     "Risk": ("glance", "risk", "capabilities", "requirements", "review", "grant"),
     "Why": ("why", "contract"),
@@ -27,7 +27,7 @@ _TAB_PARTS: dict[Tab, tuple[Part, ...]] = {
 
 
 class BuildPanes(Container):
-    """Takes a build and shows all that is known of it."""
+    """Shows everything known about a build."""
 
     DEFAULT_CSS = """
     BuildPanes {
@@ -74,7 +74,7 @@ class BuildPanes(Container):
     def present(
         self, build: BuildState, attempt: Attempt, status: SandboxStatus | None, bases: Sequence[Base]
     ) -> None:
-        """Show a build, of which nothing was read yet."""
+        """Show a build, none of it read yet."""
         self._shown = (build, attempt, status)
         self.evidence.whole_log = False
         self.evidence.withheld = frozenset()
@@ -86,7 +86,7 @@ class BuildPanes(Container):
         self.show_tab(self._tab)
 
     def fit(self, width: int, *, single: bool) -> None:
-        """Choose the layout for some columns; `single` shows one part at a time."""
+        """Choose the layout for a width; `single` shows one part at a time."""
         was = self.has_class("-single")
         self.set_class(single, "-single")
         self.set_class(not single and width >= BESIDE, "-beside")
@@ -95,19 +95,19 @@ class BuildPanes(Container):
         self.show_tab(self._tab)
 
     def focus_sheet(self) -> None:
-        """Give the keys to what is read: code, or the open part."""
+        """Focus the code or the open part."""
         on_evidence = self.has_class("-single") and self._tab != "Code"
         (self.evidence if on_evidence else self.code).focus()
 
     def cycle_diff(self) -> bool:
-        """Code → diff → code; False when there is nothing to compare with."""
+        """Switch code → diff → code; return False if there is nothing to compare with."""
         self.show_tab("Code")
         changed = self.code.cycle()
         self._name_code()
         return changed
 
     def toggle_split(self) -> None:
-        """The diff below each other, or side by side."""
+        """Switch between unified and side-by-side diff."""
         self.code.toggle_split()
         self._name_code()
 
@@ -124,7 +124,7 @@ class BuildPanes(Container):
         self.show_tab(self._tab)
 
     def toggle_log(self) -> None:
-        """Everything that the self-tests printed, and the tests themselves."""
+        """Show or hide the whole test log and the tests."""
         self.evidence.whole_log = not self.evidence.whole_log
         self._tab = "Tests"
         self._draw_evidence()
@@ -133,7 +133,7 @@ class BuildPanes(Container):
         self.evidence.focus()
 
     def turn_tab(self, by: int) -> None:
-        """The part before or after, where one part is shown at a time; else the other pane."""
+        """Turn to the previous or next part if one is shown at a time; else to the other pane."""
         if self.has_class("-single"):
             tabs = list(_TAB_PARTS)
             self.show_tab(tabs[(tabs.index(self._tab) + by) % len(tabs)])
@@ -141,7 +141,7 @@ class BuildPanes(Container):
             (self.evidence if self.code.has_focus else self.code).focus()
 
     def show_tab(self, tab: Tab) -> None:
-        """Open a part, where one part is shown at a time."""
+        """Open a part."""
         changed, self._tab = tab != self._tab, tab
         shown = self._shown
         marks: dict[Tab, str] = {}
@@ -180,7 +180,7 @@ class BuildPanes(Container):
 
 
 def bases_of(build: BuildState, attempt: Attempt) -> list[Base]:
-    """What the code can be compared with: the version it replaces, the attempt before."""
+    """Return what the code can be compared with: the version it replaces, the previous attempt."""
     bases = [Base(f"v{build.version - 1}", build.parent.code)] if build.parent else []
     earlier = [one for one in build.attempts if one.number < attempt.number]
     return bases + ([Base(f"attempt {earlier[-1].number}", earlier[-1].draft.code)] if earlier else [])

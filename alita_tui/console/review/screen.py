@@ -16,9 +16,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from alita_tui.console.actions import bindings
+from alita_tui.console.actions import actions_of, bindings, shown_keys
 from alita_tui.console.input.arming import Objection
-from alita_tui.console.live_keys import actions_of, shown_keys
 from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.head import BuildHead
 from alita_tui.console.review.panes import BuildPanes, bases_of
@@ -31,11 +30,11 @@ from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
 
 NARROW = 100
-"""Columns below which the review takes the whole screen, one part at a time."""
+"""Width below which the review fills the screen, one part at a time."""
 
 
 class ApprovalScreen(DecidingScreen):
-    """One waiting build at a time, with its evidence, its code and the verdict."""
+    """Shows one waiting build at a time: evidence, code and verdict."""
 
     AUTO_FOCUS = "#code"
     BINDINGS: ClassVar[list[BindingType]] = bindings("approval")
@@ -60,14 +59,14 @@ class ApprovalScreen(DecidingScreen):
         self._habits = Habits()
 
     def compose(self) -> ComposeResult:
-        """Head, evidence and code, verdict."""
+        """Head, evidence and code, verdict bar."""
         with Vertical(id="review"):
             yield BuildHead(id="head")
             yield BuildPanes(id="build")
             yield VerdictBar(id="verdict")
 
     def on_mount(self) -> None:
-        """Show the build; from here on a person can see it."""
+        """Show the first build."""
         self.panes.remind(self._habits)
         self.on_resize()
         first = next(iter(self.queue), None)
@@ -78,46 +77,46 @@ class ApprovalScreen(DecidingScreen):
 
     @property
     def queue(self) -> tuple[BuildState, ...]:
-        """The builds that wait, without those decided here already."""
+        """The waiting builds, without those already decided here."""
         return tuple(one for one in pending(self._view) if one.approval_id not in self._decided)
 
     @property
     def armed(self) -> bool:
-        """Whether a verdict key pressed now would count, unless it is the one that was pressed last."""
+        """Whether a verdict key pressed now would count, unless it is the last key again."""
         return bool(self._review and self._place and not self._hurries)
 
     @property
     def _hurries(self) -> Objection:
-        """Why a key made now would not count."""
+        """Why a key pressed now would not count."""
         return self.timing.waits(self._review.paint if self._review else None, self._clock())
 
     @property
     def waiting_for(self) -> Objection:
-        """Why the key that was pressed last would not count now."""
+        """Why the last key would not count if pressed now."""
         held = bool(actions_of(self, self.timing.deed) & self.GUARDED)
         return self._hurries or ("held" if held else "")
 
     @property
     def _place(self) -> int:
-        """Where the build on screen stands in the queue, from 1; 0 when it waits no more."""
+        """Position of the build in the queue, from 1; 0 once it no longer waits."""
         build = self.build
         waiting = enumerate(self.queue, 1)
         return next((n for n, one in waiting if build and one.approval_id == build.approval_id), 0)
 
     @property
     def waits(self) -> bool:
-        """See `DecidingScreen.waits`."""
+        """Whether the build on screen still waits for a verdict."""
         return bool(self._place)
 
     def advance(self, view: SessionView) -> None:
-        """The session moved on; the build on screen stays, even when it was decided elsewhere."""
+        """Take a newer view; the build on screen stays, even if decided elsewhere."""
         self._view = view
         if self._review is None and self.queue:
             self._present(self.queue[0])
         self.tick()
 
     def tick(self) -> None:
-        """Bring the time, the queue and the verdict line up to date."""
+        """Update the waiting time, the queue and the verdict bar."""
         if build := self.build:
             self.query_one(BuildHead).present(build, self._place, len(self.queue), self._now())
         self.bar.arm(self.armed)
@@ -161,7 +160,7 @@ class ApprovalScreen(DecidingScreen):
         self.tick()
 
     def on_resize(self) -> None:
-        """Choose the layout for the width there is."""
+        """Choose the layout for the width."""
         width = self.app.size.width
         self.set_class(width < NARROW, "-narrow")
         whole = width < NARROW or self.has_class("-full")
@@ -169,7 +168,7 @@ class ApprovalScreen(DecidingScreen):
         self.repaint()
 
     def go_on(self) -> None:
-        """See `DecidingScreen.go_on`."""
+        """Show the next build, or close."""
         if self.queue:
             self._present(self.queue[0])
         else:
@@ -178,7 +177,7 @@ class ApprovalScreen(DecidingScreen):
     # --- getting about ------------------------------------------------------------------
 
     def action_defer(self) -> None:
-        """Close a field, or else the review; the build keeps waiting, the agent does not."""
+        """Close a field, else the review; the build waits on while the agent continues."""
         began = self._review.back() if self._review else False
         if self.bar.mode == "idle" and not began:
             self._defer()
@@ -187,11 +186,11 @@ class ApprovalScreen(DecidingScreen):
             self._close_fields()
 
     def action_next(self) -> None:
-        """The next waiting build."""
+        """Show the next waiting build."""
         self._turn(1)
 
     def action_previous(self) -> None:
-        """The waiting build before."""
+        """Show the previous waiting build."""
         self._turn(-1)
 
     def _turn(self, by: int) -> None:
@@ -201,25 +200,25 @@ class ApprovalScreen(DecidingScreen):
             self._present(queue[(here + by) % len(queue)])
 
     def action_diff(self) -> None:
-        """The code, or what differs from the version or the attempt before."""
+        """Switch between the code and its diffs."""
         if not self.panes.cycle_diff():
             self.notify("There is no earlier version to compare with.", markup=False)
         self.tick()
 
     def action_side_by_side(self) -> None:
-        """The diff below each other, or side by side."""
+        """Switch between unified and side-by-side diff."""
         self.panes.toggle_split()
         self.tick()
 
     def action_log(self) -> None:
-        """Everything that the self-tests printed, and the tests themselves."""
+        """Show or hide the whole test log and the tests."""
         self.panes.toggle_log()
 
     def action_full(self) -> None:
-        """The review over the whole screen, or beside the trace."""
+        """Switch between full screen and beside the trace."""
         self.toggle_class("-full")
         self.on_resize()
 
     def action_tab(self, by: int) -> None:
-        """The part before or after."""
+        """Turn to the previous or next part."""
         self.panes.turn_tab(by)

@@ -1,4 +1,4 @@
-"""The self-tests of a draft as the sandbox saw them: cases, runs, and everything that was printed."""
+"""A draft's self-tests as observed in the sandbox: cases, runs and output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alita_tui.state.build import Attempt
 
 
 def tests(attempt: Attempt, *, log: bool = False) -> list[Row]:
-    """Each self-test in each run; with `log` everything that the runs printed, and the tests' code."""
+    """Return each self-test and run; with `log` also their output and the tests' code."""
     reports = attempt.reports
     cases = reports[-1].cases if reports else ()
     good = sum(case.passed for case in cases)
@@ -52,7 +52,7 @@ def tests(attempt: Attempt, *, log: bool = False) -> list[Row]:
 
 
 def _granted(attempt: Attempt) -> list[Row]:
-    """How the same tests went with what a person granted them, once that was asked for."""
+    """Return how the tests went with what a person granted them."""
     reports = attempt.granted_reports
     if not reports:
         return []

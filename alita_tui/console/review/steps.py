@@ -19,67 +19,67 @@ from alita_tui.view.risk import names_of, risks
 
 Outcome = Literal["mismatch", "name", "unread", "approved"]
 Twice = Literal["retested", "stopped", "reused", "aliased"]
-"""What takes its key a second time."""
+"""Verdicts that need a second press."""
 
 
 def settled(view: SessionView, build: BuildState) -> tuple[str, str]:
-    """What became of a build that waits no more, and its tone."""
+    """Return what became of a build that no longer waits, and its tone."""
     now = next((known for known in view.builds if known.approval_id == build.approval_id), build)
     by = f" by {one_line(now.verdict.by)}" if now.verdict and now.verdict.by else ""
     return f"Nothing to decide here: {now.status}{by}.", "muted"
 
 
 class BuildReview:
-    """One build on screen, from the moment it can be seen."""
+    """The review of one build, from the moment it is shown."""
 
     def __init__(self, build: BuildState, attempt: Attempt, at: float) -> None:
         self.build = build
         self.attempt = attempt
         self.withheld: frozenset[str] = frozenset()
-        """What it asks for and is not to be granted, in words of `Capabilities.items`."""
+        """Requested capabilities that are withheld, as `Capabilities.items`."""
         self.named = False
-        """The names of all risks were typed."""
+        """Whether the names of all risks were typed."""
         self.unread_known = False
-        """The person was told how much is unread, and was asked again."""
+        """Whether the person was told how much is unread."""
         self.twice: Twice | None = None
-        """What the person was told the next press of its key does."""
+        """The verdict that a second press gives."""
         self.paint: Paint | None = None
-        """What is on screen of it; None until it was drawn, and whenever it has to be seen anew."""
+        """When it was painted; None until it was drawn, or while it must be seen again."""
         self._shown_at = at
         self.serious = self._count()
-        """How many risks there are; each is accepted by its name."""
+        """Number of risks, each of which is accepted by name."""
 
     def _count(self) -> int:
         return len(risks(self.build, self.attempt, self.withheld))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the risks, which approving takes."""
+        """Names of the risks that an approval accepts."""
         return names_of(risks(self.build, self.attempt, self.withheld))
 
     @property
     def twin(self) -> Twin | None:
-        """The nearest tool that gives the same answers, if there is one."""
+        """The nearest tool that gives the same answers, if any."""
         return next(iter(self.attempt.twins), None)
 
     @property
     def grants(self) -> Capabilities | None:
-        """What an approval would grant; None for all that is asked for."""
+        """What an approval would grant; None for everything requested."""
         return self.attempt.draft.capabilities.without(self.withheld) if self.withheld else None
 
     def withhold(self, items: frozenset[str]) -> None:
-        """Grant all but these; steps that were taken for another grant are taken back."""
+        """Withhold these; steps already taken are reset."""
         if items != self.withheld:
             self.back()
             self.withheld = items
             self.serious = self._count()
 
     def objection(self, heard: TimedInput) -> Objection:
-        """What speaks against an input as a verdict on this build; empty when it counts."""
+        """Return why an input is no verdict on this build; empty if it counts."""
         return objection(heard, self.paint.at if self.paint else None)
 
     def approve(self, unread: int, at: float) -> Outcome:
-        """What an approval leads to now."""
+        """Return what an approval leads to now."""
         self.twice = None
         if self.attempt.build_digest != self.build.digest:
             return "mismatch"
@@ -91,7 +91,7 @@ class BuildReview:
         return "approved"
 
     def confirm(self, what: Twice, at: float) -> bool:
-        """Whether this press was announced by the one before, which is then carried out."""
+        """Return True at the second press; announce it at the first."""
         if self.twice == what:
             return True
         self.back()
@@ -99,11 +99,11 @@ class BuildReview:
         return False
 
     def name_typed(self, at: float) -> None:
-        """All risks are accepted by name; the approval itself is still a key."""
+        """Accept all risks by name; approving still takes a key."""
         self.named = True
 
     def back(self) -> bool:
-        """Take the steps back; False when there were none."""
+        """Reset the steps; return False if there were none."""
         began = self.named or self.unread_known or self.twice is not None
         self.named, self.unread_known, self.twice = False, False, None
         return began
@@ -134,7 +134,7 @@ class BuildReview:
         )
 
     def line(self, unread: int, key: str, waits: Objection) -> tuple[str, str]:
-        """What the verdict bar says, and its tone; `key` is the one that approves, `waits` why it would not now."""
+        """Return the verdict bar's text and tone; `key` approves, `waits` is why it would not count now."""
         if step := self._step(unread, key):
             text, tone = step
             return (f"Press another key or scroll first. {text}" if waits == "held" else text), tone
@@ -163,7 +163,7 @@ class BuildReview:
         return " · ".join(parts), "bad" if self.serious else "warn" if unread or twin else "good"
 
     def _step(self, unread: int, key: str) -> tuple[str, str] | None:
-        """What the next press leads to where one was made already, and its tone."""
+        """Return what the next press does after a first one, and its tone."""
         if self.twice == "stopped":
             return "The same key again decides against this build and stops the run; Esc goes back.", "bad"
         if self.twice in ("reused", "aliased") and (twin := self.twin):

@@ -1,4 +1,4 @@
-"""A few words that can be ticked: with Space, or with a click. Enter does nothing here."""
+"""Words that can be ticked with Space or a click. Enter does nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_tui.spine.text import one_line
 
 
 class Ticks(Entry, Plain, can_focus=True):
-    """Words beside each other where they are short, below each other where one is not."""
+    """Words on as few lines as fit."""
 
     ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -30,7 +30,7 @@ class Ticks(Entry, Plain, can_focus=True):
     """
 
     class Changed(Message):
-        """A word was ticked, or its tick taken away."""
+        """A word was ticked or unticked."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -42,7 +42,7 @@ class Ticks(Entry, Plain, can_focus=True):
 
     @property
     def ticked(self) -> tuple[str, ...]:
-        """The ticked words, in the order in which they stand."""
+        """The ticked words, in order."""
         return tuple(word for word in self._words if word in self._ticked)
 
     def offer(self, words: Sequence[str], ticked: Collection[str] = ()) -> None:
@@ -51,20 +51,20 @@ class Ticks(Entry, Plain, can_focus=True):
         self._draw()
 
     def action_tick(self) -> None:
-        """The other way round."""
+        """Toggle the word at the cursor."""
         if self._words:
             self._ticked ^= {self._words[self._at]}
             self._draw()
             self.post_message(self.Changed())
 
     def action_move(self, by: int) -> None:
-        """To the word before or after."""
+        """Move the cursor to the previous or next word."""
         if self._words:
             self._at = (self._at + by) % len(self._words)
             self._draw()
 
     def on_click(self, event: events.Click) -> None:
-        """Tick what was clicked."""
+        """Toggle the clicked word."""
         for number, (line, start, end) in enumerate(self._spans):
             if event.y == line and start <= event.x < end:
                 self._at = number
@@ -72,15 +72,15 @@ class Ticks(Entry, Plain, can_focus=True):
                 return
 
     def on_focus(self) -> None:
-        """Show where the cursor is."""
+        """Show the cursor."""
         self._draw()
 
     def on_blur(self) -> None:
-        """Show no cursor."""
+        """Hide the cursor."""
         self._draw()
 
     def on_resize(self) -> None:
-        """Fold anew."""
+        """Wrap for the new width."""
         self._draw()
 
     def _draw(self) -> None:

@@ -26,7 +26,7 @@ Choice = Literal[
     "grants", "diff", "side_by_side", "log", "full", "next", "defer",
 ]  # fmt: skip
 VERDICTS = ("approve", "lend", "reuse", "alias", "reject", "edit", "retest", "ban", "stop", "grants")
-"""What counts only once the review is armed."""
+"""Choices that count only once the review is armed."""
 LABELS: dict[Choice, str] = {
     "approve": "Approve",
     "lend": "For this task",
@@ -47,10 +47,10 @@ LABELS: dict[Choice, str] = {
 }
 DECIDING: tuple[Choice, ...] = ("approve", "lend", "reject", "edit", "retest", "ban", "stop")
 LIKE: tuple[Choice, ...] = ("reuse", "alias")
-"""Offered where a tool gives the same answers."""
+"""Offered if another tool gives the same answers."""
 TAGS = ("wrong approach", "unsafe", "duplicate", "weak tests", "not needed")
 NAME, DIGEST = "this name", "these bytes"
-"""What a ban is against, in words; capabilities stand for themselves."""
+"""What can be banned besides capabilities."""
 _WHY: dict[str, str] = {
     "reject": "After a pause Enter rejects with this reason. Tab, Space: tags; Esc: back.",
     "ban": "After a pause Enter bans what is ticked, for good. Tab, Space: ticks; Esc: back.",
@@ -72,7 +72,7 @@ class Button(Plain):
         self._key: str | None = None
 
     def draw(self, key: str) -> None:
-        """Show the key that does it now."""
+        """Show the key for this choice."""
         if key == self._key:
             return
         self._key = key
@@ -80,7 +80,7 @@ class Button(Plain):
 
 
 class VerdictBar(Vertical):
-    """What can be decided, and how."""
+    """The verdict bar."""
 
     DEFAULT_CSS: ClassVar[str] = """
     VerdictBar {
@@ -107,27 +107,27 @@ class VerdictBar(Vertical):
     """
 
     class Worded(Message):
-        """A reason was given, or for a ban what it is against."""
+        """A reason was given; for a ban also what to ban."""
 
         def __init__(
             self, about: str, mode: Literal["reject", "ban"], reason: str, ticked: tuple[str, ...]
         ) -> None:
             super().__init__()
             self.about = about
-            """The approval that the field was opened for: another build may be on screen by now."""
+            """The approval that the field was opened for; another build may be on screen by now."""
             self.mode = mode
             self.reason = reason
             self.ticked = ticked
 
     class Named(Message):
-        """The names of all risks were typed."""
+        """Whether the names of all risks were typed."""
 
         def __init__(self, about: str) -> None:
             super().__init__()
             self.about = about
 
     class Granting(Message):
-        """These capabilities are to be granted."""
+        """Grant these capabilities."""
 
         def __init__(self, about: str, ticked: tuple[str, ...]) -> None:
             super().__init__()
@@ -142,7 +142,7 @@ class VerdictBar(Vertical):
         self._said = ("", "")
 
     def compose(self) -> ComposeResult:
-        """Message, the fields, ticks, choices."""
+        """Message, fields, ticks and choices."""
         yield Plain(id="said")
         yield ReasonInput(compact=True, id="reason")
         yield NameInput(compact=True, id="name")
@@ -159,14 +159,14 @@ class VerdictBar(Vertical):
                     yield Button(choice)
 
     def draw_keys(self, keys: Mapping[str, str], useless: Collection[Choice]) -> None:
-        """Label the choices with the keys that are live, and hide those that do nothing here."""
+        """Label the choices with their keys, and hide `useless` ones."""
         for button in self.query(Button):
             button.draw(keys.get(button.choice, ""))
             button.display = button.choice in keys and button.choice not in useless
         self.query_one("#like").display = any(one in keys and one not in useless for one in LIKE)
 
     def say(self, text: str, tone: str = "") -> None:
-        """The line above the choices; `good`, `warn`, `bad` or `muted`."""
+        """Show a line above the choices; `tone` is `good`, `warn`, `bad` or `muted`."""
         if (text, tone) == self._said:
             return
         self._said = (text, tone)
@@ -175,7 +175,7 @@ class VerdictBar(Vertical):
         said.set_classes(f"-{tone}" if tone else "")
 
     def say_about(self, review: BuildReview, unread: int, approve: str, waits: Objection) -> None:
-        """What can be done about a build now; `approve` is the key for it, `waits` why it would not count."""
+        """Show what can be done now; `approve` is its key, `waits` why it would not count."""
         match self.mode:
             case "name":
                 given = set(self.query_one(NameInput).value.split())
@@ -199,26 +199,26 @@ class VerdictBar(Vertical):
         self.query_one(Ticks).offer(())
 
     def ask_reason(self, about: str) -> None:
-        """Open the field for a reason, with tags for common ones."""
+        """Ask for a reason, with tags for common ones."""
         self._open("reject", about)
         self.query_one(Ticks).offer(TAGS)
         self._ask_words("why not, in one line: the agent reads it")
 
     def ask_ban(self, about: str, capabilities: tuple[str, ...]) -> None:
-        """Open the field for a reason, with what can be banned."""
+        """Ask for a reason and what to ban."""
         self._open("ban", about)
         self.query_one(Ticks).offer((NAME, DIGEST, *capabilities), (NAME, DIGEST))
         self._ask_words("why never, in one line: later builds are told")
 
     def ask_grants(self, about: str, capabilities: tuple[str, ...], withheld: Collection[str]) -> None:
-        """Open the list of what it asks for."""
+        """Ask which capabilities to grant."""
         self._open("grants", about)
         ticks = self.query_one(Ticks)
         ticks.offer(capabilities, [one for one in capabilities if one not in withheld])
         ticks.focus()
 
     def ask_name(self, about: str, names: tuple[str, ...]) -> None:
-        """Open the field for the names of the risks."""
+        """Ask for the names of the risks."""
         self._open("name", about)
         self._wanted = names
         field = self.query_one(NameInput)

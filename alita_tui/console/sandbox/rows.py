@@ -1,4 +1,4 @@
-"""The sandbox in rows: engine, runs, pool, containers, environments, and what holds each limit."""
+"""The rows of the sandbox screen: engine, runs, pool, containers, environments and limits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from datetime import datetime
 
 from rich.cells import cell_len
 
+from alita_tui.console.widgets.figures import ago, span
 from alita_tui.console.widgets.sheet import Row, heading, say
-from alita_tui.console.widgets.styled_text import Ink, Line, cut, spread
+from alita_tui.console.widgets.styled_text import Line, Piece, cut, spread
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory
 from alita_tui.spine.text import one_line
 from alita_tui.view.model import SandboxRun, SessionView
@@ -15,14 +16,14 @@ from alita_tui.view.model import SandboxRun, SessionView
 _MB = 1 << 20
 _RUNS = 20
 _TABLE = 86
-"""Cells from which on a run takes one line."""
+"""Width from which a run takes one line."""
 _FIGURES = 42
-"""Cells of outcome, times, memory and the margins."""
+"""Width of outcome, times, memory and margins."""
 _BAR = 24
 
 
 def engine_rows(view: SessionView, look: str = "", rebuild: str = "") -> list[Row]:
-    """What the sandbox stands on, or what is missing and what to do; with the keys that help."""
+    """Return the engine, or what is missing and what to do, with the keys that help."""
     status = view.sandbox
     if status is None:
         return [*heading("Engine"), *say("  The sandbox is being looked at …", "muted")]
@@ -46,7 +47,7 @@ def engine_rows(view: SessionView, look: str = "", rebuild: str = "") -> list[Ro
 
 
 def run_rows(view: SessionView, width: int) -> list[Row]:
-    """What runs now, then the last runs, newest first."""
+    """Return what runs now, then the last runs, newest first."""
     rows = heading("Runs", "newest first" if view.runs else "")
     wide = width >= _TABLE
     tools = [one_line(tool) for _call, tool in view.calls]
@@ -79,8 +80,8 @@ def _run(run: SandboxRun, room: int, width: int, *, wide: bool) -> list[Row]:
     wall, cpu, peak = span(run.duration_ms), span(run.cpu_ms), f"{run.peak_memory_bytes / _MB:.0f} MB"
     mark = ("  ✓ ", "good") if good else ("  ✗ ", "bad")
     head: Line = (mark, (_fitted(run.title, room), "strong"))
-    ended: Ink = (f"{outcome:<12}", "good" if good else "bad")
-    figures: Ink = (f"{wall:>9}{cpu:>9}{peak:>9}", "")
+    ended: Piece = (f"{outcome:<12}", "good" if good else "bad")
+    figures: Piece = (f"{wall:>9}{cpu:>9}{peak:>9}", "")
     if not wide:
         body = ((f"{wall} wall · {cpu} cpu · {peak}", "muted"), (f" · {why}" if why else "", "warn"))
         return [Row((ended,), head), Row(body, (("    ", ""),))]
@@ -90,13 +91,13 @@ def _run(run: SandboxRun, room: int, width: int, *, wide: bool) -> list[Row]:
 
 
 def pool_rows(seen: Inventory) -> list[Row]:
-    """What waits for this session's tools."""
+    """Return the containers kept ready for this session's tools."""
     kept = f"{seen.hot} hot and {seen.warm} warm kept for each environment"
     rows = heading("Pool", kept if seen.hot + seen.warm else "")
     if not seen.hot + seen.warm:
         return rows + say("  None are kept ahead: sandbox.pool_hot and sandbox.pool_warm are 0.", "muted")
     for one in seen.pool:
-        body: list[Ink] = [
+        body: list[Piece] = [
             ("●" * one.hot + "○" * one.warm + "◌" * one.making or "·", "good"),
             (f" {one.hot} hot, {one.warm} warm", ""),
             (f", {one.making} being made" if one.making else "", "wait"),
@@ -112,18 +113,18 @@ def pool_rows(seen: Inventory) -> list[Row]:
 
 
 def container_rows(seen: Inventory, session_id: str, reap: str) -> list[Row]:
-    """Every container; `reap` is the key that removes what is left behind."""
+    """Return every container; `reap` is the key that removes orphans."""
     count = len(seen.containers)
     rows = heading("Containers", f"{count} here" if count else "")
     for one in seen.containers:
-        state, ink = ("left behind", "bad") if one.orphan else (one.state, _STATES.get(one.state, ""))
+        state, style = ("left behind", "bad") if one.orphan else (one.state, _STATES.get(one.state, ""))
         told = "this session" if one.session == session_id else one_line(one.session, 40)
         if one.engine != "local":
             told = f"at {one_line(one.engine, 40)}, {told}"
         if one.orphan:
             told = f"{reap} removes it, of {told}"
-        age = _age(seen.at - _moment(one, seen.at))
-        where: Line = ((f"{state:<12}", ink), (f"{one.environment:<13}", "name"), (f"{age:>8}  ", ""))
+        age = ago(seen.at - _moment(one, seen.at))
+        where: Line = ((f"{state:<12}", style), (f"{one.environment:<13}", "name"), (f"{age:>8}  ", ""))
         rows.append(Row((*where, (told, "muted")), ((f"  {one.container}  ", "muted"),)))
     if not count:
         rows += say("  None: each run makes its own, and removes it.", "muted")
@@ -136,7 +137,7 @@ _STATES = {"waiting": "good", "running": "wait"}
 
 
 def environment_rows(seen: Inventory, width: int) -> list[Row]:
-    """Installed requirements and their sizes against the room for them."""
+    """Return installed environments and their sizes."""
     used = sum(one.size for one in seen.environments)
     note = f"{used / _MB:,.0f} of {seen.room_bytes / _MB:,.0f} MB" if seen.environments else ""
     rows = heading("Environments", note)
@@ -155,13 +156,13 @@ def _environment(one: EnvironmentRow, at: float, most: int, width: int) -> list[
         (f"{drawn:<{_BAR}} ", "good"),
         (f"{one.size / _MB:>7,.1f} MB" if one.size >= _MB else f"{one.size / 1024:>7,.0f} kB", "strong"),
     )
-    first = Row(spread(left, (f"used {_age(at - one.used_at)} ago", "muted"), width))
+    first = Row(spread(left, (f"used {ago(at - one.used_at)} ago", "muted"), width))
     packages = ", ".join(map(one_line, one.packages)) or "nothing installed"
     return [first, Row(((packages, "muted"),), ((" " * 16, ""),))]
 
 
 def limit_rows(view: SessionView) -> list[Row]:
-    """Which mechanism holds each limit, and what happened when it was tried."""
+    """Return which mechanism enforces each limit, and what a trial measured."""
     held = view.sandbox.enforcement if view.sandbox is not None else ()
     weak = sum(not row.strong for row in held)
     note = f"{len(held) - weak} held, {weak} approximate or missing" if held else ""
@@ -184,20 +185,7 @@ def _moment(one: ContainerRow, otherwise: float) -> float:
         return otherwise
 
 
-def span(milliseconds: float) -> str:
-    """A duration in a few letters."""
-    return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
-
-
-def _age(seconds: float) -> str:
-    """How long ago, in a few letters."""
-    for most, unit, size in ((90, "s", 1), (5400, "min", 60), (129_600, "h", 3600)):
-        if seconds < most:
-            return f"{max(seconds, 0) / size:.0f} {unit}"
-    return f"{seconds / 86_400:.0f} days"
-
-
 def _fitted(text: str, room: int) -> str:
-    """Text cut or padded to so many cells and a blank."""
+    """Cut or pad text to a number of cells plus a blank."""
     short = cut(text, room)
     return short + " " * (room - cell_len(short) + 1)

@@ -1,4 +1,4 @@
-"""The sandbox: what is there, what waits, what ran, what holds it; clearing up and a new base image."""
+"""The sandbox screen: engine, pool, runs and limits; clearing up and rebuilding the image."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from textual.content import Content
 from alita_tui.console.actions import bindings, key_of
 from alita_tui.console.ports import Upkeep
 from alita_tui.console.sandbox import rows as sheet
-from alita_tui.console.spend.screen import bar
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.figures import bar
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading, say
 from alita_tui.spine.errors import AlitaError
@@ -29,13 +29,13 @@ _UPKEEP = "upkeep"
 
 
 class SandboxScreen(Dialog[None]):
-    """One sheet over the session, two where there is room; drawn anew with every view and every look."""
+    """One sheet, or two where there is room; drawn with every view and every look."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("sandbox")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
     def __init__(self, view: SessionView, keys: Mapping[str, str], upkeep: Upkeep | None) -> None:
-        """Without `upkeep` a recording plays: there is nothing to look at but what was recorded."""
+        """Without `upkeep`, in a replay, only what was recorded is shown."""
         super().__init__()
         self._view = view
         self._keys = keys
@@ -44,7 +44,7 @@ class SandboxScreen(Dialog[None]):
         self._asking = False
 
     def compose(self) -> ComposeResult:
-        """What can be done, what came of it, and the sheets."""
+        """Keys, message and sheets."""
         with Vertical(id="box"):
             yield Plain(id="head")
             yield Plain(id="said")
@@ -53,7 +53,7 @@ class SandboxScreen(Dialog[None]):
                 yield Sheet(id="beside")
 
     def on_mount(self) -> None:
-        """Look at once, and again from time to time."""
+        """Look now, and from time to time."""
         self.query_one("#sheet", Sheet).focus()
         self.query_one("#said", Plain).display = False
         self.query_one("#beside", Sheet).display = False
@@ -62,7 +62,7 @@ class SandboxScreen(Dialog[None]):
             self.set_interval(_AGAIN_SECONDS, self._again)
 
     def on_resize(self) -> None:
-        """The width is another."""
+        """Draw for the new width."""
         self.query_one("#beside", Sheet).display = self.query_one("#box").size.width >= _TWO_COLUMNS
         self.call_after_refresh(self._draw)
 
@@ -124,7 +124,7 @@ class SandboxScreen(Dialog[None]):
         ]  # fmt: skip
 
     def _progress(self) -> None:
-        """How far the new base image is."""
+        """Show the progress of the new base image."""
         live = self._view.live
         if not live.work or not self._at_work():
             return
@@ -140,7 +140,7 @@ class SandboxScreen(Dialog[None]):
     # --- looking and doing --------------------------------------------------------------------
 
     def _again(self) -> None:
-        """Look again, unless there is nothing to be looked at: then a person says when."""
+        """Look again if the sandbox is available; else only on demand."""
         status = self._view.sandbox
         if self._upkeep is not None and status is not None and status.available and not self._at_work():
             self._look()
@@ -158,7 +158,7 @@ class SandboxScreen(Dialog[None]):
         self._draw()
 
     def action_look(self) -> None:
-        """Look again, for what was missing as well."""
+        """Look again, also for what was missing."""
         if self._upkeep is not None:
             self._say("Looking …")
             self._look(say=True)
@@ -169,7 +169,7 @@ class SandboxScreen(Dialog[None]):
             self._do(self._reap(self._upkeep))
 
     def action_rebuild(self) -> None:
-        """Ask first: it takes a minute or more."""
+        """Ask before rebuilding: it takes a minute or more."""
         if self._upkeep is None or self._at_work():
             return
         self._asking = True
@@ -180,13 +180,13 @@ class SandboxScreen(Dialog[None]):
         )
 
     def action_confirm(self) -> None:
-        """Yes."""
+        """Confirm the rebuild."""
         if self._asking and self._upkeep is not None:
             self._asking = False
             self._do(self._rebuild(self._upkeep))
 
     def action_back(self) -> None:
-        """Leave a question, or the screen; what is under way goes on."""
+        """Cancel the question, else close; running work continues."""
         if self._asking:
             self._asking = False
             self._say("")
@@ -194,7 +194,7 @@ class SandboxScreen(Dialog[None]):
             self.dismiss(None)
 
     def _do(self, what: Coroutine[object, object, None]) -> None:
-        """In the app's care: it outlives this screen."""
+        """Run a worker on the app, so that it outlives this screen."""
         self.app.run_worker(what, name="sandbox", group=_UPKEEP, exit_on_error=False)
 
     def _at_work(self) -> bool:
@@ -219,7 +219,7 @@ class SandboxScreen(Dialog[None]):
         self._tell("The base image is new; runs from now on use it.")
 
     def _tell(self, text: str, *, bad: bool = False) -> None:
-        """What came of it, here or, once this screen is closed, in the corner."""
+        """Show an outcome here, or as a notification once this screen is closed."""
         if not self.is_attached:
             self.app.notify(one_line(text), severity="error" if bad else "information", markup=False)
             return

@@ -1,4 +1,4 @@
-"""Where the person writes: a task, a word to the running one, or an answer to a question."""
+"""The composer: a task, a message to the running one, or an answer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
-from alita_tui.console.actions import bindings
-from alita_tui.console.live_keys import actions_of
+from alita_tui.console.actions import actions_of, bindings
 
 _MINE = frozenset(("send", "send_next", "newline"))
 
 
 class Composer(TextArea):
-    """Enter sends; Shift+Enter or Ctrl+J begins a new line; up and down bring earlier entries back."""
+    """Enter sends; Shift+Enter or Ctrl+J begins a line; up and down recall earlier entries."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("composer")
     DEFAULT_CSS = """
@@ -30,7 +29,7 @@ class Composer(TextArea):
     """
 
     class Sent(Message):
-        """Something was written. `next_task`: to be queued rather than to steer."""
+        """Text was sent. `next_task`: queue it rather than steer the running task."""
 
         def __init__(self, text: str, *, next_task: bool = False) -> None:
             super().__init__()
@@ -43,16 +42,16 @@ class Composer(TextArea):
         self._history: list[str] = []
         self._place = 0
         self._unsent = ""
-        """What was being written when an earlier entry was brought back."""
+        """What was being written when an earlier entry was recalled."""
 
     def remember(self, tasks: tuple[str, ...]) -> None:
-        """Take the tasks of a session that is resumed as earlier entries, unless there are some."""
+        """Use a resumed session's tasks as earlier entries."""
         if tasks and not self._history:
             self._history = list(tasks)
             self._place = len(self._history)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Keys of ours that a text area would write."""
+        """Run our keys, which a text area would insert."""
         mine = actions_of(self, event.key) & _MINE
         if mine:
             event.stop()
@@ -62,11 +61,11 @@ class Composer(TextArea):
         await super()._on_key(event)
 
     def action_send(self) -> None:
-        """Send what is written."""
+        """Send the text."""
         self._send(next_task=False)
 
     def action_send_next(self) -> None:
-        """Queue what is written as the next task."""
+        """Queue the text as the next task."""
         self._send(next_task=True)
 
     def action_newline(self) -> None:
@@ -74,7 +73,7 @@ class Composer(TextArea):
         self.insert("\n")
 
     def action_earlier(self) -> None:
-        """The entry before, when the cursor is in the first line."""
+        """Recall the previous entry, if the cursor is in the first line."""
         if not self.navigator.is_first_wrapped_line(self.cursor_location):
             self.action_cursor_up()
         elif self._place > 0:
@@ -84,7 +83,7 @@ class Composer(TextArea):
             self._bring(self._history[self._place])
 
     def action_later(self) -> None:
-        """The entry after, when the cursor is in the last line."""
+        """Recall the next entry, if the cursor is in the last line."""
         if not self.navigator.is_last_wrapped_line(self.cursor_location):
             self.action_cursor_down()
         elif self._place < len(self._history):

@@ -1,4 +1,4 @@
-"""The tools on the shelf, by name; Enter shows one whole."""
+"""The library pane: tools by name; Enter opens one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from alita_tui.console.actions import bindings
-from alita_tui.console.widgets.styled_text import Line, cut, ink_styles, spread, to_strip, wrap
+from alita_tui.console.widgets.styled_text import Line, cut, spread, theme_styles, to_strip, wrap
 from alita_tui.events import ToolCard
 from alita_tui.spine.text import counted, one_line
 from alita_tui.view.model import SessionView
@@ -22,11 +22,11 @@ STATES = {
     "trusted": ("●", "good"), "provisional": ("◐", "wait"), "draft": ("○", "muted"), "stale": ("◌", "muted"),
     "archived": ("◌", "muted"), "revoked": ("✗", "bad"), "quarantined": ("✗", "bad"),
 }  # fmt: skip
-_INKS = ("muted", "good", "warn", "bad", "wait", "name", "cursor")
+_STYLES = ("muted", "good", "warn", "bad", "wait", "name", "cursor")
 
 
 class Library(ScrollView, can_focus=True):
-    """Two lines a tool: name and figures, then what it does."""
+    """Two lines per tool: name and figures, then its description."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("pane")
     DEFAULT_CSS = """
@@ -36,34 +36,34 @@ class Library(ScrollView, can_focus=True):
     """
 
     class Chosen(Message):
-        """A tool is to be shown whole."""
+        """Show a tool."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
             self.name = name
 
     class Yanked(Message):
-        """A tool's line is to be copied."""
+        """Copy a tool's name and digest."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class FindAsked(Message):
-        """The person wants to narrow the list."""
+        """Open the filter."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._all: tuple[ToolCard, ...] = ()
         self._cards: tuple[ToolCard, ...] = ()
-        """What the filter lets through."""
+        """The tools that match the filter."""
         self._filter = ""
         self._touched = ""
         self._cursor = 0
         self._styles: dict[str, Style] = {}
 
     def advance(self, view: SessionView) -> None:
-        """Draw a newer view; a tool that was just found, built or run comes into sight."""
+        """Draw a newer view; scroll to a tool that was just found, built or run."""
         if view.library == self._all and view.touched == self._touched:
             return
         moved = view.touched != self._touched
@@ -75,7 +75,7 @@ class Library(ScrollView, can_focus=True):
             self._show_cursor()
 
     def filter(self, text: str) -> int:
-        """Show the tools that have every word in their name or description; returns how many."""
+        """Show the tools with every word in name or description; return how many."""
         self._filter = text
         self._sift()
         return len(self._cards)
@@ -98,20 +98,20 @@ class Library(ScrollView, can_focus=True):
         self.refresh()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """The width is another."""
+        """Draw for the new width."""
         self._lay()
 
     def notify_style_update(self) -> None:
-        """See `Widget.notify_style_update`."""
+        """Drop the cached styles: the theme may have changed."""
         super().notify_style_update()
         self._styles.clear()
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line on screen."""
+        """Render a line."""
         width, base = self.scrollable_content_region.width, self.rich_style
         if not self._styles:
-            self._styles = ink_styles(self.app.theme_variables, _INKS)
+            self._styles = theme_styles(self.app.theme_variables, _STYLES)
         index, part = divmod(y + self.scroll_offset.y, 2)
         if not self._cards:
             said = "No tool fits." if self._all else "No tools yet. A task that needs one builds it."
@@ -127,7 +127,7 @@ class Library(ScrollView, can_focus=True):
         return to_strip(self._line(card, part, width), self._styles, base, width)
 
     def _line(self, card: ToolCard, part: int, width: int) -> Line:
-        glyph, ink = STATES[card.state]
+        glyph, style = STATES[card.state]
         if part:
             return (("  ", ""), (cut(one_line(card.description), width - 2), "muted"))
         name = "wait" if card.name == self._touched else "name"
@@ -137,10 +137,10 @@ class Library(ScrollView, can_focus=True):
         seldom = f" {card.state}" if card.state in ("stale", "archived", "revoked", "quarantined") else ""
         return spread(
             (
-                (f"{glyph} ", ink),
+                (f"{glyph} ", style),
                 (one_line(card.name), name),
                 (f" v{card.version}", "muted"),
-                (seldom, ink),
+                (seldom, style),
             ),
             (runs, "muted"),
             width,
@@ -167,7 +167,7 @@ class Library(ScrollView, can_focus=True):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """A click chooses; a second one opens."""
+        """A click selects, a second one opens."""
         index = (event.y + self.scroll_offset.y) // 2
         if index == self._cursor:
             self.action_open()
@@ -194,12 +194,12 @@ class Library(ScrollView, can_focus=True):
         self._move(len(self._cards) - 1)
 
     def action_open(self) -> None:
-        """Show the tool whole."""
+        """Open the tool."""
         if self._cursor < len(self._cards):
             self.post_message(self.Chosen(self._cards[self._cursor].name))
 
     def action_find(self) -> None:
-        """Ask for what to look for."""
+        """Open the filter."""
         self.post_message(self.FindAsked())
 
     def action_yank(self) -> None:

@@ -1,4 +1,4 @@
-"""The models in the status line: which one serves, whether the others answer, how fast it writes."""
+"""The models in the status line: which one serves, their state and speed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WORDS = {"closed": "answers", "half_open": "is tried again", "open": "pauses", "
 
 
 def strip(view: SessionView) -> list[tuple[int, str, str]]:
-    """Every part as (how little it matters, text, style). One model that answers is just its name."""
+    """Return every part as (rank, text, style). A single healthy model is just its name."""
     providers = view.providers
     serving = next((one for one in providers if one.serves), None)
     if len(providers) < 2 and all(one.state == "closed" for one in providers):

@@ -1,4 +1,4 @@
-"""What was sent and is not taken up yet: words for the running task, and tasks behind it."""
+"""What was sent but not taken up yet: messages to the running task, and queued tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Waiting(msgspec.Struct, frozen=True):
     text: str
     task: bool
     seen: int
-    """How many tasks, or rows, there were when it was sent."""
+    """Number of tasks or rows when it was sent."""
 
     def taken(self, view: SessionView) -> bool:
         if self.task:
@@ -25,7 +25,7 @@ class _Waiting(msgspec.Struct, frozen=True):
 
 
 class Queued(Plain):
-    """One line for each; hidden while there is none."""
+    """One line each; hidden while there are none."""
 
     DEFAULT_CSS = """
     Queued {
@@ -40,17 +40,17 @@ class Queued(Plain):
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The texts that are not taken up yet, oldest first."""
+        """The texts not taken up yet, oldest first."""
         return tuple(one.text for one in self._waiting)
 
     def add(self, text: str, view: SessionView, *, task: bool) -> None:
-        """Something was sent while a task runs."""
+        """Add what was sent during a task."""
         seen = len(view.tasks) if task else len(view.trace)
         self._waiting = (*self._waiting, _Waiting(one_line(text), task, seen))
         self._draw()
 
     def advance(self, view: SessionView) -> None:
-        """Let go of what was taken up, and of words for a task that is over."""
+        """Remove what was taken up, and messages to a task that ended."""
         if not self._waiting:
             return
         left = tuple(one for one in self._waiting if not one.taken(view) and (one.task or view.busy))

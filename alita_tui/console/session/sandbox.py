@@ -1,4 +1,4 @@
-"""The sandbox: what runs right now, what ran, and what holds it."""
+"""The sandbox pane: engine, live output and the last runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RUNS = 12
 
 
 class SandboxPane(Sheet):
-    """Live output first, then the runs, newest first."""
+    """Shows live output first, then runs, newest first."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -55,13 +55,13 @@ def _rows(view: SessionView) -> list[Row]:
 
 def _run(run: SandboxRun) -> list[Row]:
     good = run.status == "ok" and all(passed for _, passed in run.cases)
-    glyph, ink = ("✓", "good") if good else ("✗", "bad")
+    glyph, style = ("✓", "good") if good else ("✗", "bad")
     memory = f" · {run.peak_memory_bytes / 1_000_000:.0f} MB" if run.peak_memory_bytes else ""
     code = f" · exit {run.exit_code}" if run.exit_code else ""
     passed = sum(good for _, good in run.cases)
     ended = f"{passed} of {len(run.cases)} passed" if run.cases and run.status == "ok" else run.status
     rows = [
-        Row(((run.title, "strong"),), ((f"{glyph} ", ink),)),
+        Row(((run.title, "strong"),), ((f"{glyph} ", style),)),
         Row(((f"{ended}{code} · {run.duration_ms:.0f} ms{memory}", "muted"),), (("  ", ""),)),
     ]
     if run.limits_hit:

@@ -1,4 +1,4 @@
-"""The main screen: trace, library and sandbox; the composer, or the player's bar in its place."""
+"""The main screen: trace, library, sandbox, and the composer or replay bar."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PANES = ("trace", "library", "sandbox")
 
 
 class SessionScreen(Screen[None]):
-    """Draws the view; what a person does leaves it as a command."""
+    """Draws the view; posts commands for what a person does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("session")
     AUTO_FOCUS = ""  # see `home_focus`
@@ -54,17 +54,17 @@ class SessionScreen(Screen[None]):
             self.command = command
 
     class ReviewAsked(Message):
-        """The build that waits is to be reviewed."""
+        """Review the waiting build."""
 
     class ToolAsked(Message):
-        """A tool is to be shown whole."""
+        """Show a tool."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
             self.name = name
 
     class CopyAsked(Message):
-        """Text is to be copied."""
+        """Copy text."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -87,7 +87,7 @@ class SessionScreen(Screen[None]):
         self.view = SessionView()
 
     def compose(self) -> ComposeResult:
-        """Panes above, the person's line below."""
+        """Panes above, composer and status line below."""
         with Horizontal(id="tabs"):
             for name in _PANES:
                 active = " -active" if name == self._pane else ""
@@ -113,24 +113,24 @@ class SessionScreen(Screen[None]):
         yield StatusLine(keys=self._keys, motion=self._motion, replay=self.bar is not None, id="status")
 
     def on_mount(self) -> None:
-        """The person can write at once."""
+        """Focus the composer and draw."""
         self._ready = True
         self.home_focus()
         self.draw(self.view)
 
     def offer(self, tasks: tuple[str, ...]) -> None:
-        """Show tasks to choose from, as long as one of them is left to do."""
+        """Offer tasks to choose from."""
         if tasks:
             offers = Suggestions(tasks, words.SUGGESTED, id="suggestions")
             offers.advance(self.view)
             self.query_one("#trace-pane").mount(offers)
 
     def home_focus(self) -> None:
-        """Where the keys go when nothing else was chosen."""
+        """Focus the composer or the replay bar."""
         (self.bar or self.query_one(Composer)).focus()
 
     def focus_next(self, selector: str | type[QueryType] = "*") -> Widget | None:
-        """From the composer to what is offered, where something is; else as always."""
+        """Move from the composer to the suggestions, if there are any."""
         offers = [one for one in self.query(Suggestion) if one.display and one.size]
         if offers and isinstance(self.focused, Composer):
             self.set_focus(offers[0])
@@ -138,11 +138,11 @@ class SessionScreen(Screen[None]):
         return super().focus_next(selector)
 
     def on_resize(self) -> None:
-        """Side by side where there is room, one at a time where there is not."""
+        """Choose the layout for the new size."""
         self._fit()
 
     def fit(self, size: Size) -> None:
-        """Take the classes that a size asks for; styles follow where there are some already."""
+        """Set the classes for a size; styles update once the screen is ready."""
         marks = {
             "-narrow": size.width < _NARROW,
             "-wide": size.width >= _WIDE,
@@ -188,7 +188,7 @@ class SessionScreen(Screen[None]):
             plan.update("\n".join(f"{n}. {step}" for n, step in enumerate(view.plan, 1)))
 
     def _asides(self, view: SessionView) -> None:
-        """Banners, question and what the composer asks for."""
+        """Draw banners, question and placeholder."""
         for offer in self.query(Suggestions):
             offer.advance(view)
         if self.bar is not None:
@@ -291,7 +291,7 @@ class SessionScreen(Screen[None]):
         self._titles(self.view)
 
     def action_escape(self) -> None:
-        """Close a search, go back to the composer, and from there stop what runs."""
+        """Close a search, else go to the composer, else interrupt the task."""
         for line in self.query(".line-input").results(Input):
             if line.display:
                 line.value = ""
@@ -307,17 +307,17 @@ class SessionScreen(Screen[None]):
             self.action_interrupt()
 
     def action_interrupt(self) -> None:
-        """Stop the running task."""
+        """Interrupt the running task."""
         if self.view.busy and self.bar is None:
             self.post_message(self.Asked(Interrupt()))
 
     def action_retry(self) -> None:
-        """Try the last task again; the engine says where there is nothing to try."""
+        """Try the last task again; the engine reports if there is none."""
         if not self.view.busy and self.bar is None:
             self.post_message(self.Asked(Retry()))
 
     def clear(self) -> bool:
-        """Empty the composer; False when it was empty."""
+        """Clear the composer; return False if it was empty."""
         if self.bar is not None:
             return False
         composer = self.query_one(Composer)

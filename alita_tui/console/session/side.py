@@ -1,4 +1,4 @@
-"""The side of the session: the library with its filter, and the sandbox below it."""
+"""The side panes: the library with its filter, above the sandbox."""
 
 from __future__ import annotations
 

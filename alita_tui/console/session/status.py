@@ -1,4 +1,4 @@
-"""The status line: who thinks, what it does, what it costs, what holds it, what to press."""
+"""The status line: phase, model, cost, sandbox and keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PHASES = {
 
 
 class StatusLine(Plain):
-    """One line; what matters most stands first, and the keys give way when it is narrow."""
+    """One line, most important first; the keys give way when it is narrow."""
 
     DEFAULT_CSS = """
     StatusLine {
@@ -56,7 +56,7 @@ class StatusLine(Plain):
         self._draw()
 
     def on_resize(self) -> None:
-        """The width is another."""
+        """Draw for the new width."""
         self._draw()
 
     def _turn(self) -> None:
@@ -80,14 +80,14 @@ class StatusLine(Plain):
         self.update(left)
 
     def _fitting(self) -> list[tuple[str, str]]:
-        """The parts that have room, in their order; what matters least is left out first."""
+        """Return the parts that fit, in order; the least important is dropped first."""
         parts = self._parts()
         while sum(len(text) + 2 for _rank, text, _style in parts) > self.size.width and len(parts) > 1:
             parts.remove(max(parts, key=lambda part: part[0]))
         return [(text, style) for _rank, text, style in parts]
 
     def _parts(self) -> list[tuple[int, str, str]]:
-        """Every part as (how little it matters, text, style)."""
+        """Return every part as (rank, text, style); a higher rank is dropped first."""
         view, spend = self._view, self._view.spend
         parts: list[tuple[int, str, str]] = []
         if not view.seq and not self._replay:

@@ -1,4 +1,4 @@
-"""Tasks that a session offers while nothing runs: Tab or an arrow goes there, Enter or a click sends one."""
+"""Suggested tasks while nothing runs: Tab or an arrow selects, Enter or a click sends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_tui.view.model import SessionView
 
 
 class Suggestion(Plain, can_focus=True):
-    """One task."""
+    """A suggested task."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Choose", show=False),
@@ -26,7 +26,7 @@ class Suggestion(Plain, can_focus=True):
     ]
 
     class Chosen(Message):
-        """This task is to be sent."""
+        """Send this task."""
 
         def __init__(self, task: str) -> None:
             super().__init__()
@@ -46,7 +46,7 @@ class Suggestion(Plain, can_focus=True):
 
 
 class Suggestions(Vertical):
-    """The list, with a heading; hidden while there is nothing to offer."""
+    """The suggestions, hidden while there are none."""
 
     DEFAULT_CSS = """
     Suggestions { height: auto; max-height: 60%; padding: 1 1 0 2; background: $background; overflow-y: auto; }
@@ -73,7 +73,7 @@ class Suggestions(Vertical):
             yield offer
 
     def advance(self, view: SessionView) -> None:
-        """Show what is not done yet, and only while nothing runs."""
+        """Show the tasks that are left, while nothing runs."""
         self._done = {task.text for task in view.tasks if task.outcome in (None, "answered", "parked")}
         self.display = not view.busy and any(task not in self._done for task in self._tasks)
         for offer in self.query(Suggestion):

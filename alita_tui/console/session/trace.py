@@ -1,4 +1,4 @@
-"""The ReAct trace: drawn line by line over the view's rows, however many there are.
+"""The ReAct trace, drawn line by line from the view's rows.
 
 Textual's line API (`ScrollView.render_line`): one widget for the whole list, and only what is on screen is
 wrapped and coloured. At its end it follows what comes; whoever scrolls up stays where they are.
@@ -22,12 +22,12 @@ from textual.strip import Strip
 from alita_tui.console.actions import bindings
 from alita_tui.console.session import trace_lines
 from alita_tui.console.session.trace_layout import Layout
-from alita_tui.console.widgets.styled_text import Line, ink_styles, marked, restyle, text_of, to_strip
+from alita_tui.console.widgets.styled_text import Line, marked, restyle, text_of, theme_styles, to_strip
 from alita_tui.view.model import SessionView
 
 
 class Trace(ScrollView, can_focus=True):
-    """One row per event that says something; rows only ever join at the end."""
+    """One row per notable event; rows are only ever appended."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("trace", "pane", but=("pane.help",))
     DEFAULT_CSS = """
@@ -38,36 +38,36 @@ class Trace(ScrollView, can_focus=True):
     """
 
     follow: reactive[bool] = reactive(True)
-    """True while new rows pull the trace along."""
+    """Whether the trace scrolls along with new rows."""
     cursor: reactive[int] = reactive(-1)
-    """Index of the chosen row; -1 before there is one."""
+    """Index of the selected row; -1 for none."""
 
     class Yanked(Message):
-        """A row's text is to be copied."""
+        """Copy a row's text."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
 
     class FollowChanged(Message):
-        """How many rows have come below since the trace was left where it is; 0 when it follows."""
+        """Number of rows below that were not seen yet; 0 while the trace follows."""
 
         def __init__(self, unseen: int) -> None:
             super().__init__()
             self.unseen = unseen
 
     class FindAsked(Message):
-        """The person wants to search."""
+        """Open the search."""
 
     class ExplainAsked(Message):
-        """A row is to be explained."""
+        """Explain a row."""
 
         def __init__(self, seq: int) -> None:
             super().__init__()
             self.seq = seq
 
     class RewindAsked(ExplainAsked):
-        """Everything is to be shown as it was at a row."""
+        """Show everything as it was at a row."""
 
     def __init__(self, *, id: str | None = None, welcome: tuple[str, ...] = ()) -> None:
         super().__init__(id=id)
@@ -75,7 +75,7 @@ class Trace(ScrollView, can_focus=True):
         self._laid = Layout()
         self._view = SessionView()
         self._after: list[Line] = []
-        """Lines after the last row: what is growing, or the welcome."""
+        """Lines after the last row: live text, or the welcome."""
         self._styles: dict[str, Style] = {}
         self._unseen = 0
         self._needle = ""
@@ -100,7 +100,7 @@ class Trace(ScrollView, can_focus=True):
             self.post_message(self.FollowChanged(self._unseen))
 
     def _place(self, top: int | None = None) -> None:
-        """Find out how tall all is, with a line at the top of the screen, or where it stands now."""
+        """Update the total height, keeping `top` or the current line at the top."""
         laid, lines = self._laid, max(self.size.height, 1)
         self._after = trace_lines.growing(self._view.live, laid.width)
         if not len(laid.rows) and not self._after:
@@ -124,7 +124,7 @@ class Trace(ScrollView, can_focus=True):
             self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Wrap anew for another width, and keep the row at the top where it is."""
+        """Wrap for the new width, keeping the top row in place."""
         width, laid = self.scrollable_content_region.width, self._laid
         if width > 0 and width != laid.width:
             top = laid.row_at(round(self.scroll_y))
@@ -134,7 +134,7 @@ class Trace(ScrollView, can_focus=True):
             self.call_after_refresh(self._to_end)
 
     def notify_style_update(self) -> None:
-        """See `Widget.notify_style_update`: the theme may be another."""
+        """Drop the cached styles: the theme may have changed."""
         super().notify_style_update()
         self._styles.clear()
         self.refresh()
@@ -142,20 +142,20 @@ class Trace(ScrollView, can_focus=True):
     # --- drawing --------------------------------------------------------------------------
 
     def _line(self, number: int) -> tuple[int, Line]:
-        """A line of the whole trace, and the row that it belongs to."""
+        """Return a line of the trace and the index of its row."""
         place = number - self._laid.end
         if place < 0:
             return self._laid.line(number)
         return len(self._laid.rows), self._after[place] if place < len(self._after) else ()
 
     def render_line(self, y: int) -> Strip:
-        """One line on screen."""
+        """Render a line."""
         number, width = y + self.scroll_offset.y, self.scrollable_content_region.width
         base = self.rich_style
         if not self._styles:
-            self._styles = ink_styles(
+            self._styles = theme_styles(
                 self.app.theme_variables,
-                (*trace_lines.INKS, "cursor", "mark", "hit"),
+                (*trace_lines.STYLES, "cursor", "mark", "hit"),
                 task="alita-task bold",
                 wait="alita-wait bold",
                 thought="alita-thought italic",
@@ -177,7 +177,7 @@ class Trace(ScrollView, can_focus=True):
     # --- moving ---------------------------------------------------------------------------
 
     def _go(self, index: int) -> None:
-        """Choose a row and bring it on screen; the last one follows again."""
+        """Select a row and scroll to it; the last one follows again."""
         if not len(self._laid.rows) or not self._laid.width:
             return
         self.cursor = min(max(index, 0), len(self._laid.rows) - 1)
@@ -189,7 +189,7 @@ class Trace(ScrollView, can_focus=True):
         self._bring(self.cursor)
 
     def watch_scroll_y(self, old: float, new: float) -> None:
-        """Going up leaves the end behind; being at the end follows it again."""
+        """Stop following when scrolled up; follow again at the end."""
         super().watch_scroll_y(old, new)
         at_end = new >= self.max_scroll_y - 0.5
         if new < old and not at_end and self.follow:
@@ -199,7 +199,7 @@ class Trace(ScrollView, can_focus=True):
         self._settle()
 
     def _settle(self) -> None:
-        """Measure what has come on screen."""
+        """Measure the rows on screen."""
         laid, here = self._laid, round(self.scroll_y)
         end = laid.end
         top = laid.settle(here, max(self.size.height, 1))
@@ -214,13 +214,13 @@ class Trace(ScrollView, can_focus=True):
         self.post_message(self.FollowChanged(0))
 
     def watch_has_focus(self, focused: bool) -> None:
-        """The chosen row is seen while the keys go here; the newest one when none was chosen."""
+        """Select the newest row on focus, if none is selected."""
         super().watch_has_focus(focused)
         if focused and self.cursor < 0:
             self.cursor = len(self._laid.rows) - 1
 
     def on_click(self, event: events.Click) -> None:
-        """A click chooses a row; a second one opens it."""
+        """A click selects a row, a second one opens it."""
         index = self._laid.row_at(event.y + self.scroll_offset.y)
         if index < len(self._laid.rows) and self.text_selection is None:
             if index == self.cursor and event.chain > 1:
@@ -228,14 +228,14 @@ class Trace(ScrollView, can_focus=True):
             self.cursor = index
 
     def action_up(self) -> None:
-        """One row up; one line up inside a row that is taller than the screen."""
+        """Go one row up, or one line inside a row taller than the screen."""
         if self._shown() and self._laid.place(self.cursor)[0] < round(self.scroll_y):
             self.scroll_relative(y=-1, animate=False, immediate=True)
         else:
             self._go(self.cursor - 1)
 
     def action_down(self) -> None:
-        """One row down; one line down inside a row that is taller than the screen."""
+        """Go one row down, or one line inside a row taller than the screen."""
         bottom = round(self.scroll_y) + self.size.height
         if self._shown() and self._laid.place(self.cursor)[1] > bottom:
             self.scroll_relative(y=1, animate=False, immediate=True)
@@ -260,7 +260,7 @@ class Trace(ScrollView, can_focus=True):
         self._go(len(self._laid.rows) - 1)
 
     def action_open(self) -> None:
-        """Open or close the row's whole text."""
+        """Open or close the row."""
         index = self.cursor
         if 0 <= index < len(self._laid.rows) and self._laid.width:
             self.follow = False
@@ -269,7 +269,7 @@ class Trace(ScrollView, can_focus=True):
             self.call_after_refresh(self._bring, index)
 
     def _bring(self, index: int) -> None:
-        """Bring a row on screen, or its beginning where it is taller."""
+        """Scroll to a row, or to its beginning if it is taller than the screen."""
         if index < len(self._laid.rows):
             top, bottom = self._laid.place(index)
             tall = min(max(bottom - top, 1), max(self.size.height, 1))
@@ -284,17 +284,17 @@ class Trace(ScrollView, can_focus=True):
             self.post_message(self.Yanked(str(row.detail or row.title)))
 
     def action_explain(self) -> None:
-        """See `ExplainAsked`."""
+        """Ask why the event at the cursor happened."""
         if 0 <= self.cursor < len(self._laid.rows):
             self.post_message(self.ExplainAsked(self._laid.rows[self.cursor].seq))
 
     def action_rewind(self) -> None:
-        """See `RewindAsked`."""
+        """Show everything as it was at the chosen row."""
         if 0 <= self.cursor < len(self._laid.rows):
             self.post_message(self.RewindAsked(self._laid.rows[self.cursor].seq))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text that was selected with the mouse."""
+        """Return the text selected with the mouse."""
         first = selection.start.y if selection.start else 0
         last = selection.end.y if selection.end else self.virtual_size.height - 1
         lines = [""] * first
@@ -306,11 +306,11 @@ class Trace(ScrollView, can_focus=True):
         self.refresh()
 
     def action_find(self) -> None:
-        """Ask for what to search."""
+        """Open the search."""
         self.post_message(self.FindAsked())
 
     def find(self, needle: str) -> int:
-        """Search rows; goes to the newest hit at or before the cursor. Returns the number of hits."""
+        """Search rows; go to the newest hit at or before the cursor. Return the number of hits."""
         self._needle = needle.lower()
         hits = self._laid.hits(self._needle)
         if hits:
@@ -320,13 +320,13 @@ class Trace(ScrollView, can_focus=True):
         return len(hits)
 
     def action_find_next(self, direction: int) -> None:
-        """To the next hit, around the end."""
+        """Go to the next hit, wrapping around."""
         found = self._laid.next_hit(self.cursor, self._needle, direction)
         if found is not None:
             self._show_hit(found)
 
     def _show_hit(self, index: int) -> None:
-        """Go to a row, opened where the text stands in its detail only."""
+        """Go to a hit; open the row if the match is in its detail."""
         self._go(index)
         if self._laid.width and not self._laid.shows(index, self._needle):
             self.action_open()

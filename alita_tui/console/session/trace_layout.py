@@ -1,4 +1,4 @@
-"""Where each row of the trace stands on screen, known exactly only where someone looks.
+"""The screen position of each trace row, measured exactly only near the viewport.
 
 Rows are measured in blocks. A block that was not looked at since the width changed has the height that it
 had before, or a guess; it is measured when it comes near the screen, so a resize costs the same for any length.
@@ -18,38 +18,38 @@ from alita_tui.state.rows import Rows
 from alita_tui.view.model import TraceRow
 
 BLOCK = 128
-"""Rows that are measured together, when one of them comes on screen."""
+"""Rows that are measured together."""
 _GUESS = 1.25
-"""Lines that a row takes, where nothing is known."""
+"""Estimated lines per row before measuring."""
 
 
 @dataclass
 class _Block:
     tall: int
     starts: list[int] | None = None
-    """First line of each row within the block, and the end of the last one; None until it is measured."""
+    """First line of each row in the block, and the end of the last; None until measured."""
 
 
 class Layout:
-    """Rows, which of them are open, and the first screen line of each."""
+    """Rows, which of them are open, and where each begins."""
 
     def __init__(self) -> None:
         self.rows: Rows[TraceRow] = Rows()
         self.width = 0
-        """Cells; 0 until it is known, and then nothing has a place."""
+        """In cells; 0 until known."""
         self._opened: set[int] = set()
         self._blocks: list[_Block] = []
         self._tops: list[int] = [0]
-        """First screen line of each block, and the end of the last one."""
+        """First screen line of each block, and the end of the last."""
         self._cache: LRUCache[int, list[Line]] = LRUCache(1024)
 
     @property
     def end(self) -> int:
-        """The screen line after the last row, as far as it is known."""
+        """The screen line after the last row, partly estimated."""
         return self._tops[-1]
 
     def show(self, rows: Rows[TraceRow]) -> int:
-        """Take newer rows, or earlier ones after a seek; returns how many stay as they were."""
+        """Take newer rows, or earlier ones after a seek; return how many are unchanged."""
         before = self.rows
         kept = min(len(rows), len(before))
         if kept and rows[kept - 1] != before[kept - 1]:
@@ -64,7 +64,7 @@ class Layout:
         return kept
 
     def fit(self, width: int) -> None:
-        """Wrap everything anew for another width, once it is looked at."""
+        """Wrap for another width; rows are measured again when needed."""
         fresh, self.width = not self.width, width
         self._cache.clear()
         for block in self._blocks:
@@ -91,7 +91,7 @@ class Layout:
         return height(self.rows[index], self._before(index), self.width, opened=index in self._opened)
 
     def _extend(self, kept: int) -> None:
-        """Blocks for the rows from `kept` on; the one that they continue goes on being measured."""
+        """Make blocks for the rows from `kept` on, extending a measured one."""
         number, place = divmod(kept, BLOCK)
         last = self._blocks[number].starts if number < len(self._blocks) else None
         del self._blocks[number:]
@@ -106,7 +106,7 @@ class Layout:
         self._tops[number:] = accumulate(talls, initial=self._tops[number])
 
     def _heights(self, starts: list[int], number: int) -> list[int]:
-        """A block's starts, carried on from where they end."""
+        """Extend a block's starts to its end."""
         first, last = number * BLOCK + len(starts) - 1, min((number + 1) * BLOCK, len(self.rows))
         for index in range(first, last):
             starts.append(starts[-1] + self._height(index))
@@ -129,7 +129,7 @@ class Layout:
         return min(max(bisect_right(self._tops, line) - 1, 0), len(self._blocks) - 1)
 
     def settle(self, top: int, lines: int) -> int:
-        """Measure what is on screen with `top` as its first line; returns where the top has to be then.
+        """Measure the lines on screen from `top` on; return the corrected top.
 
         What was measured before stays where it is on screen.
         """
@@ -150,20 +150,20 @@ class Layout:
     # --- places ---------------------------------------------------------------------------
 
     def place(self, index: int) -> tuple[int, int]:
-        """First screen line of a row, and the one after its last."""
+        """Return a row's first screen line, and the one after its last."""
         number, inside = divmod(index, BLOCK)
         starts, top = self._measured(number), self._tops[number]
         return top + starts[inside], top + starts[inside + 1]
 
     def visible(self, index: int, top: int, lines: int) -> bool:
-        """True when some of a row is among the screen lines from `top` on."""
+        """Return whether part of a row is within `lines` from `top` on."""
         if not (self.width and 0 <= index < len(self.rows)):
             return False
         first, after = self.place(index)
         return first < top + lines and after > top
 
     def row_at(self, line: int) -> int:
-        """The row that a screen line belongs to; as many as there are rows for a line after them."""
+        """Return the row of a screen line; the number of rows for a line after them."""
         if not self._blocks:
             return 0
         number = self._block_at(line)
@@ -175,7 +175,7 @@ class Layout:
         return number * BLOCK + max(bisect_right(starts, line - self._tops[number]) - 1, 0)
 
     def lines(self, index: int) -> list[Line]:
-        """The drawn lines of a row."""
+        """Return the drawn lines of a row."""
         found = self._cache.get(index)
         if found is None:
             opened = index in self._opened
@@ -184,7 +184,7 @@ class Layout:
         return found
 
     def line(self, number: int) -> tuple[int, Line]:
-        """A screen line and its row."""
+        """Return the row of a screen line, and the line."""
         index = self.row_at(number)
         if index >= len(self.rows):
             return index, ()
@@ -194,20 +194,20 @@ class Layout:
     # --- finding --------------------------------------------------------------------------
 
     def hit(self, index: int, needle: str) -> bool:
-        """True when a row has the text (in lower case) anywhere."""
+        """Return whether a row contains the lower-case text."""
         row = self.rows[index]
         return bool(needle) and (needle in row.title.lower() or needle in row.detail.lower())
 
     def hits(self, needle: str) -> list[int]:
-        """The rows that have the text."""
+        """Return the rows that contain the text."""
         return [index for index in range(len(self.rows)) if self.hit(index, needle)]
 
     def next_hit(self, index: int, needle: str, direction: int) -> int | None:
-        """The next row (1) or the one before (-1) that has the text, around the end."""
+        """Return the next (1) or previous (-1) row with the text, wrapping around."""
         count = len(self.rows)
         around = ((index + direction * distance) % count for distance in range(1, count + 1))
         return next((row for row in around if self.hit(row, needle)), None)
 
     def shows(self, index: int, needle: str) -> bool:
-        """True when the text is to be seen in what is drawn of the row."""
+        """Return whether the text is in the drawn part of the row."""
         return any(needle in text_of(line).lower() for line in self.lines(index))

@@ -1,4 +1,4 @@
-"""What each row of the trace looks like: pure functions from a row and a width to inked lines.
+"""How trace rows look: pure functions from a row and a width to styled lines.
 
 A task and its answer stand at the left edge; the steps between them are indented, each numbered once; what
 belongs to a build hangs on a rule. Colour is in the glyphs; words are coloured only where they matter.
@@ -16,16 +16,16 @@ GLYPHS = {
     "approval": "◈", "run": "▸", "question": "?", "memory": "∴", "notice": "!", "error": "✗", "answer": "●",
     "unknown": "·",
 }  # fmt: skip
-INKS = (
+STYLES = (
     "text strong muted task thought plan action observation build approval run answer question memory notice "
     "good warn bad wait line keyword string number comment name hostile"
 ).split()
-"""What lines here are written in: each is a token of the theme."""
+"""Styles used here; each is a token of the theme."""
 
 GUTTER = 6
 _MARGIN = 3
 _SHOWN = {"task": 6, "thought": 3, "question": 12, "answer": 400}
-"""Lines that a kind gets while it is closed; every other kind gets one."""
+"""Lines shown of a closed row, by kind; other kinds get one."""
 _OUTER = ("task", "answer")
 _UNNUMBERED = ("session", "memory", "notice", "unknown")
 _LIVE_LINES = 8
@@ -33,27 +33,27 @@ _BAR = 16
 
 
 def spaced(row: TraceRow, before: TraceRow | None) -> bool:
-    """Whether an empty line stands before the row: tasks and answers are set off."""
+    """Return whether an empty line precedes the row: tasks and answers are set off."""
     if before is None:
         return False
     return (row.kind == "task" and not row.meta) or (row.kind == "answer" and before.kind != "task")
 
 
 def height(row: TraceRow, before: TraceRow | None, width: int, *, opened: bool) -> int:
-    """How many lines `fold` gives, without drawing where that can be known."""
+    """Return the number of lines of `fold`, without drawing where possible."""
     if opened or (row.kind in _SHOWN and not _fits(row, width)):
         return len(fold(row, before, width, opened=opened))
     return 1 + spaced(row, before)
 
 
 def _fits(row: TraceRow, width: int) -> bool:
-    """True when the row's closed text takes one line for certain."""
+    """Return whether the closed text certainly takes one line."""
     text = _said(row, opened=False)
     return len(text) * (1 if text.isascii() else 2) <= _room(row, width) and "\n" not in text
 
 
 def _said(row: TraceRow, *, opened: bool) -> str:
-    """The text of a row that is read: whole when it is opened, and of an answer always."""
+    """Return a row's text: whole if it is opened or an answer."""
     if row.kind == "answer" and row.tone in ("warn", "bad", "wait"):
         return f"{row.title}\n{row.detail}" if row.detail else row.title
     return row.detail if row.detail and (opened or row.kind == "answer") else row.title
@@ -65,7 +65,7 @@ def _room(row: TraceRow, width: int) -> int:
 
 
 def fold(row: TraceRow, before: TraceRow | None, width: int, *, opened: bool) -> list[Line]:
-    """The lines of a row; `opened` with its whole text."""
+    """Return the lines of a row; `opened` with its whole text."""
     lines: list[Line] = [()] if spaced(row, before) else []
     head, pad = _margins(row, before)
     if row.kind in _SHOWN:
@@ -73,23 +73,23 @@ def fold(row: TraceRow, before: TraceRow | None, width: int, *, opened: bool) ->
     lines.append(spread((*head, *_words(row)), (row.meta, "muted"), width))
     if opened:
         rule: Line = (*pad, ("│ ", "line"))
-        room = max(width - sum(len(text) for text, _ink in rule), 10)
+        room = max(width - sum(len(text) for text, _style in rule), 10)
         lines += [(*rule, *line) for line in _detail(row, room)]
     return lines
 
 
 def _margins(row: TraceRow, before: TraceRow | None) -> tuple[Line, Line]:
-    """What stands before the first line and before the others."""
+    """Return the margins of the first line and of the others."""
     glyph = f"{_glyph(row)} "
-    ink: str = row.tone if row.tone in ("good", "warn", "bad", "wait") else row.kind
-    ink = {"session": "muted", "unknown": "muted", "error": "bad"}.get(ink, ink)
+    style: str = row.tone if row.tone in ("good", "warn", "bad", "wait") else row.kind
+    style = {"session": "muted", "unknown": "muted", "error": "bad"}.get(style, style)
     if row.kind in _OUTER:
-        return ((" ", ""), (glyph, ink)), ((" " * _MARGIN, ""),)
+        return ((" ", ""), (glyph, style)), ((" " * _MARGIN, ""),)
     first = row.step and row.kind not in _UNNUMBERED and (before is None or before.step != row.step)
     number = (f"{row.step if first else '':>3} ", "muted")
     if row.kind in ("build", "approval"):
-        return (number, ("│ ", "line"), (glyph, ink)), (("    ", ""), ("│   ", "line"))
-    return (number, (glyph, ink)), ((" " * GUTTER, ""),)
+        return (number, ("│ ", "line"), (glyph, style)), (("    ", ""), ("│   ", "line"))
+    return (number, (glyph, style)), ((" " * GUTTER, ""),)
 
 
 def _glyph(row: TraceRow) -> str:
@@ -99,7 +99,7 @@ def _glyph(row: TraceRow) -> str:
 
 
 def _words(row: TraceRow) -> Line:
-    """A row's one line; the verb of an action in its colour, the rest quiet."""
+    """Return a row's one line; of an action the verb is coloured."""
     if row.kind == "action":
         verb, colon, rest = row.title.partition(": ")
         return ((verb, "action"), (colon.strip() + " " if colon else "", "muted"), (rest, "text"))
@@ -113,10 +113,10 @@ def _words(row: TraceRow) -> Line:
 
 
 def _read(row: TraceRow, head: Line, pad: Line, width: int, *, opened: bool) -> list[Line]:
-    """A row that is read rather than skimmed: wrapped, and cut after some lines while it is closed."""
-    ink = {"task": "task", "thought": "thought", "question": "question"}.get(row.kind, "text")
+    """Return the lines of a wrapped row, cut after some lines while it is closed."""
+    style = {"task": "task", "thought": "thought", "question": "question"}.get(row.kind, "text")
     if row.kind == "answer" and row.tone in ("warn", "bad", "wait"):
-        ink = row.tone
+        style = row.tone
     room = _room(row, width)
     whole = wrap(_said(row, opened=opened), room)
     shown = whole if opened else whole[: _SHOWN[row.kind]]
@@ -125,36 +125,36 @@ def _read(row: TraceRow, head: Line, pad: Line, width: int, *, opened: bool) -> 
             cut(shown[-1] + " …", room) if len(shown[-1]) + 2 <= room else cut(shown[-1], room - 1) + "…"
         )
     first, *rest = shown
-    body = "text" if row.kind == "answer" else ink
+    body = "text" if row.kind == "answer" else style
     return [
-        spread((*head, (first, ink)), (row.meta, "muted"), width),
+        spread((*head, (first, style)), (row.meta, "muted"), width),
         *(clip((*pad, (text, body)), width) for text in rest),
     ]
 
 
 def _detail(row: TraceRow, room: int) -> list[Line]:
-    """The whole text of an opened row; code and JSON keep their lines and get colours."""
+    """Return the whole text of an opened row; code is highlighted."""
     if row.kind == "build" and row.meta and "\n" in row.detail:  # a draft: its meta is the digest's head
         from alita_tui.console.review.code import highlight
 
         return [piece for line in highlight(row.detail) for piece in broken(line, room)]
-    ink = "plan" if row.kind == "plan" else "observation"
-    return [((text, ink),) for text in wrap(str(row.detail or row.title), room)]
+    style = "plan" if row.kind == "plan" else "observation"
+    return [((text, style),) for text in wrap(str(row.detail or row.title), room)]
 
 
 def broken(line: Line, room: int) -> list[Line]:
-    """A line of code in pieces of at most `room` cells."""
+    """Return a line of code in pieces of at most `room` cells."""
     from alita_tui.console.widgets.sheet import Row, fold_row
 
     return fold_row(Row(line, hard=True), room)
 
 
 def greeting(parts: tuple[str, ...], width: int) -> list[Line]:
-    """What an empty trace says; the first part is its heading."""
+    """Return the lines of an empty trace; the first part is its heading."""
     lines: list[Line] = [()]
     for number, part in enumerate(parts):
-        ink = "muted" if number else "strong"
-        lines += [(("   ", ""), (text, ink)) for text in wrap(part, max(width - 4, 10))]
+        style = "muted" if number else "strong"
+        lines += [(("   ", ""), (text, style)) for text in wrap(part, max(width - 4, 10))]
     return lines
 
 
@@ -165,7 +165,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 
 
 def growing(live: Live, width: int) -> list[Line]:
-    """The end of a reply that is coming, of code being written, and how far a long piece of work is."""
+    """Return the end of a streaming reply or draft, and the progress of long work."""
     room = max(width - GUTTER, 10)
     found: list[Line] = []
     if live.thinking and not live.text:
@@ -185,7 +185,7 @@ def growing(live: Live, width: int) -> list[Line]:
 
 
 def unfinished(arguments: str) -> tuple[str, str]:
-    """The string field that a JSON object ends in while it is still being written: its name and text."""
+    """Return name and text of the string field that unfinished JSON ends in."""
     match = _FIELD.search(arguments)
     if match is None:
         return "the draft", ""
@@ -198,10 +198,11 @@ def unfinished(arguments: str) -> tuple[str, str]:
     return f"its {match[1]}", _ESCAPE.sub(letter, match[2])
 
 
-def _end(text: str, room: int, glyph: str, ink: str) -> list[Line]:
+def _end(text: str, room: int, glyph: str, style: str) -> list[Line]:
     shown = wrap(text.rstrip(), room)[-_LIVE_LINES:]
     return [
-        (("    ", ""), (f"{glyph} " if n == 0 else "  ", ink), (line, ink)) for n, line in enumerate(shown)
+        (("    ", ""), (f"{glyph} " if n == 0 else "  ", style), (line, style))
+        for n, line in enumerate(shown)
     ]
 
 

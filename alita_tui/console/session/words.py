@@ -1,4 +1,4 @@
-"""What the session screen says in words: the welcome, titles, banner and the composer's placeholder."""
+"""The words of the session screen: welcome, titles, banners and placeholder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SUGGESTED = "Recorded tasks: Tab and Enter choose one, or write your own"
 
 
 def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
-    """The lines of an empty trace; the first one is its heading."""
+    """Return the lines of an empty trace; the first is its heading."""
     if replay:
         return "The recording begins here.", "Space plays it, → goes one event on."
     help_key, palette, sessions = (key_of(one, keys) for one in ("app.help", "app.palette", "app.sessions"))
@@ -27,7 +27,7 @@ def welcome(keys: Mapping[str, str], *, replay: bool) -> tuple[str, ...]:
 
 
 def titles(view: SessionView) -> dict[str, tuple[str, str]]:
-    """For each pane what stands behind its name: in its title, and in its tab."""
+    """Return what follows each pane's name in its title and in its tab."""
     tools = len(view.library)
     running = view.live.output is not None
     runs = counted(len(view.runs), "run") if view.runs else ""
@@ -39,7 +39,7 @@ def titles(view: SessionView) -> dict[str, tuple[str, str]]:
 
 
 def banner(view: SessionView, keys: Mapping[str, str]) -> str:
-    """Which build waits, and the key that opens its review; empty while none does."""
+    """Return which build waits and the key to review it; empty if none does."""
     waiting = pending(view)
     if not waiting:
         return ""
@@ -51,7 +51,7 @@ def banner(view: SessionView, keys: Mapping[str, str]) -> str:
 
 
 def unsaved(view: SessionView) -> str:
-    """Why nothing is being saved; empty while everything is."""
+    """Return why nothing is being saved; empty if all is well."""
     if not view.live.unsaved:
         return ""
     return (
@@ -60,12 +60,12 @@ def unsaved(view: SessionView) -> str:
 
 
 def question(view: SessionView) -> str:
-    """What the agent asks; empty while it asks nothing."""
+    """Return the agent's question, if any."""
     return f"? {view.question.text}" if view.question is not None else ""
 
 
 def placeholder(view: SessionView, keys: Mapping[str, str]) -> str:
-    """What Enter would do with what is written."""
+    """Return what Enter would do with the text."""
     if view.question is not None:
         return "Answer the question"
     if view.busy:

@@ -1,4 +1,4 @@
-"""What the console asks of whoever keeps the sessions. Met by `app`."""
+"""What the console needs to know of stored sessions; implemented in `app`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import msgspec
 
 from alita_tui.console.replay.player import Player
 from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.sessions import Bookmark, SessionHit
 from alita_tui.view.compare import Comparison
 
 ExportForm = Literal["html", "markdown", "asciicast", "jsonl"]
 
 
 class SessionLine(msgspec.Struct, frozen=True):
-    """One session in the list."""
+    """A session in the list."""
 
     session_id: str
     title: str
@@ -30,7 +31,7 @@ class SessionLine(msgspec.Struct, frozen=True):
     model: str = ""
     tasks: int = 0
     outcome: str = ""
-    """How its last task ended."""
+    """How the last task ended."""
     tags: tuple[str, ...] = ()
     archived: bool = False
     parent: str = ""
@@ -40,49 +41,32 @@ class SessionLine(msgspec.Struct, frozen=True):
     """Tools whose builds wait for a verdict."""
     bookmarks: int = 0
     own_title: str = ""
-    """The title it has where the person gave none."""
-
-
-class HitLine(msgspec.Struct, frozen=True):
-    """An event that a search found."""
-
-    session_id: str
-    seq: int
-    kind: str
-    pieces: tuple[str, ...]
-    """The text around the match; every other piece, from the second on, is what matched."""
-
-
-class BookmarkLine(msgspec.Struct, frozen=True):
-    """A place in a session, with a note."""
-
-    seq: int
-    note: str
+    """The title it has without one from the person."""
 
 
 class SessionCatalog(Protocol):
-    """The sessions and what the person adds to them. Every method may raise AlitaError."""
+    """All sessions, and the person's labels for them. Every method may raise AlitaError."""
 
     async def sessions(self) -> tuple[SessionLine, ...]:
-        """All sessions, newest first."""
+        """Return all sessions, newest first."""
 
-    async def search(self, text: str) -> tuple[HitLine, ...]:
-        """Events of all sessions with the words of a text, the best first."""
+    async def search(self, text: str) -> tuple[SessionHit, ...]:
+        """Return events of all sessions that match a text, best first."""
 
     async def player(self, session_id: str) -> Player:
-        """A session to be looked at; nothing runs."""
+        """Return a player for a session."""
 
     async def compare(self, left: str, right: str) -> Comparison:
-        """Two sessions side by side."""
+        """Compare two sessions."""
 
     async def rename(self, session_id: str, title: str) -> None:
-        """Give a session a title; an empty one gives its own back."""
+        """Give a session a title; an empty one restores its own."""
 
     async def tag(self, session_id: str, tags: tuple[str, ...]) -> None:
-        """Have a session carry exactly these tags."""
+        """Replace a session's tags."""
 
     async def archive(self, session_id: str, archived: bool) -> None:
-        """Take a session out of the list, or put it back."""
+        """Archive a session, or bring it back."""
 
     async def delete(self, session_id: str) -> None:
         """Delete a session; `restore` brings it back."""
@@ -90,14 +74,14 @@ class SessionCatalog(Protocol):
     async def restore(self, session_id: str) -> None:
         """Bring a deleted session back."""
 
-    async def bookmarks(self, session_id: str) -> tuple[BookmarkLine, ...]:
-        """A session's bookmarks, in order."""
+    async def bookmarks(self, session_id: str) -> tuple[Bookmark, ...]:
+        """Return a session's bookmarks, in order."""
 
-    async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[BookmarkLine, ...]:
-        """Set a bookmark, or take it away with None; gives all of the session."""
+    async def bookmark(self, session_id: str, seq: int, note: str | None) -> tuple[Bookmark, ...]:
+        """Set a bookmark, or remove it if `note` is None; return the session's bookmarks."""
 
     async def fork(self, envelopes: Sequence[Envelope], seq: int) -> str:
-        """Begin a session with these events up to one; gives its id."""
+        """Begin a session with the events up to `seq`; return its id."""
 
     async def export(self, envelopes: Sequence[Envelope], form: ExportForm) -> str:
-        """Write the events into a file without their secrets; gives its path."""
+        """Write the events to a file without their secrets; return its path."""

@@ -1,4 +1,4 @@
-"""Two sessions side by side: figures, moves in line, answers."""
+"""Two sessions side by side: figures, aligned moves and answers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from alita_tui.console.widgets.figures import spoken
 from alita_tui.console.actions import bindings
 from alita_tui.console.widgets.styled_text import cut, wrap
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.console.replay.words import spoken
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.view.compare import Comparison, Pair, Side
 
@@ -23,7 +23,7 @@ _SIGNS = {"same": ("=", "muted"), "differs": ("≠", "warn"), "left": ("‹", "r
 
 
 class CompareScreen(Dialog[None]):
-    """One sheet in two columns."""
+    """A sheet in two columns."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "compare.tcss"]
@@ -33,19 +33,19 @@ class CompareScreen(Dialog[None]):
         self._found = found
 
     def compose(self) -> ComposeResult:
-        """A heading over the sheet."""
+        """Heading and sheet."""
         with Vertical(id="box"):
             yield Plain(Content.assemble(("Two sessions", "bold $accent"), "   Esc goes back"))
             yield Sheet(id="sheet")
 
     def on_resize(self) -> None:
-        """The width is another."""
+        """Draw for the new width."""
         sheet = self.query_one(Sheet)
         sheet.show(rows(self._found, max(sheet.size.width - 2, 60)), top=False)
 
 
 def rows(found: Comparison, width: int) -> list[Row]:
-    """The whole sheet."""
+    """Return the rows of the sheet."""
     listed = [*_facts(found, width), BLANK, *heading("Moves", _common(found)), *_moves(found.moves, width)]
     listed += [BLANK, *heading("Answers")]
     listed += _columns(
@@ -62,8 +62,8 @@ def _common(found: Comparison) -> str:
 
 def _facts(found: Comparison, width: int) -> Iterator[Row]:
     for (label, mine), (_, other) in zip(_told(found.left), _told(found.right), strict=True):
-        ink = "strong" if mine != other else ""
-        yield from _columns(label, (mine, ink), (other, ink), width)
+        style = "strong" if mine != other else ""
+        yield from _columns(label, (mine, style), (other, style), width)
 
 
 def _told(side: Side) -> tuple[tuple[str, str], ...]:
@@ -84,10 +84,10 @@ def _told(side: Side) -> tuple[tuple[str, str], ...]:
 
 def _moves(moves: tuple[Pair, ...], width: int) -> Iterator[Row]:
     for one in moves:
-        sign, ink = _SIGNS[one.kind]
+        sign, style = _SIGNS[one.kind]
         left = one.left, "muted" if one.kind == "same" else "removed" if one.kind == "left" else ""
         right = one.right, "muted" if one.kind == "same" else "added" if one.kind == "right" else ""
-        yield from _columns("", left, right, width, sign=(sign, ink))
+        yield from _columns("", left, right, width, sign=(sign, style))
 
 
 def _columns(
@@ -99,7 +99,7 @@ def _columns(
     sign: tuple[str, str] = ("", ""),
     whole: bool = False,
 ) -> Iterator[Row]:
-    """One line in two columns; with `whole` as many as the texts need."""
+    """Yield a line in two columns; with `whole`, as many as the texts need."""
     gutter = (f"  {label:<{_LABEL}}", "muted") if label else (f"  {sign[0]:<2}", sign[1])
     middle = (width + _LABEL) // 2
     rooms = (middle - len(gutter[0]) - 2, width - middle)

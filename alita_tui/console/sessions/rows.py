@@ -1,4 +1,4 @@
-"""How the list of sessions writes its lines: sessions, hits of a search, and one session in full."""
+"""The rows of the session list: sessions, search hits and details."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from datetime import datetime
 
 from textual.content import Content
 
-from alita_tui.console.sessions.catalog import HitLine, SessionLine
+from alita_tui.console.widgets.figures import age
+from alita_tui.console.sessions.catalog import SessionLine
+from alita_tui.spine.sessions import SessionHit
 from alita_tui.console.widgets.styled_text import cut
 from alita_tui.spine.text import one_line
 
@@ -17,23 +19,13 @@ STATES = {
     "damaged": ("✖", "$alita-bad"),
     "closed": ("·", "$alita-muted"),
 }
-"""State → glyph and ink; never the colour alone."""
+"""State → glyph and colour; never colour alone."""
 _FACTS = 13
 
 
-def age(then: datetime, now: datetime) -> str:
-    """How long ago, in at most four characters: `now`, `5 m`, `3 h`, `2 d`, `8 w`, `3 y`."""
-    seconds = max(0.0, (now - then).total_seconds())
-    for size, unit in ((365 * 86400, "y"), (14 * 86400, "w"), (86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            divisor = 7 * 86400 if unit == "w" else size
-            return f"{seconds // divisor:.0f} {unit}"
-    return "now"
-
-
 def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, marked: bool) -> Content:
-    """One session on one line."""
-    glyph, ink = STATES.get(line.state, STATES["closed"])
+    """Return a session's line in the list."""
+    glyph, style = STATES.get(line.state, STATES["closed"])
     when = age(line.last_activity or line.started, now)
     built = f"▲{line.tools_built}" if line.tools_built else ""
     cost = f"${line.cost_usd:.2f}"
@@ -46,7 +38,7 @@ def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, mar
     left = Content.assemble(title, (note, "$alita-muted"), (cut(tags, room), "$alita-memory"))
     return Content.assemble(
         ("✓" if marked else " ", "bold $accent"),
-        (glyph, f"bold {ink}"),
+        (glyph, f"bold {style}"),
         (f"{when:>5}  ", "$alita-muted"),
         left,
         " " * max(room - left.cell_length, 0),
@@ -54,8 +46,8 @@ def session_row(line: SessionLine, width: int, now: datetime, *, here: bool, mar
     )
 
 
-def hit_row(hit: HitLine, title: str, width: int) -> Content:
-    """An event that was found: where, and the words around the match."""
+def hit_row(hit: SessionHit, title: str, width: int) -> Content:
+    """Return a search hit: where it is, and the text around the match."""
     head = Content.assemble(
         "  ",
         (cut(one_line(title or "Untitled"), max(width - 24, 8)), "bold"),
@@ -69,10 +61,10 @@ def hit_row(hit: HitLine, title: str, width: int) -> Content:
 
 
 def details(line: SessionLine) -> Content:
-    """One session in full."""
-    glyph, ink = STATES.get(line.state, STATES["closed"])
+    """Return a session's details."""
+    glyph, style = STATES.get(line.state, STATES["closed"])
     facts = [
-        ("State", Content.assemble((f"{glyph} {line.state}", ink))),
+        ("State", Content.assemble((f"{glyph} {line.state}", style))),
         ("Started", Content(line.started.astimezone().strftime("%Y-%m-%d %H:%M"))),
         (
             "Last",

@@ -1,4 +1,4 @@
-"""All sessions: open one, look at it, search what was said in any, compare two, tidy up."""
+"""The session list: open, replay, search, compare and tidy up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.sessions.catalog import HitLine, SessionCatalog, SessionLine
+from alita_tui.console.sessions.catalog import SessionCatalog, SessionLine
+from alita_tui.spine.sessions import SessionHit
 from alita_tui.console.ports import Switch
 from alita_tui.console.sessions.rows import details, hit_row, session_row
 from alita_tui.console.widgets.key_line import KeyLine
@@ -26,9 +27,9 @@ from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 
 _LEAST = 2
-"""Characters from which all that was said is searched."""
+"""Length from which a text is searched for in all events."""
 _WIDE = 110
-"""Columns from which the session under the cursor is shown beside the list."""
+"""Width from which the highlighted session's details are shown beside the list."""
 
 
 class _Undo(NamedTuple):
@@ -37,13 +38,13 @@ class _Undo(NamedTuple):
 
 
 class SessionsScreen(Dialog[Switch | None]):
-    """Dismisses with the session to open, or with None."""
+    """Returns the session to open, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
     class LookAsked(Message):
-        """A session is to be seen as it was, at an event or at its end."""
+        """Replay a session, at an event or at its end."""
 
         def __init__(self, session_id: str, seq: int | None) -> None:
             super().__init__()
@@ -65,14 +66,14 @@ class SessionsScreen(Dialog[Switch | None]):
         self._keys = keys
         self._clock = clock
         self._current = current
-        self._hits: tuple[HitLine, ...] = ()
+        self._hits: tuple[SessionHit, ...] = ()
         self._marked = ""
         self._archived = False
         self._undo: list[_Undo] = []
         self._take: Callable[[str], None] | None = None
 
     def compose(self) -> ComposeResult:
-        """A search over the list, the one under the cursor in full, a line to write in, what can be done."""
+        """Search, list, details, input line and keys."""
         with Vertical(id="box", classes="-wide" if self.app.size.width >= _WIDE else ""):
             yield Plain(id="head")
             yield Input(placeholder="Search titles, tags and all that was said", id="find")
@@ -84,11 +85,11 @@ class SessionsScreen(Dialog[Switch | None]):
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
-        """All of them, the newest first, once their width is known."""
+        """Focus the list; it is filled once its width is known."""
         self.query_one(OptionList).focus()
 
     def on_resize(self) -> None:
-        """The width is another."""
+        """Draw for the new width."""
         self.query_one("#box").set_class(self.size.width >= _WIDE, "-wide")
         self.call_after_refresh(self._fill)
 
@@ -167,7 +168,7 @@ class SessionsScreen(Dialog[Switch | None]):
         return listed.get_option_at_index(listed.highlighted).id
 
     @property
-    def _hit(self) -> HitLine | None:
+    def _hit(self) -> SessionHit | None:
         chosen = self._option_id or ""
         return self._hits[int(chosen[4:])] if chosen.startswith("hit:") else None
 
@@ -213,7 +214,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self.query_one(OptionList).focus()
 
     def action_find(self) -> None:
-        """Narrow the list, and search what was said."""
+        """Focus the search."""
         self.query_one("#find", Input).focus()
 
     # --- opening --------------------------------------------------------------------------
@@ -230,19 +231,19 @@ class SessionsScreen(Dialog[Switch | None]):
             self.dismiss(None if line.session_id == self._current else Switch(line.session_id))
 
     def action_view(self) -> None:
-        """See it as it was."""
+        """Replay the session."""
         if (line := self._line) is not None:
             self.post_message(self.LookAsked(line.session_id, self._hit.seq if self._hit else None))
 
     def action_mark(self) -> None:
-        """Mark it for comparing, or take the mark away."""
+        """Mark the session for comparing, or unmark it."""
         if (line := self._line) is not None:
             self._marked = "" if self._marked == line.session_id else line.session_id
             self._fill()
 
     @work(name="compare", group="compare", exclusive=True, exit_on_error=False)
     async def action_compare(self) -> None:
-        """Side by side with the marked one, else with its parent, else with the one that is open."""
+        """Compare with the marked session, else its parent, else the open one."""
         line = self._line
         if line is None:
             return
@@ -296,7 +297,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self._fill()
 
     def action_rename(self) -> None:
-        """Another title."""
+        """Ask for another title."""
         if (line := self._line) is None:
             return
         keeper, name = self._keeper, line.session_id
@@ -310,7 +311,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self._ask("A title; empty for its own", line.title, take)
 
     def action_tag(self) -> None:
-        """Other tags."""
+        """Ask for other tags."""
         if (line := self._line) is None:
             return
         keeper, name = self._keeper, line.session_id
@@ -323,7 +324,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self._ask("Tags, with blanks between them", " ".join(line.tags), take)
 
     def action_archive(self) -> None:
-        """Out of the list, or back into it."""
+        """Archive the session, or bring it back."""
         if (line := self._line) is None:
             return
         keeper, name, now = self._keeper, line.session_id, not line.archived
@@ -331,12 +332,12 @@ class SessionsScreen(Dialog[Switch | None]):
         self._do("Archived." if now else "In the list again.", lambda: keeper.archive(name, now), undo)
 
     def action_archived(self) -> None:
-        """Show the archived ones, or not."""
+        """Show or hide archived sessions."""
         self._archived = not self._archived
         self._fill()
 
     def action_delete(self) -> None:
-        """Delete it."""
+        """Delete the session."""
         if (line := self._line) is None:
             return
         if line.session_id == self._current:
@@ -347,7 +348,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self._do("Deleted.", lambda: keeper.delete(name), undo)
 
     def action_undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         if not self._undo:
             self._say("There is nothing to take back.")
             return
@@ -355,7 +356,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self._do(last.said, last.run, None)
 
     def action_back(self) -> None:
-        """From the line or the search to the list, from the list to the session."""
+        """Close the input line or the search, else the list."""
         if self.query_one("#box").has_class("-asking"):
             self._take = None
             self._close_line()

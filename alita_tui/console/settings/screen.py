@@ -1,4 +1,4 @@
-"""Every setting with its value and where it comes from; Enter changes one."""
+"""The settings: value and origin of each; Enter changes one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from alita_tui.spine.text import one_line
 
 
 class SettingsScreen(Dialog[None]):
-    """A filter over the list; the meaning of the one under the cursor, and its value to be written anew."""
+    """A filter, the list, and the selected setting's meaning and value."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("settings")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
@@ -33,13 +33,13 @@ class SettingsScreen(Dialog[None]):
         lines: tuple[SettingLine, ...],
         change: Callable[[str, str], Awaitable[tuple[SettingLine, ...]]],
     ) -> None:
-        """`change` writes a setting and gives all of them as they are then. May raise AlitaError."""
+        """`change` writes a setting and returns all of them. May raise AlitaError."""
         super().__init__()
         self._lines = lines
         self._change = change
 
     def compose(self) -> ComposeResult:
-        """The list between its filter and the value."""
+        """Filter, list, meaning and value."""
         with Vertical(id="box"):
             yield Plain(
                 Content.assemble(
@@ -54,12 +54,12 @@ class SettingsScreen(Dialog[None]):
             yield Plain("A change holds from the next session on.", id="said")
 
     def on_mount(self) -> None:
-        """All of them."""
+        """Fill the list."""
         self._fill()
         self.query_one(OptionList).focus()
 
     def on_resize(self) -> None:
-        """The width is another."""
+        """Draw for the new width."""
         self._fill()
 
     @property
@@ -134,11 +134,11 @@ class SettingsScreen(Dialog[None]):
         said.set_class(bad, "-bad")
 
     def action_filter(self) -> None:
-        """Narrow the list."""
+        """Focus the filter."""
         self.query_one("#filter", Input).focus()
 
     def action_back(self) -> None:
-        """From the value or the filter to the list, from the list to the session."""
+        """Go from a field to the list, else close."""
         listed = self.query_one(OptionList)
         if listed.has_focus:
             self.dismiss(None)

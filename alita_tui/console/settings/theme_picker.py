@@ -1,4 +1,4 @@
-"""Choose a theme; each is put on as it is highlighted, and Esc puts the old one back."""
+"""The theme picker: previews each highlighted theme; Esc reverts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from alita_tui.console.widgets.plain import Plain
 
 
 class ThemePicker(ModalScreen[str | None]):
-    """Dismisses with the chosen name, or with None."""
+    """Returns the chosen name, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "cancel", "Back")]
     CSS_PATH = "theme_picker.tcss"
 
     class Previewed(Message):
-        """A theme is to be put on for a look."""
+        """Preview a theme."""
 
         def __init__(self, name: str) -> None:
             super().__init__()
@@ -36,13 +36,13 @@ class ThemePicker(ModalScreen[str | None]):
         self._current = current
 
     def compose(self) -> ComposeResult:
-        """The list."""
+        """Heading and list."""
         with Vertical(id="box"):
             yield Plain(Content.assemble(("Theme", "bold $accent"), "   Enter keeps · Esc reverts"))
             yield OptionList(*(Option(name, id=name) for name in self._names), markup=False)
 
     def on_mount(self) -> None:
-        """Begin at the one that is on."""
+        """Highlight the current theme."""
         listed = self.query_one(OptionList)
         listed.highlighted = self._names.index(self._current) if self._current in self._names else 0
         listed.focus()
@@ -56,6 +56,6 @@ class ThemePicker(ModalScreen[str | None]):
         self.dismiss(event.option_id)
 
     def action_cancel(self) -> None:
-        """Put the old one back."""
+        """Revert to the previous theme."""
         self.post_message(self.Previewed(self._current))
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""The wizard as an app of its own, for `alita setup` and the first start."""
+"""The wizard as its own app, for `alita setup` and the first start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_tui.console.setup.screen import SetupScreen
 
 
 class SetupApp(themes.ThemedApp[SetupResult]):
-    """Shows the wizard and ends with its result."""
+    """Runs the wizard and returns its result."""
 
     TITLE = "alita setup"
     ENABLE_COMMAND_PALETTE = False

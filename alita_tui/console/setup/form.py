@@ -1,4 +1,4 @@
-"""The fields of a model in the wizard: its name, its server's address, its key, and what goes where."""
+"""The wizard's fields: model, address and key, with a note on where data goes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SetupForm(Vertical):
         self._found = found
 
     def compose(self) -> ComposeResult:
-        """Three fields, a note under the key, and one line about what goes where."""
+        """Three fields, a note under the key, and a line on where data goes."""
         yield Plain("Model")
         yield Input(compact=True, id="model")
         yield Plain("Address")
@@ -48,7 +48,7 @@ class SetupForm(Vertical):
         yield Plain(id="where")
 
     def show(self, preset: Preset, choice: SetupChoice | None = None) -> None:
-        """Begin anew with a provider, or with what was chosen of it before."""
+        """Show a provider's defaults, or an earlier choice."""
         self.preset = preset
         model, address, key = (self.query_one(name, Input) for name in ("#model", "#base-url", "#key"))
         model.value = choice.model if choice else preset.model
@@ -64,7 +64,7 @@ class SetupForm(Vertical):
         self.query_one("#key-note", Plain).update(note)
 
     def propose(self, model: str) -> bool:
-        """Write a model where none is written; False where one is."""
+        """Fill in a model; return False if one is there already."""
         field = self.query_one("#model", Input)
         if field.value:
             return False
@@ -73,14 +73,14 @@ class SetupForm(Vertical):
 
     @property
     def choice(self) -> SetupChoice:
-        """What is written."""
+        """The content of the fields."""
         model, address, key = (
             self.query_one(name, Input).value.strip() for name in ("#model", "#base-url", "#key")
         )
         return SetupChoice(self.preset.name, model, "" if address == self.preset.base_url else address, key)
 
     def missing(self) -> str:
-        """Why the first field that will not do will not, with that field in focus; empty where all will."""
+        """Return what is wrong with the first invalid field, and focus it; empty if all are valid."""
         choice, address = self.choice, self.query_one("#base-url", Input).value.strip()
         parts = _parts(address)
         name, why = "", ""
@@ -96,7 +96,7 @@ class SetupForm(Vertical):
 
     @on(Input.Changed, "#base-url")
     def _tell_where(self, event: Input.Changed) -> None:
-        """One line about what goes where."""
+        """Show where data goes."""
         parts = _parts(event.value.strip())
         host = (parts.hostname if parts else "") or ""
         own = host in ("localhost", "::1") or host.startswith("127.")
@@ -111,7 +111,7 @@ class SetupForm(Vertical):
 
 
 def _parts(address: str) -> SplitResult | None:
-    """An address in its parts; None where it cannot be read as one."""
+    """Split an address; return None if it is invalid."""
     try:
         parts = urlsplit(address)
         return parts if parts.port != 0 else None

@@ -1,4 +1,4 @@
-"""What the first-run wizard asks of the rest of the house, and what it gives back."""
+"""What the setup wizard needs from the rest of alita, and what it returns."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Literal, Protocol
 
 
 class Preset(Protocol):
-    """A provider as data. Met by `llm`."""
+    """A provider as data; implemented in `llm`."""
 
     @property
     def name(self) -> str:
-        """What the settings call it."""
+        """Name in the settings."""
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """Name for people."""
 
     @property
     def base_url(self) -> str:
-        """Its address; empty where the person has to say."""
+        """Its address; empty if the person has to enter one."""
 
     @property
     def key_name(self) -> str:
@@ -28,39 +28,39 @@ class Preset(Protocol):
 
     @property
     def needs_key(self) -> bool:
-        """False for servers of one's own."""
+        """False for local servers."""
 
     @property
     def model(self) -> str:
-        """A model to begin with; empty where the person has to say."""
+        """Its default model; empty if the person has to enter one."""
 
 
 class Probe(Protocol):
-    """What one small real call showed. Met by `llm`."""
+    """The result of a small real call; implemented in `llm`."""
 
     @property
     def ok(self) -> bool:
-        """True when it can be used."""
+        """Whether it can be used."""
 
     @property
     def streams(self) -> bool:
-        """The reply came in pieces."""
+        """Whether it streams."""
 
     @property
     def calls_tools(self) -> bool:
-        """It called a tool natively."""
+        """Whether it calls tools natively."""
 
     @property
     def reports_usage(self) -> bool:
-        """It told its token counts."""
+        """Whether it reports token counts."""
 
     @property
     def has_price(self) -> bool:
-        """A price is known, so money can be budgeted."""
+        """Whether its price is known."""
 
     @property
     def total_ms(self) -> float:
-        """How long the call took."""
+        """Duration of the call."""
 
     @property
     def text(self) -> str:
@@ -73,14 +73,14 @@ class Probe(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SetupChoice:
-    """What the person filled in."""
+    """What the person entered."""
 
     provider: str
     model: str
     base_url: str
     """Empty for the provider's own address."""
     api_key: str = field(default="", repr=False)
-    """Empty to keep the one that is there, or where none is needed."""
+    """Empty to keep an existing key, or if none is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Surroundings:
     """What was found on this machine."""
 
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Provider → the models that its server offers, for every local server that answers."""
+    """Provider → models, for every local server that answers."""
     sandbox: str = ""
     """The sandbox's state in one line."""
     sandbox_ready: bool = True
@@ -96,9 +96,9 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class SetupResult:
-    """How the wizard ended."""
+    """The wizard's result."""
 
     kind: Literal["model", "demo", "skipped"]
     choice: SetupChoice | None = None
     saved: str = ""
-    """Where the key or the settings were saved, for people."""
+    """Where the choice was saved, for people."""

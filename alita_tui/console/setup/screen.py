@@ -1,4 +1,4 @@
-"""The first-run wizard: provider, model, address, key, one real call, and where it was saved."""
+"""The setup wizard: provider, model, address, key and a test call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SetupScreen(Screen[SetupResult]):
     CSS_PATH = "screen.tcss"
 
     class Done(Message):
-        """The wizard ended. Posted to the app, before the screen is dismissed with the same result."""
+        """The wizard ended. Posted to the app before the screen is dismissed with the same result."""
 
         def __init__(self, result: SetupResult) -> None:
             super().__init__()
@@ -54,7 +54,7 @@ class SetupScreen(Screen[SetupResult]):
         current: SetupChoice | None = None,
         look: Callable[[], Awaitable[Surroundings]] | None = None,
     ) -> None:
-        """`look` finds out, meanwhile, what else is on this machine."""
+        """`look` finds out in the background what is on this machine."""
         super().__init__()
         self._look = look
         self._around = Surroundings()
@@ -66,7 +66,7 @@ class SetupScreen(Screen[SetupResult]):
         self._current = current
 
     def compose(self) -> ComposeResult:
-        """Providers at the left, their fields at the right, what to do below."""
+        """Providers, fields, buttons and result."""
         with Vertical(id="wizard"):
             yield Plain("Which model should do the thinking?", id="title")
             yield Plain(
@@ -89,7 +89,7 @@ class SetupScreen(Screen[SetupResult]):
             yield Plain(id="sandbox-state")
 
     def on_mount(self) -> None:
-        """Begin where the settings are, or with the first provider."""
+        """Select the current provider, or one with a key, or the first."""
         names = [one.name for one in self._presets]
         current = self._current
         keyed = next((n for n, one in enumerate(self._presets) if one.name in self._found), 0)
@@ -104,7 +104,7 @@ class SetupScreen(Screen[SetupResult]):
             )
 
     async def _look_around(self, look: Callable[[], Awaitable[Surroundings]]) -> None:
-        """Show what was found; a local server is proposed where nothing else was chosen yet."""
+        """Show what was found; propose a local server if nothing was chosen yet."""
         around = self._around = await look()
         providers = self.query_one(OptionList)
         for place, one in enumerate(self._presets):
@@ -121,7 +121,7 @@ class SetupScreen(Screen[SetupResult]):
             self._propose()
 
     def _propose(self) -> None:
-        """A model that the local server has, where none is written."""
+        """Propose a model of the local server, if the field is empty."""
         offered = self._around.servers.get(self.form.preset.name, ())
         if offered and self.form.propose(offered[0]):
             more = f" It has {', '.join(map(one_line, offered[:4]))}." if len(offered) > 1 else ""
@@ -135,7 +135,7 @@ class SetupScreen(Screen[SetupResult]):
             self._choose(preset)
 
     def on_key(self) -> None:
-        """From the first key on nothing is chosen for the person."""
+        """Stop choosing for the person after the first key."""
         self._touched = True
 
     @on(OptionList.OptionSelected)
@@ -144,7 +144,7 @@ class SetupScreen(Screen[SetupResult]):
 
     @property
     def form(self) -> SetupForm:
-        """The fields of the provider under the cursor."""
+        """The fields of the selected provider."""
         return self.query_one(SetupForm)
 
     def _choose(self, preset: Preset, choice: SetupChoice | None = None) -> None:
@@ -153,13 +153,13 @@ class SetupScreen(Screen[SetupResult]):
         self._propose()
 
     def say(self, text: str | Content, tone: str) -> None:
-        """The result line; `good`, `bad` or `muted`."""
+        """Show a result; `tone` is `good`, `bad` or `muted`."""
         result = self.query_one("#result", Plain)
         result.update(text)
         result.set_classes(f"-{tone}")
 
     def choice(self) -> SetupChoice | None:
-        """The form; None after saying what is missing, with the field in focus."""
+        """Return the form's content; None if something is missing, after showing what."""
         if why := self.form.missing():
             self.say(why, "bad")
             return None
@@ -178,23 +178,23 @@ class SetupScreen(Screen[SetupResult]):
         self.screen.focus_next()
 
     def action_test(self) -> None:
-        """Make one small real call."""
+        """Test the choice with a small real call."""
         if choice := self.choice():
             self.say(f"Asking {choice.model} …", "muted")
             self._work(self._try(choice), "setup-test")
 
     def action_save(self) -> None:
-        """Save the choice and say where."""
+        """Save the choice."""
         if choice := self.choice():
             self.say("Saving …", "muted")
             self._work(self._keep(choice), "setup-save")
 
     def action_demo(self) -> None:
-        """Use the recorded model, which needs no key and no network."""
+        """Use the recorded model, which needs neither key nor network."""
         self._end(SetupResult("demo"))
 
     def action_skip(self) -> None:
-        """Leave things as they are."""
+        """Close without changes."""
         self._end(SetupResult("skipped"))
 
     def _work(self, job: Awaitable[None], name: str) -> None:
@@ -227,7 +227,7 @@ class SetupScreen(Screen[SetupResult]):
         self._end(SetupResult("model", choice, where))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Say it when a test or a save broke off in a way nobody foresaw."""
+        """Show an unexpected error of a test or save."""
         if event.state is WorkerState.ERROR:
             error = event.worker.error
             self.say(f"That broke off: {one_line(f'{type(error).__name__}: {error}')}", "bad")

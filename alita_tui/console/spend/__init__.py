@@ -1,1 +1,1 @@
-"""Money, tokens and models."""
+"""Show money, tokens and models."""

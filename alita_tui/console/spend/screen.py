@@ -1,4 +1,4 @@
-"""Money, tokens and models: what is spent, where it went, what was saved, who answers and why not."""
+"""Money, tokens and models: spend, where it went, savings, and the state of each model."""
 
 from __future__ import annotations
 
@@ -12,51 +12,56 @@ from textual.content import Content
 from textual.message import Message
 
 from alita_tui.console.actions import bindings, key_of
-from alita_tui.console.ports import DayLine
 from alita_tui.console.session.providers import MARKS, WORDS
 from alita_tui.console.widgets.dialog import Dialog, Stylesheets
+from alita_tui.console.widgets.figures import bar, chart
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, heading
 from alita_tui.console.widgets.styled_text import cut
+from alita_tui.spine.ports.models import DaySpend
 from alita_tui.spine.text import counted, one_line
 from alita_tui.state.spend import PaidCall, Share
 from alita_tui.view.model import ProviderView, SessionView
 
-_BLOCKS = " ▁▂▃▄▅▆▇█"
-_INKS = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
+_STYLES = {"closed": "good", "half_open": "warn", "open": "bad", "disabled": "bad"}
 
 
 class SpendScreen(Dialog[None]):
-    """One sheet over the session, drawn anew with every view."""
+    """A sheet that is drawn with every view."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("spend")
     CSS_PATH: ClassVar[Stylesheets] = ["../widgets/dialog.tcss", "screen.tcss"]
 
     class EnableAsked(Message):
-        """A model that is off is to be asked again."""
+        """Enable a model that is off."""
 
         def __init__(self, model: str) -> None:
             super().__init__()
             self.model = model
 
     def __init__(
-        self, view: SessionView, keys: Mapping[str, str], *, days: Sequence[DayLine] = (), prices: str = ""
+        self,
+        view: SessionView,
+        keys: Mapping[str, str],
+        *,
+        days: Mapping[str, DaySpend] | None = None,
+        prices: str = "",
     ) -> None:
         """`prices` names the price table and its date."""
         super().__init__()
         self._view = view
         self._keys = keys
-        self._days = tuple(days)
+        self._days = dict(days or {})
         self._prices = prices
 
     def compose(self) -> ComposeResult:
-        """A heading over the sheet."""
+        """Heading and sheet."""
         with Vertical(id="box"):
             yield Plain(id="head")
             yield Sheet(id="sheet")
 
     def on_resize(self) -> None:
-        """The width is another."""
+        """Draw for the new width."""
         self.advance(self._view)
 
     def advance(self, view: SessionView) -> None:
@@ -71,14 +76,14 @@ class SpendScreen(Dialog[None]):
         sheet.show(rows(view, self._days, self._prices, max(sheet.size.width - 2, 40)), top=False)
 
     def action_enable(self) -> None:
-        """Ask every model again that is off."""
+        """Enable every model that is off."""
         for one in self._view.providers:
             if one.state == "disabled":
                 self.post_message(self.EnableAsked(one.model))
 
 
-def rows(view: SessionView, days: Sequence[DayLine], prices: str, width: int) -> list[Row]:
-    """The whole sheet."""
+def rows(view: SessionView, days: Mapping[str, DaySpend], prices: str, width: int) -> list[Row]:
+    """Return the rows of the sheet."""
     spend = view.spend
     found = [*heading("Spent", prices), *_caps(view, width), BLANK]
     if view.providers:
@@ -104,7 +109,7 @@ def rows(view: SessionView, days: Sequence[DayLine], prices: str, width: int) ->
         found += [*heading("Calls", "the newest"), *map(_call, reversed(spend.last_calls)), BLANK]
     found += [*heading("Saved"), *_saved(view), BLANK]
     if days:
-        found += [*heading("Days", "all sessions"), *_days(days[-14:], width)]
+        found += [*heading("Days", "all sessions"), *_days(list(days.items())[-14:], width)]
     return found
 
 
@@ -114,10 +119,12 @@ def _caps(view: SessionView, width: int) -> list[Row]:
     found = []
     for name, usd, limit in listed:
         share = usd / limit if limit else 0.0
-        ink = "bad" if share >= 1 else "warn" if share >= 0.8 else "good"
+        style = "bad" if share >= 1 else "warn" if share >= 0.8 else "good"
         of = f" of ${limit:.2f}" if limit else ", no cap"
         drawn = f"{bar(share, max(width - 44, 8))} " if limit else ""
-        found.append(Row(((drawn, ink), (f"${usd:.2f}", "strong"), (of, "muted")), ((f"  {name:<10}", ""),)))
+        found.append(
+            Row(((drawn, style), (f"${usd:.2f}", "strong"), (of, "muted")), ((f"  {name:<10}", ""),))
+        )
     found.append(Row(((f"${spend.day_usd:.2f}", "strong"),), (("  today     ", ""),)))
     tokens = f"{spend.input_tokens:,} in, {spend.output_tokens:,} out, {spend.calls} calls"
     found.append(Row(((tokens, ""),), (("  tokens    ", ""),)))
@@ -141,7 +148,7 @@ def _shares(shares: tuple[Share, ...], width: int) -> list[Row]:
 
 
 def by_provider(shares: Sequence[Share]) -> tuple[Share, ...]:
-    """What each provider took, over all of its models."""
+    """Sum the shares by provider."""
     found: dict[str, Share] = {}
     for one in shares:
         name = one.name.partition(":")[0]
@@ -160,14 +167,14 @@ def _call(one: PaidCall) -> Row:
     return Row(body, ((where, "muted"),))
 
 
-def _days(days: Sequence[DayLine], width: int) -> list[Row]:
-    top = max(day.usd for day in days) or 1.0
-    found = []
-    for day in days:
-        drawn = bar(day.usd / top, max(width - 44, 8))
-        body = ((drawn, "name"), (f" ${day.usd:.2f}", "strong"), (f"  {day.tokens:,} tokens", "muted"))
-        found.append(Row(body, ((f"  {day.day}  ", "muted"),)))
-    return found
+def _days(days: Sequence[tuple[str, DaySpend]], width: int) -> list[Row]:
+    top = max(spent.usd for _day, spent in days) or 1.0
+    rows = []
+    for day, spent in days:
+        drawn = bar(spent.usd / top, max(width - 44, 8))
+        body = ((drawn, "name"), (f" ${spent.usd:.2f}", "strong"), (f"  {spent.tokens:,} tokens", "muted"))
+        rows.append(Row(body, ((f"  {day}  ", "muted"),)))
+    return rows
 
 
 def _saved(view: SessionView) -> list[Row]:
@@ -194,25 +201,7 @@ def _provider(one: ProviderView) -> list[Row]:
     until = f" until {one.until.astimezone():%H:%M:%S}" if one.until and one.state == "open" else ""
     state = f"  {WORDS[one.state]}{until}"
     head = Row(
-        ((one.model, "strong"), (state, _INKS[one.state]), (f"{serves}{speed}", "muted")),
-        ((f"  {MARKS[one.state]} ", _INKS[one.state]),),
+        ((one.model, "strong"), (state, _STYLES[one.state]), (f"{serves}{speed}", "muted")),
+        ((f"  {MARKS[one.state]} ", _STYLES[one.state]),),
     )
     return [head, Row(((one.reason, "muted"),), (("    ", ""),))] if one.reason else [head]
-
-
-def bar(share: float, width: int) -> str:
-    """A share as a bar of so many cells, in eighths; over one it is full."""
-    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
-    part = "" if eighths % 8 == 0 else " ▏▎▍▌▋▊▉"[eighths % 8]
-    return ("█" * (eighths // 8) + part).ljust(width, "·")
-
-
-def chart(values: Sequence[float], width: int, height: int) -> list[str]:
-    """Values as columns, the newest at the right, the largest as high as the chart."""
-    columns = [values[int(n * (len(values) - 1) / max(width - 1, 1))] for n in range(width)]
-    top = max(columns) or 1.0
-    eighths = [round(value / top * height * 8) for value in columns]
-    return [
-        "".join(_BLOCKS[min(max(one - 8 * row, 0), 8)] for one in eighths)
-        for row in range(height - 1, -1, -1)
-    ]

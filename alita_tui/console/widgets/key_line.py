@@ -1,4 +1,4 @@
-"""Keys and what they do, in as many lines as the width asks for: a key and its word stay together."""
+"""Keys and labels, wrapped so that each pair stays together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from alita_tui.console.widgets.plain import Plain
 
 
 def packed(items: Sequence[Content], between: str, width: int) -> Content:
-    """The items in lines that are as full as `width` cells allow."""
+    """Arrange items in lines of at most `width` cells."""
     lines: list[list[Content]] = [[]]
     taken = 0
     for item in items:
@@ -25,20 +25,20 @@ def packed(items: Sequence[Content], between: str, width: int) -> Content:
 
 
 class KeyLine(Plain):
-    """Its own lines, made anew when the width changes."""
+    """Wraps its items for its width."""
 
     _items: tuple[Content, ...] = ()
     _between = ""
 
     def show(self, items: Sequence[Content], between: str = "   ") -> None:
-        """Show these, with `between` between two of one line."""
+        """Show items, separated by `between`."""
         self._items, self._between = tuple(items), between
         self.update(Content(between).join(self._items))
 
     def render(self) -> Content:
-        """See `Widget.render`."""
+        """Render the items for the current width."""
         return packed(self._items, self._between, self.content_size.width)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """See `Widget.get_content_height`."""
+        """Return the number of lines at this width."""
         return packed(self._items, self._between, width).get_height({}, width)

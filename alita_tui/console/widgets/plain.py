@@ -1,4 +1,4 @@
-"""A Static that never reads markup: what models, tools and the web wrote is data."""
+"""A Static without markup: text of models, tools and the web is data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from textual.widgets import Static
 
 
 class Plain(Static):
-    """Text as it is. A `Content` keeps the styles that code gave it."""
+    """Shows plain text, or a `Content` with its styles."""
 
     def __init__(
         self,

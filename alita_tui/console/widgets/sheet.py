@@ -1,4 +1,4 @@
-"""A scrolling sheet of inked lines, drawn line by line: wraps, never cuts, knows what was on screen."""
+"""A scrolling sheet of styled rows that wraps them and records what was on screen."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from alita_tui.console.input.judged import Entry
-from alita_tui.console.widgets.styled_text import Line, ink_styles, restyle, text_of, to_strip, width_of
+from alita_tui.console.widgets.styled_text import Line, restyle, text_of, theme_styles, to_strip, width_of
 
-INKS = (
+STYLES = (
     "muted heading good warn bad wait hostile added removed keyword string number comment name link strong"
 ).split()
-"""What text can be written in; each is a token of the theme."""
+"""Styles of text; each is a token of the theme."""
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One line of the sheet, which may take several on screen."""
+    """A row, which may take several lines on screen."""
 
     body: Line = ()
     gutter: Line = ()
-    """Stands before the first screen line only."""
+    """Shown before the first screen line."""
     turn: Line = ()
-    """Stands before each further screen line; as wide as the gutter, or empty."""
+    """Shown before each further screen line; as wide as the gutter, or empty."""
     source: int = 0
-    """The line of the source that this shows, for what was read; 0 for none."""
+    """The source line it shows, to record what was read; 0 for none."""
     hard: bool = False
     """Wrap at the edge, keeping every blank, instead of between words."""
     beside: Row | None = None
-    """What stands to its right, in the other half of the width."""
+    """A row to its right, in the other half of the width."""
     clip: bool = False
-    """One line on screen and no more; the whole is told elsewhere."""
+    """Cut to one line on screen."""
     link: int = 0
-    """The line of the code that it is about; 0 for none."""
+    """The line of the code that it leads to; 0 for none."""
 
     @property
     def text(self) -> str:
-        """What it says, without gutters."""
+        """The text without gutters."""
         return text_of(self.body) + (f" │ {self.beside.text}" if self.beside else "")
 
 
@@ -55,28 +55,28 @@ BLANK = Row()
 
 
 def heading(text: str, note: str = "") -> list[Row]:
-    """The head of a part."""
+    """Return the heading of a part."""
     return [Row(((text.upper(), "heading"), (f"  {note}" if note else "", "muted")))]
 
 
 def flat(text: str) -> str:
-    """Text on one line, with nothing else changed: what is hidden in it is still there to be revealed."""
+    """Return text on one line, otherwise unchanged, so that hidden characters can still be revealed."""
     return text.strip("\n").replace("\n", " ")
 
 
-def say(text: str, ink: str = "", *, indent: int = 0) -> list[Row]:
-    """Text as rows in one ink, one a line."""
+def say(text: str, style: str = "", *, indent: int = 0) -> list[Row]:
+    """Return text as rows in one style."""
     pad: Line = ((" " * indent, ""),) if indent else ()
-    return [Row(((line, ink),), pad) for line in text.split("\n")]
+    return [Row(((line, style),), pad) for line in text.split("\n")]
 
 
 def fact(label: str, body: Line | str, *, width: int = 16) -> Row:
-    """A labelled row: the label is quiet, the body hangs under itself."""
+    """Return a row with a quiet label and a hanging body."""
     return Row(((body, ""),) if isinstance(body, str) else body, ((f"  {label:<{width - 2}} ", "muted"),))
 
 
 def fold_row(row: Row, width: int) -> list[Line]:
-    """A row as screen lines of at most `width` cells."""
+    """Return a row as screen lines of at most `width` cells."""
     if row.beside is not None:
         return _fold_pair(row, row.beside, width)
     room = max(width - width_of(row.gutter), 8)
@@ -100,7 +100,7 @@ def _fold_pair(row: Row, beside: Row, width: int) -> list[Line]:
 
 
 def _breaks(text: str, room: int, *, hard: bool) -> list[int]:
-    """Offsets at which a text is broken, its end included."""
+    """Return the offsets at which a text is broken, its end included."""
     if len(text) * 2 <= room or cell_len(text) <= room:
         return [len(text)]
     found: list[int] = []
@@ -124,17 +124,17 @@ def _slices(line: Line, ends: Sequence[int]) -> Iterable[Line]:
     for end in ends:
         piece: list[tuple[str, str]] = []
         at = 0
-        for text, ink in line:
+        for text, style in line:
             low, high = max(start - at, 0), min(end - at, len(text))
             if low < high:
-                piece.append((text[low:high], ink))
+                piece.append((text[low:high], style))
             at += len(text)
         yield tuple(piece)
         start = end
 
 
 class Sheet(Entry, ScrollView, can_focus=True):
-    """Rows of text. Everything is data; nothing is markup."""
+    """Rows of text, without markup."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("j", "scroll_down", show=False),
@@ -154,31 +154,31 @@ class Sheet(Entry, ScrollView, can_focus=True):
     """
 
     class Seen(Message):
-        """More of the sheet has been on screen."""
+        """More of the sheet was on screen."""
 
     class Moved(Message):
-        """The person scrolled, or the text was scrolled for them."""
+        """The sheet was scrolled."""
 
     def __init__(self, rows: Sequence[Row] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._rows: tuple[Row, ...] = tuple(rows)
         self._lines: list[Line] = []
         self._owner: list[int] = []
-        """Index of the row that each screen line belongs to."""
+        """Index of each screen line's row."""
         self._wide = 0
         self._styles: dict[str, Style] = {}
         self._wanted = 0
-        """The line of the source to go to once there is room for it."""
+        """The source line to scroll to once the sheet is laid out."""
         self._displayed: set[int] = set()
         self._telling = False
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """What the sheet says."""
+        """The rows."""
         return self._rows
 
     def show(self, rows: Sequence[Row], *, top: bool = True) -> None:
-        """Say something else; with `top`, from its beginning."""
+        """Show other rows; with `top`, from the beginning."""
         self._rows = tuple(rows)
         self._lay()
         if top and self.is_attached:
@@ -186,15 +186,15 @@ class Sheet(Entry, ScrollView, can_focus=True):
         self.refresh()
 
     def forget_seen(self) -> None:
-        """Nothing has been on screen yet."""
+        """Forget what was on screen."""
         self._displayed.clear()
 
     def seen(self, source: int) -> bool:
-        """Whether a line of the source was on screen to its end."""
+        """Return whether a source line was fully on screen."""
         return source in self._displayed
 
     def row_at(self, line: int) -> Row | None:
-        """The row that a screen line of the sheet belongs to."""
+        """Return the row of a screen line."""
         return self._rows[self._owner[line]] if 0 <= line < len(self._owner) else None
 
     def scroll_to_source(self, source: int, tries: int = 5) -> bool:
@@ -216,12 +216,12 @@ class Sheet(Entry, ScrollView, can_focus=True):
         return False
 
     def scroll_to_row(self, index: int) -> None:
-        """Bring a row to the top."""
+        """Scroll a row to the top."""
         if index in self._owner:
             self.scroll_to(y=self._owner.index(index), animate=False, immediate=True)
 
     def text(self) -> str:
-        """The whole text, without gutters."""
+        """Return the whole text without gutters."""
         return "\n".join(row.text for row in self._rows)
 
     # --- drawing ------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
         self.virtual_size = Size(width, len(self._lines))
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Wrap anew, and keep the line at the top where it is."""
+        """Wrap for the new width, keeping the top row in place."""
         if self.scrollable_content_region.width == self._wide:
             return
         top = round(self.scroll_y)
@@ -253,28 +253,28 @@ class Sheet(Entry, ScrollView, can_focus=True):
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """See `ScrollView.watch_scroll_y`."""
+        """Report that the sheet was scrolled."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self.post_message(self.Moved())
 
     def notify_style_update(self) -> None:
-        """See `Widget.notify_style_update`: the theme may be another."""
+        """Drop the cached styles: the theme may have changed."""
         super().notify_style_update()
         self._styles.clear()
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line on screen."""
+        """Render a line."""
         number = y + self.scroll_offset.y
         base = self.rich_style
         width = self.scrollable_content_region.width
         if number >= len(self._lines):
             return Strip.blank(width, base)
         if not self._styles:
-            self._styles = ink_styles(
+            self._styles = theme_styles(
                 self.app.theme_variables,
-                (*INKS, "selected"),
+                (*STYLES, "selected"),
                 bad="alita-bad bold",
                 hostile="alita-hostile bold reverse",
                 comment="alita-comment italic",
@@ -286,7 +286,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
         return strip.apply_offsets(0, number)
 
     def _note(self, number: int) -> None:
-        """A line is on screen; at the last one of its row, the row was seen. Rushing past is not seeing."""
+        """Record a row as seen once its last line is on screen and scrolling has stopped."""
         if round(self.scroll_y) != round(min(self.scroll_target_y, self.max_scroll_y)):
             return
         owner = self._owner[number]
@@ -306,7 +306,7 @@ class Sheet(Entry, ScrollView, can_focus=True):
     # --- copying ------------------------------------------------------------------------
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text without gutters; a wrapped line is one line."""
+        """Return the selected text without gutters; wrapped lines are joined."""
         parts: list[str] = []
         for number, line in enumerate(self._lines):
             span = selection.get_span(number)

@@ -1,4 +1,4 @@
-"""Lines of styled text for the panes that draw line by line: wrapping, cutting, restyling."""
+"""Styled text for panes that draw line by line: wrapping, cutting, restyling."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from rich.style import Style
 from textual.color import Color
 from textual.strip import Strip
 
-Ink = tuple[str, str]
-"""A piece of text and the name of its ink (see `ink_styles`)."""
-Line = tuple[Ink, ...]
-"""One line on screen, left to right."""
+Piece = tuple[str, str]
+"""A piece of text and the name of its style (see `theme_styles`)."""
+Line = tuple[Piece, ...]
+"""One line on screen."""
 
 _WORDS = re.compile(r"\s*\S+|\s+")
 
 
 def width_of(line: Line) -> int:
-    """Cells that a line takes."""
-    return sum(cell_len(text) for text, _ink in line)
+    """Return the cells that a line takes."""
+    return sum(cell_len(text) for text, _style in line)
 
 
 def cut(text: str, width: int) -> str:
-    """Text that fits into some cells, with an ellipsis where something is missing."""
+    """Cut text to `width` cells, with an ellipsis."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:
@@ -34,7 +34,7 @@ def cut(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Text in lines of at most `width` cells: broken between words, inside one only if it is too long."""
+    """Wrap text at `width` cells, between words if possible."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
         lines += [paragraph] if len(paragraph) * 2 <= width else _paragraph(paragraph, max(width, 2))
@@ -60,8 +60,8 @@ def _paragraph(text: str, width: int) -> Iterator[str]:
         yield line.rstrip()
 
 
-def spread(left: Sequence[Ink], right: Ink, width: int) -> Line:
-    """A line with something at the right edge; the left gives way, and at last the right is left out."""
+def spread(left: Sequence[Piece], right: Piece, width: int) -> Line:
+    """Return a line with `right` at the edge; `left` is cut for it, and `right` dropped if there is no room."""
     room = width - cell_len(right[0]) - 1 if right[0] else width
     if room < 12:
         return clip(left, width)
@@ -71,33 +71,33 @@ def spread(left: Sequence[Ink], right: Ink, width: int) -> Line:
     return (*kept, (" " * (width - width_of(kept) - cell_len(right[0])), ""), right)
 
 
-def clip(line: Sequence[Ink], width: int) -> Line:
-    """A line cut at some cells with an ellipsis."""
-    kept: list[Ink] = []
+def clip(line: Sequence[Piece], width: int) -> Line:
+    """Cut a line to `width` cells, with an ellipsis."""
+    kept: list[Piece] = []
     room = width
-    for text, ink in line:
+    for text, style in line:
         if cell_len(text) > room:
             if short := cut(text, room):
-                kept.append((short, ink))
+                kept.append((short, style))
             break
-        kept.append((text, ink))
+        kept.append((text, style))
         room -= cell_len(text)
     return tuple(kept)
 
 
 def text_of(line: Line) -> str:
-    """A line without its inks."""
-    return "".join(text for text, _ink in line)
+    """Return a line's text."""
+    return "".join(text for text, _style in line)
 
 
 def to_strip(line: Line, styles: dict[str, Style], base: Style, width: int) -> Strip:
-    """A line as Textual draws it, padded or cut to exactly `width` cells."""
-    segments = [Segment(text, base + styles[ink] if ink else base) for text, ink in line if text]
+    """Render a line, padded or cut to exactly `width` cells."""
+    segments = [Segment(text, base + styles[style] if style else base) for text, style in line if text]
     return Strip(segments).adjust_cell_length(width, base)
 
 
 def restyle(strip: Strip, start: int, end: int, style: Style) -> Strip:
-    """A strip with a style laid over some of its cells."""
+    """Return a strip with a style laid over some cells."""
     end = strip.cell_length if end < 0 else min(end, strip.cell_length)
     if start >= end:
         return strip
@@ -107,7 +107,7 @@ def restyle(strip: Strip, start: int, end: int, style: Style) -> Strip:
 
 
 def marked(strip: Strip, needle: str, style: Style) -> Strip:
-    """A strip with every place of a text (in lower case) marked."""
+    """Return a strip with every occurrence of a lower-case text marked."""
     text = strip.text.lower()
     start = text.find(needle) if len(text) == len(strip.text) else -1  # a few letters grow in lower case
     while start >= 0:
@@ -130,18 +130,18 @@ _SPECS = {
 }
 
 
-def ink_styles(variables: Mapping[str, str], inks: Iterable[str], **specs: str) -> dict[str, Style]:
-    """The styles of some inks under a theme's variables: each in the colour of its token.
+def theme_styles(variables: Mapping[str, str], names: Iterable[str], **specs: str) -> dict[str, Style]:
+    """Return the named styles under a theme's variables; each has the colour of its token.
 
-    `specs` says of an ink what it is made of, as `VARIABLE ATTRIBUTES on VARIABLE`. Component classes
+    `specs` defines a style as `VARIABLE ATTRIBUTES on VARIABLE`. Component classes
     would do the same, but each is matched against the whole stylesheet whenever a widget is styled.
     """
-    return {ink: _style(variables, specs.get(ink) or _SPECS.get(ink) or f"alita-{ink}") for ink in inks}
+    return {name: _style(variables, specs.get(name) or _SPECS.get(name) or f"alita-{name}") for name in names}
 
 
 def _style(variables: Mapping[str, str], spec: str) -> Style:
-    inked, _, paper = spec.partition("on ") if spec.startswith("on ") else spec.partition(" on ")
-    name, *attributes = inked.split() or [""]
+    front, _, paper = spec.partition("on ") if spec.startswith("on ") else spec.partition(" on ")
+    name, *attributes = front.split() or [""]
     return Style(
         color=Color.parse(variables[name]).rich_color if name else None,
         bgcolor=Color.parse(variables[paper]).rich_color if paper else None,

@@ -50,10 +50,10 @@ def submitted(requests: tuple[ToolRequest, ...]) -> object:
 
 def repair(requests: tuple[ToolRequest, ...], problem: str) -> list[Message]:
     """Return the messages that send a draft back with its problem."""
-    said = f"{problem}\n\nRepair the tool and hand in the whole of it again."
+    text = f"{problem}\n\nRepair the tool and hand in the whole of it again."
     if not requests:
-        return [Message(role="user", text=said)]
-    return [Message(role="tool", text=said, call_id=request.call_id, is_error=True) for request in requests]
+        return [Message(role="user", text=text)]
+    return [Message(role="tool", text=text, call_id=request.call_id, is_error=True) for request in requests]
 
 
 def signature(problem: str) -> str:

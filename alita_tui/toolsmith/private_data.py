@@ -69,7 +69,7 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
     """
     for what, text in (("", draft.code), ("tests, ", draft.tests)):
         for line, called in secrets_in(text, library_rules()):
-            said = (
+            remark = (
                 f"{what}line {line} holds what looks like a secret ({called}), which is never shown or kept: "
             )
             end = (
@@ -77,7 +77,7 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
                 if what
                 else "take it as an argument or a declared secret"
             )
-            notes.block("ast/secret", said + end, 0 if what else line)
+            notes.block("ast/secret", remark + end, 0 if what else line)
     if code is None:
         return
     folding = Folding(code)
@@ -107,8 +107,8 @@ def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> No
     for line, text in pieces:
         for _, called in secrets_in(text, library_rules()):
             if not secrets_in(lines[line - 1] if line <= len(lines) else "", library_rules()):
-                said = f"line {line} puts together what looks like a secret ({called}): "
-                notes.block("ast/secret", said + "take it as an argument or a declared secret", line)
+                remark = f"line {line} puts together what looks like a secret ({called}): "
+                notes.block("ast/secret", remark + "take it as an argument or a declared secret", line)
 
 
 def _note_connections(notes: Notes, texts: list[tuple[int, str]]) -> None:
@@ -116,14 +116,14 @@ def _note_connections(notes: Notes, texts: list[tuple[int, str]]) -> None:
     for line, text in texts:
         for part in _CONNECTION.finditer(text[:_LONGEST]):
             if _looks_random(part[2]):
-                said = (
+                remark = (
                     f"holds what looks like a secret: {part[1]} is given a value in a connection's settings"
                 )
-                notes.add("high", "ast/secret", said, line + text.count("\n", 0, part.start(1)))
+                notes.add("high", "ast/secret", remark, line + text.count("\n", 0, part.start(1)))
         for part in _BASIC.finditer(text[:_LONGEST]):
             if _is_login(part[1]):
-                said = "holds what looks like a secret: a name and a password for basic authorization"
-                notes.add("high", "ast/secret", said, line + text.count("\n", 0, part.start()))
+                remark = "holds what looks like a secret: a name and a password for basic authorization"
+                notes.add("high", "ast/secret", remark, line + text.count("\n", 0, part.start()))
 
 
 def _is_login(encoded: str) -> bool:
@@ -136,13 +136,13 @@ def _is_login(encoded: str) -> bool:
 
 
 def _note_places(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -> None:
-    granted = {one.split()[-1].split("@")[-1].rsplit(":", 1)[0] for one in draft.capabilities.network}
+    granted = {grant.split()[-1].split("@")[-1].rsplit(":", 1)[0] for grant in draft.capabilities.network}
     for line, text in texts:
         for shape, what in _PRIVATE:
-            found = shape.search(text)
-            if found and not any(host in found[0] for host in granted):
-                at = line + text.count("\n", 0, found.start())
-                place = found[0].rpartition("@")[2].removeprefix("://")[:80]  # without user name and password
+            match = shape.search(text)
+            if match and not any(host in match[0] for host in granted):
+                at = line + text.count("\n", 0, match.start())
+                place = match[0].rpartition("@")[2].removeprefix("://")[:80]  # without user name and password
                 notes.add("high", "ast/private-path", f"{place}: {what} stands in the code", at)
 
 
@@ -152,7 +152,7 @@ def _given(tree: ast.Module, folding: Folding) -> Iterator[tuple[str, str, int]]
         pairs: list[tuple[str, ast.expr | None]] = []
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            pairs = [(_last(one), node.value) for one in targets]
+            pairs = [(_last(target), node.value) for target in targets]
         elif isinstance(node, ast.keyword):
             pairs = [(node.arg or "", node.value)]
         elif isinstance(node, ast.Dict):
@@ -163,15 +163,15 @@ def _given(tree: ast.Module, folding: Folding) -> Iterator[tuple[str, str, int]]
             plain = [*node.args.posonlyargs, *node.args.args]
             late = zip(reversed(plain), reversed(node.args.defaults), strict=False)
             named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            pairs = [(one.arg, value) for one, value in (*late, *named)]
+            pairs = [(argument.arg, value) for argument, value in (*late, *named)]
         elif isinstance(node, ast.Call | ast.Tuple | ast.List):  # get("password", "…"), ("password", "…")
-            listed = node.args if isinstance(node, ast.Call) else node.elts
-            pairs = [(folding.text(a) or "", b) for a, b in zip(listed, listed[1:], strict=False)]
+            arguments = node.args if isinstance(node, ast.Call) else node.elts
+            pairs = [(folding.text(a) or "", b) for a, b in zip(arguments, arguments[1:], strict=False)]
         elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
             sides = (node.left, node.comparators[0])
             pairs = [(_last(a), b) for a, b in (sides, sides[::-1])]
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            name = next((found for one in node.values[:-1] if (found := _asked(one, folding))), "")
+            name = next((known_as for item in node.values[:-1] if (known_as := _asked(item, folding))), "")
             pairs = [(name, node.values[-1])]
         for name, value in pairs:
             if name and value is not None and (text := folding.text(value)) is not None:
@@ -202,5 +202,5 @@ def _looks_random(text: str) -> bool:
     """Return True if a text has the mixture of characters that words and labels lack."""
     if not 8 <= len(text) <= 400 or _SHAPED.search(text) or any(row in text.lower() for row in _ROWS):
         return False
-    kinds = (str.islower, str.isupper, str.isdigit, lambda one: not one.isalnum())
-    return sum(any(kind(one) for one in text) for kind in kinds) >= 3
+    kinds = (str.islower, str.isupper, str.isdigit, lambda character: not character.isalnum())
+    return sum(any(kind(character) for character in text) for kind in kinds) >= 3

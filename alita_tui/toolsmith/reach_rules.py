@@ -100,9 +100,9 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
                 node.lineno,
             )
         elif isinstance(node, ast.ClassDef) and any(
-            one.arg == "metaclass"
-            and dotted(one.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
-            for one in node.keywords
+            keyword.arg == "metaclass"
+            and dotted(keyword.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
+            for keyword in node.keywords
         ):
             notes.add(
                 "medium", "ast/later", f"{node.name}: a metaclass decides what its calls do", node.lineno
@@ -183,13 +183,13 @@ def _note_opens(notes: Notes, reach: Reach) -> None:
         ):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
     known = {id(call) for _, call in reach.calls}
-    for call in (one for one in reach.all_calls if id(one) not in known):
+    for call in (example for example in reach.all_calls if id(example) not in known):
         if dotted(call.func).split(".")[-1] == "open" and _writes(call, mode_at=0):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
 
 
 def _is_text(nodes: list[ast.expr], text: str) -> bool:
-    return any(isinstance(one, ast.Constant) and one.value == text for one in nodes)
+    return any(isinstance(node, ast.Constant) and node.value == text for node in nodes)
 
 
 def _writes(call: ast.Call, *, mode_at: int) -> bool:
@@ -212,8 +212,8 @@ def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, where: str = "") -
     written = {(node.value[:200], node.lineno) for node in constants(tree) if isinstance(node.value, str)}
     for text, line in sorted(reach.texts | written):
         if _PLACES.fullmatch(text):
-            said = f"{where}{text}: looks at the processes and descriptors of the machine"
-            notes.add("high", "ast/introspection", said, 0 if where else line)
+            remark = f"{where}{text}: looks at the processes and descriptors of the machine"
+            notes.add("high", "ast/introspection", remark, 0 if where else line)
 
 
 def _note_descriptors(notes: Notes, reach: Reach) -> None:
@@ -227,7 +227,7 @@ def _note_descriptors(notes: Notes, reach: Reach) -> None:
             and path != "socket.socket"
         ):
             notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
-        elif path == "socket.socket" and any(one.arg == "fileno" for one in call.keywords):
+        elif path == "socket.socket" and any(keyword.arg == "fileno" for keyword in call.keywords):
             notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
 
 

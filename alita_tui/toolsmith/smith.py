@@ -166,7 +166,7 @@ class Smith:
                 if not proof.doubt or kept is not None or attempt > self._max_repairs:
                     return await self._ask_person(build, attempt, draft, proof.lock)
                 kept = draft
-            problem = proof.problem or f"A gate speaks against it: {proof.doubt}"
+            problem = proof.problem or f"A check speaks against it: {proof.doubt}"
             if not proof.repairable:
                 return await self._fail(build.build_id, problem)
             signatures.append(signature(problem))
@@ -341,7 +341,7 @@ class Smith:
         return draft if draft.name == name else None  # the name may be an alias
 
     def _neighbours(self, order: BuildOrder) -> str:
-        found = self._shelf.search(f"{order.name} {order.goal}")
-        near = [f"- {hit.card.name}: {hit.card.description}" for hit in found.hits]
-        near += [f"- {miss.name}: {miss.description}" for miss in found.near_misses]
+        results = self._shelf.search(f"{order.name} {order.goal}")
+        near = [f"- {hit.card.name}: {hit.card.description}" for hit in results.hits]
+        near += [f"- {miss.name}: {miss.description}" for miss in results.near_misses]
         return "\n".join(near[:5])

@@ -40,7 +40,7 @@ class Setting(Value, frozen=True):
 
 def singles(now: datetime) -> tuple[Setting, ...]:
     """Return each condition by itself."""
-    found = [
+    settings = [
         Setting(
             said=_on(when),
             causes=("clock",),
@@ -48,11 +48,11 @@ def singles(now: datetime) -> tuple[Setting, ...]:
         )
         for when in _moments(now)
     ]
-    found += [
+    settings += [
         Setting(said=f"time zone {name}", causes=("zone",), conditions=Conditions(time_zone=zone))
         for name, zone in _ZONES.items()
     ]
-    found += [
+    settings += [
         Setting(said="locale C (ASCII)", causes=("locale",), conditions=Conditions(locale="C")),
         *(
             Setting(said="another hash seed", causes=("seed",), conditions=Conditions(hash_seed=n))
@@ -65,7 +65,7 @@ def singles(now: datetime) -> tuple[Setting, ...]:
             for n in (1, 2)
         ),
     ]
-    return tuple(found)
+    return tuple(settings)
 
 
 def bundles(now: datetime) -> tuple[Setting, ...]:

@@ -57,12 +57,14 @@ class CoverageCheck:
         count = len({line for place in watched.places for line in range(place.line, place.end + 1)})
         if not missed.lines and not missed.parts:
             return passed(self.name, f"{by} run all {count} lines", ways)
-        said = []
+        summary = []
         if lines := missed.lines:
-            said.append(f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} never run: {ranges(lines)}")
+            summary.append(
+                f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} never run: {ranges(lines)}"
+            )
         if parts := sorted({line for line, _ in missed.parts}):
-            said.append(f"part of {_lines_in_words(parts)} never run")
-        return failed(self.name, "; ".join(said), [*rows, *ways])
+            summary.append(f"part of {_lines_in_words(parts)} never run")
+        return failed(self.name, "; ".join(summary), [*rows, *ways])
 
 
 def _lines(span: tuple[int, int]) -> str:

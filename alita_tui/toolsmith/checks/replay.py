@@ -29,7 +29,7 @@ class ReplayCheck:
         calls = await asyncio.to_thread(self._calls, case.draft.name)
         if not calls:
             return passed(self.name, "the version before was never called")
-        answers = await self._bench.outputs(case, [one.arguments for one in calls], fresh=True)
+        answers = await self._bench.outputs(case, [example.arguments for example in calls], fresh=True)
         rows, changed = [], 0
         for call, answer in zip(calls, answers, strict=False):
             label = f"run({shown(call.arguments, 80)})"
@@ -44,8 +44,8 @@ class ReplayCheck:
             )
             rows.append(GateRow(label=label, text=f"→ {now}, before {shown(call.result)}", tone="warn"))
         if changed:
-            said = f"{changed} of {len(rows)} recorded calls come out otherwise"
-            return failed(self.name, said, rows)
+            summary = f"{changed} of {len(rows)} recorded calls come out otherwise"
+            return failed(self.name, summary, rows)
         if len(rows) < len(calls):
             raise CouldNotRun(f"there was time for {len(rows)} of {len(calls)} recorded calls", rows)
         return passed(self.name, f"all {len(rows)} recorded calls come out as before", rows)

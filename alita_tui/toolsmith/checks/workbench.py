@@ -74,10 +74,10 @@ class Workbench:
     ) -> list[TestCase]:
         """Return how each test ended. Raises CouldNotRun, also if they cannot be imported, and Unsupported."""
         piece = tests_of(case, code=code, tests=tests, conditions=conditions, seconds=seconds)
-        found = (await self.judge(case, [piece], total=total))[0]
-        if not isinstance(found, Tested) or found.error:
-            raise CouldNotRun(f"the tests could not begin: {one_line(found.error, 200)}")
-        return found.cases
+        entry = (await self.judge(case, [piece], total=total))[0]
+        if not isinstance(entry, Tested) or entry.error:
+            raise CouldNotRun(f"the tests could not begin: {one_line(entry.error, 200)}")
+        return entry.cases
 
     async def judge(
         self, case: Case, pieces: Sequence[Piece], *, total: float = 12.0
@@ -86,7 +86,7 @@ class Workbench:
 
         Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
-        longest = max((one.seconds for one in pieces), default=0.0)
+        longest = max((piece.seconds for piece in pieces), default=0.0)
         job = Job(
             run_id=case.build_id,
             module=case.draft.name,
@@ -98,13 +98,13 @@ class Workbench:
         )
         async with self._room:
             report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
-        found = _read(report, pieces)
-        for one in found:
-            if one.unsupported:
-                raise Unsupported(one.unsupported)
-        if not found and pieces:
+        entries = _read(report, pieces)
+        for entry in entries:
+            if entry.unsupported:
+                raise Unsupported(entry.unsupported)
+        if not entries and pieces:
             raise CouldNotRun("there was no time for it")
-        return found
+        return entries
 
     async def watched(self, case: Case) -> Watched:
         """Return an observed run of the draft's tests, made once for all checks that need it. Raises CouldNotRun."""
@@ -117,38 +117,38 @@ class Workbench:
         except CouldNotRun:
             return []
         names = parameters(case.draft.code)
-        return [{**dict(zip(names, one.given, strict=False)), **one.named} for one in calls]
+        return [{**dict(zip(names, call.given, strict=False)), **call.named} for call in calls]
 
     async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
         """Call the draft's `run`, each time in a new process; return the answers with the places that were
         reached.
         """
-        made, _ = await asyncio.to_thread(_instrumented, case.draft.code)
-        piece = calls_of(case, calls, code=made.code, fresh=True, watch=True)
-        found = (await self.judge(case, [piece]))[0]
-        if not isinstance(found, Called):
+        instrumented_code, _ = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = calls_of(case, calls, code=instrumented_code.code, fresh=True, watch=True)
+        entry = (await self.judge(case, [piece]))[0]
+        if not isinstance(entry, Called):
             raise CouldNotRun("the judge answered otherwise than it was asked")
-        return found
+        return entry
 
     async def _watch(self, case: Case) -> Watched:
-        made, problem = await asyncio.to_thread(_instrumented, case.draft.code)
-        piece = tests_of(case, code=made.code, seconds=_WATCHED_SECONDS, watch=True)
-        found = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
-        if not isinstance(found, Tested) or found.error or found.late:
+        instrumented_code, problem = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = tests_of(case, code=instrumented_code.code, seconds=_WATCHED_SECONDS, watch=True)
+        entry = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
+        if not isinstance(entry, Tested) or entry.error or entry.late:
             raise CouldNotRun("the tests did not come to an end while they were watched")
-        return Watched(tested=found, places=made.places, problem=problem)
+        return Watched(tested=entry, places=instrumented_code.places, problem=problem)
 
     @staticmethod
-    def answers(found: Tested | Called, count: int) -> list[dict[str, Any]]:
+    def answers(entry: Tested | Called, count: int) -> list[dict[str, Any]]:
         """Return the answers of a piece with `count` calls; the same error for each if the code cannot be
         imported.
         """
-        if isinstance(found, Tested):
+        if isinstance(entry, Tested):
             raise CouldNotRun("the judge answered otherwise than it was asked")
-        if found.error:
-            text = found.error.strip().splitlines()[-1][:500]
-            return [{"error": found.exception or "ended", "text": text, "ms": 0.0}] * count
-        return found.answers
+        if entry.error:
+            text = entry.error.strip().splitlines()[-1][:500]
+            return [{"error": entry.exception or "ended", "text": text, "ms": 0.0}] * count
+        return entry.answers
 
     def _bounds(self, wall: float) -> Limits:
         return msgspec.structs.replace(

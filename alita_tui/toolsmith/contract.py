@@ -14,16 +14,15 @@ from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
-from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import parse, try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.capability_schema import CAPABILITIES, MOST_ENTRIES, strings
 
 LARGEST_TEXT = 200_000
 """Bytes (UTF-8) of the code, and of the tests."""
 _LARGEST_SCHEMA = 50_000
 _LARGEST_DESCRIPTION = 1000
+_MOST_ENTRIES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEADER = re.compile(r"(?m)^# /// script[ \t]*\n(?P<toml>(?:#.*\n)*?)# ///[ \t]*(?:\n|\Z)")
 _MAIN = """
@@ -42,40 +41,6 @@ class ContractError(AlitaError):
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
         self.problems = problems
-
-
-SUBMIT_TOOL = ToolSpec(
-    name="submit_tool",
-    description="Hand in the whole tool: code, tests, requirements and schemas.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "description": "snake_case, exactly as ordered; the module's name"},
-            "description": {"type": "string", "description": "one sentence, for people and search"},
-            "code": {
-                "type": "string",
-                "description": "the whole module: a docstring and one annotated run(...); JSON in, JSON out",
-            },
-            "tests": {
-                "type": "string",
-                "description": "a module that imports the tool by name: test_* functions with plain asserts, "
-                "no pytest, no parameters",
-            },
-            "requirements": strings(
-                "PEP 508 requirements from PyPI, such as `httpx>=0.27`; no URLs; [] if none"
-            ),
-            "input_schema": {
-                "type": "object",
-                "description": "JSON Schema (2020-12) of type object: one property per parameter of run; "
-                "`required` lists those without a default",
-            },
-            "output_schema": {"type": "object", "description": "JSON Schema (2020-12) of what run returns"},
-            "capabilities": CAPABILITIES,
-        },
-        "required": ["name", "description", "code", "tests", "requirements", "input_schema", "output_schema"],
-        "additionalProperties": False,
-    },
-)
 
 
 def draft_from(arguments: Json) -> ToolDraft:
@@ -239,8 +204,8 @@ def _list(problems: list[str], arguments: Mapping[str, Json], field: str, prefix
     value = arguments.get(field) or []
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         problems.append(f"{prefix}{field}: it has to be an array of strings")
-    elif len(value) > MOST_ENTRIES:
-        problems.append(f"{prefix}{field}: there are more than {MOST_ENTRIES}")
+    elif len(value) > _MOST_ENTRIES:
+        problems.append(f"{prefix}{field}: there are more than {_MOST_ENTRIES}")
     else:
         return value
     return []

@@ -22,14 +22,14 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.approval_gate import ApprovalGate
-from alita_tui.toolsmith.briefing import brief, edited_requirements, repair, signature, submitted
+from alita_tui.toolsmith.briefing import SUBMIT_TOOL, brief, edited_requirements, repair, signature, submitted
 from alita_tui.toolsmith.contract import (
-    SUBMIT_TOOL,
     ContractError,
     draft_from,
     normalise,
 )
 from alita_tui.toolsmith.prover import Build, Proof, Prover
+from alita_tui.toolsmith.tool_specs import tool_spec
 
 _SAME_ERROR = 2
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
@@ -142,8 +142,8 @@ class Smith:
                         role="toolsmith",
                         system=self._system,
                         messages=tuple(messages),
-                        tools=(SUBMIT_TOOL,),
-                        must_call=SUBMIT_TOOL.name,
+                        tools=(tool_spec(SUBMIT_TOOL),),
+                        must_call=SUBMIT_TOOL,
                         max_tokens=12_000,
                         build=build.build_id,
                     )

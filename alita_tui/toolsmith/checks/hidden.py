@@ -25,6 +25,7 @@ from alita_tui.toolsmith.checks.probes import agree, fits, same
 from alita_tui.toolsmith.checks.refusals import refused
 from alita_tui.toolsmith.checks.shared_work import Shared
 from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.tool_specs import tool_spec
 
 _MOST = 12
 _FEWEST = 3
@@ -32,49 +33,6 @@ _FEWEST = 3
 _ERROR_KEYS = frozenset({"error", "errors", "problem", "problems", "error_message"})
 _SUCCESS_KEYS = frozenset({"ok", "valid", "is_valid", "success"})
 """Result keys by which a contract may report bad input."""
-_ENTRY: dict[str, Json] = {
-    "expect": {"description": "what run returns; object keys that the contract leaves open are left out"},
-    "raises": {"type": "boolean", "description": "true when run has to refuse the arguments"},
-}
-SUBMIT_CASES = ToolSpec(
-    name="submit_cases",
-    description=f"Hand in at most {_MOST} cases.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "cases": {
-                "type": "array",
-                "maxItems": _MOST,
-                "items": {
-                    "type": "object",
-                    "properties": {"arguments": {"type": "object"}, **_ENTRY},
-                    "required": ["arguments"],
-                },
-            }
-        },
-        "required": ["cases"],
-    },
-)
-SUBMIT_ANSWERS = ToolSpec(
-    name="submit_answers",
-    description="Hand in one answer for each arguments object, in their order.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "answers": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        **_ENTRY,
-                        "open": {"type": "boolean", "description": "true when the contract does not tell"},
-                    },
-                },
-            }
-        },
-        "required": ["answers"],
-    },
-)
 
 
 class Expected(Value, frozen=True):
@@ -149,7 +107,7 @@ class HiddenTestsCheck:
 
     async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
         """Return the cases that two of three samples agree on, and the model that wrote them."""
-        replies, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES, case.build_id)
+        replies, model = await self._ask(about + "\n\nWrite cases.", tool_spec("submit_cases"), case.build_id)
         first = await asyncio.to_thread(_usable, replies, case.draft)
         if len(first) < _FEWEST:
             raise CouldNotRun("the separate call wrote no usable cases")
@@ -157,7 +115,7 @@ class HiddenTestsCheck:
         samples = []
         for sample in (2, 3):
             text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{asked}"
-            answers, _ = await self._ask(text, SUBMIT_ANSWERS, case.build_id)
+            answers, _ = await self._ask(text, tool_spec("submit_answers"), case.build_id)
             samples.append(_entries(answers, "answers"))
         settled = (
             _settle(expected, [said[n] for said in samples if n < len(said)])

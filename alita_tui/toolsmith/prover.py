@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from alita_tui import events as e
-from alita_tui.events import BuildId, Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.events import Capabilities, GateResult, Lock, RunReport, ToolDraft, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.checks.case import Case, Check
 from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.review import review
@@ -21,16 +22,8 @@ _TEST_RUNS = 3
 _NOTHING = Capabilities()
 
 
-class Build(Value, frozen=True):
-    """The build that a draft belongs to."""
-
-    build_id: BuildId
-    name: str
-    version: int
-    task: str
-    goal: str
-    parent: ToolDraft | None
-    sources: tuple[Source, ...]
+Build = e.BuildStarted | BuildState
+"""The build that a draft belongs to: as it began, or as an earlier process left it."""
 
 
 class Proof(Value, frozen=True):

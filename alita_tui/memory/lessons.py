@@ -77,9 +77,7 @@ def _item(course: _Course, memory: str, item_id: str, text: str) -> MemoryItem:
 
 
 def _course(envelopes: Sequence[Envelope], task_id: str) -> _Course | None:
-    """Return the events of one task. Tasks run one at a time, so whatever lies between two ends belongs to the
-    later one.
-    """
+    """Return the events of one task; tasks run one at a time, so they lie between two ends."""
     ours: list[Envelope] = []
     before = 0
     for end in of(envelopes, TaskFinished):

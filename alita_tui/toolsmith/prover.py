@@ -188,9 +188,7 @@ def _doubted(result: GateResult) -> bool:
 
 
 def _doubt(result: GateResult) -> str:
-    """Return a failed check for the model. Of hidden tests it learns one case only: more would no longer be
-    hidden.
-    """
+    """Return a failed check for the model: of hidden tests one case only, or they would no longer be hidden."""
     bad = [f"{row.label}: {row.text}" for row in result.rows if row.tone == "bad"]
     return f"{result.summary}\n" + "\n".join(bad[:1] if result.gate == "hidden" else bad[:10])
 

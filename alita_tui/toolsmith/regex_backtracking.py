@@ -250,9 +250,7 @@ _Pair = tuple[int, int]
 def _round(
     start: int, follow: dict[int, dict[int, int]], reads: list[int]
 ) -> tuple[set[int], dict[_Pair, set[_Pair]]]:
-    """Return positions reachable from one, and pairs of positions that the same text reaches, with what follows
-    each.
-    """
+    """Return the positions reachable from one, and each pair that the same text reaches, with what follows it."""
     pairs: dict[_Pair, set[_Pair]] = {}
     rest: list[_Pair] = [(start, start)]
     while rest:

@@ -87,9 +87,7 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
 
 
 def _used_whole(tree: ast.Module, node: ast.Assign) -> bool:
-    """Return True if the value that `head = text[:9]` takes a part of is read whole later: it only looks at the
-    start.
-    """
+    """Return True if the value that `head = text[:9]` is cut from is read whole later: only its start is looked at."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Name(id=held))) if (
             name != held

@@ -150,9 +150,7 @@ def _strange(
 
 
 def _covered(wants: Capabilities, place: str) -> bool:
-    """Return True for a granted host and port, a look-up of a granted name, and the broker on the tool's own
-    loopback.
-    """
+    """Return True for a granted host and port, a look-up of its name, and the broker on the tool's loopback."""
     host, _, port = place.partition(":")
     places = [grant.where for grant in host_grants(wants)]
     if place in places or (host in _LOOPBACK and (places or _brokered(wants))):

@@ -76,9 +76,7 @@ def _lines_in_words(lines: list[int]) -> str:
 
 
 def _introspects(draft: ToolDraft) -> bool:
-    """Return True for code that looks at frames, other processes, descriptors or the interpreter: it could report
-    any coverage.
-    """
+    """Return True for code that looks at frames, descriptors or the interpreter: it could fake its coverage."""
     notes = Notes()
     if tree := try_parse(draft.code):
         note_uses(notes, tree, draft)

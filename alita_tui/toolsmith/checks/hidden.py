@@ -144,9 +144,7 @@ class HiddenTestsCheck:
 
 
 def unknowable(draft: ToolDraft) -> bool:
-    """Return True if the contract does not determine results: no argument, and a purpose about the clock or
-    chance.
-    """
+    """Return True if the contract cannot determine results: no argument, and a purpose about clock or chance."""
     takes = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
     purpose = f"{draft.name.replace('_', ' ')}: {draft.description}"
     return takes == {} and any(excused(cause, purpose) for cause in ("clock", "chance"))

@@ -86,9 +86,7 @@ def _places(tree: ast.Module) -> Iterator[int]:
 
 
 def _passed_over(tree: ast.Module) -> set[int]:
-    """Return annotations, error messages and text for people: changing them changes nothing that a test should
-    see.
-    """
+    """Return annotations, error messages and text for people: no test should depend on them."""
     skip: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []

@@ -11,19 +11,8 @@ from alita_tui.events import Json, ToolDraft, Value
 from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.draft_ast import run_function
 
-_SAYING = (
-    "type",
-    "enum",
-    "const",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "$ref",
-    "not",
-    "properties",
-    "items",
-    "prefixItems",
-)
+_SAYING = "type enum const anyOf oneOf allOf $ref not properties items prefixItems".split()
+"""Keywords by which a schema says something."""
 _FEW = 3
 """Values of one kind needed before all are assumed to be of it."""
 _DEEPEST = 4

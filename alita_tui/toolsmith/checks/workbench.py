@@ -120,9 +120,7 @@ class Workbench:
         return [{**dict(zip(names, call.given, strict=False)), **call.named} for call in calls]
 
     async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
-        """Call the draft's `run`, each time in a new process; return the answers with the places that were
-        reached.
-        """
+        """Call the draft's `run`, each time in a new process; return answers and the places reached."""
         instrumented_code, _ = await asyncio.to_thread(_instrumented, case.draft.code)
         piece = calls_of(case, calls, code=instrumented_code.code, fresh=True, watch=True)
         entry = (await self.judge(case, [piece]))[0]
@@ -140,9 +138,7 @@ class Workbench:
 
     @staticmethod
     def answers(entry: Tested | Called, count: int) -> list[dict[str, Any]]:
-        """Return the answers of a piece with `count` calls; the same error for each if the code cannot be
-        imported.
-        """
+        """Return the answers of a piece with `count` calls; one error for all if the code cannot be imported."""
         if isinstance(entry, Tested):
             raise CouldNotRun("the judge answered otherwise than it was asked")
         if entry.error:
@@ -176,9 +172,7 @@ def calls_of(
     ladders: Sequence[int] = (),
     enough_ms: float = 0.0,
 ) -> Piece:
-    """Return a piece of work: calls of `run`, in the draft's code or in another version of it; `ladders` as in
-    `Piece`.
-    """
+    """Return a piece of work: calls of `run`, in the draft's code or another version; `ladders` as in `Piece`."""
     return Piece(
         kind="calls",
         name=case.draft.name,

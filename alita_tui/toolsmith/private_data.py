@@ -6,59 +6,22 @@ import ast
 import base64
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from alita_tui.events import ToolDraft
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.secret_rules import library_rules
 from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants
+from alita_tui.toolsmith.rules import rule, table
 
-_NAMED = re.compile(
-    r"(^|.*[_-])(pass(word|wd|phrase|wort|code)|pwd|secret|token|(api|access|private|secret|account|shared"
-    r"|signing|encryption|auth)[_-]?key|credentials?|kennwort|mot_?de_?passe|contrase(n|ñ)a|senha|parola|wachtwoord"
-    r"|пароль)\d?",
-    re.IGNORECASE,
-)
-"""Names of secret values."""
 _WORDS = re.compile(r"(^|.*_)(phrase|passphrase|seed|mnemonic|recovery)(_.*)?", re.IGNORECASE)
 _PHRASE = re.compile(r"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
 _SHAPED = re.compile(r"[\[\](){}*?|^\\<>\s]|%[sd(]|://|\.\.\.")
 """A pattern, a placeholder or prose rather than a value."""
 _LONGEST = 20_000
 _ROWS = ("abcdef", "0123456", "qwerty", "changeme", "placeholder", "xxxx", "your")
-_CONNECTION = re.compile(
-    r"(?:^|[;?&,\s])(password|passwd|pwd|account_?key|shared_?access_?key|sig|client_?secret|api_?key|access_?token"
-    r"|secret)\s*=\s*([^;&\s\"']{6,})",
-    re.IGNORECASE,
-)
-"""A credential inside a connection string."""
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
-_NOBODY = (
-    r"(?!(?:user|username|me|you|name|someone|somebody|nobody|runner|app|example|\{|<|\$|%|\.\.\.)"
-    r"[\w}>%]*(?:[/\\]|$))"
-)
-"""Placeholder names."""
-_PRIVATE = (
-    (re.compile(r"(?<![\w.])/(?:home|Users)/" + _NOBODY + r"[A-Za-z][\w.-]*"), "a person's home folder"),
-    (re.compile(r"(?<![\w.])/root/[\w.-]+"), "a person's home folder"),
-    (
-        re.compile(r"\b[A-Za-z]:[\\/]+(?:Users|Documents and Settings)[\\/]+" + _NOBODY + r"[\w.-]+"),
-        "a person's home folder",
-    ),
-    (re.compile(r"(?<![\w\\])\\\\[A-Za-z][\w.-]{2,}\\[A-Za-z][\w.$ -]{1,}"), "a share of a house's network"),
-    (
-        re.compile(
-            r"(?:://(?:[^\s/@]{1,80}@)?|^)(?:[a-z0-9-]+\.)+(?:internal|intranet|corp|lan|intern)\b[\w.-]*"
-        ),
-        "a host of a house's own network",
-    ),
-    (
-        re.compile(
-            r"://(?:[^\s/@]{1,80}@)?(?:10\.\d+|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d+(?:\.\d+)?(?=[:/\s]|$)"
-        ),
-        "an address of a house's own network",
-    ),
-)
 
 
 def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> None:
@@ -90,7 +53,7 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
     _note_pieces(notes, draft.code, pieces)
     _note_connections(notes, [*whole, *pieces])
     for name, value, line in _given(code, folding):
-        if _NAMED.fullmatch(name) and _looks_random(value):
+        if rule("private", "named", re.IGNORECASE).fullmatch(name) and _looks_random(value):
             notes.add(
                 "high", "ast/secret", f"holds what looks like a secret: {name} is given a value here", line
             )
@@ -114,7 +77,7 @@ def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> No
 def _note_connections(notes: Notes, texts: list[tuple[int, str]]) -> None:
     """Report passwords in connection strings and headers."""
     for line, text in texts:
-        for part in _CONNECTION.finditer(text[:_LONGEST]):
+        for part in rule("private", "connection", re.IGNORECASE).finditer(text[:_LONGEST]):
             if _looks_random(part[2]):
                 remark = (
                     f"holds what looks like a secret: {part[1]} is given a value in a connection's settings"
@@ -135,10 +98,19 @@ def _is_login(encoded: str) -> bool:
     return bool(name and colon and password) and plain.isprintable()
 
 
+@cache
+def _places() -> tuple[tuple[re.Pattern[str], str], ...]:
+    rules = table("private")
+    return tuple(
+        (re.compile(place["pattern"].replace("{PLACEHOLDER}", rules["placeholder"])), place["what"])
+        for place in rules["places"]
+    )
+
+
 def _note_places(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -> None:
     granted = {grant.split()[-1].split("@")[-1].rsplit(":", 1)[0] for grant in draft.capabilities.network}
     for line, text in texts:
-        for shape, what in _PRIVATE:
+        for shape, what in _places():
             match = shape.search(text)
             if match and not any(host in match[0] for host in granted):
                 at = line + text.count("\n", 0, match.start())

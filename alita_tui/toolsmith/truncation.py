@@ -9,15 +9,9 @@ from alita_tui.events import ToolDraft
 from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, Severity
+from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.taint import Tainted
 
-_WORDS = re.compile(
-    r"\b(?:first|last|top|largest|smallest|best) (?:few|\d+|ten|twenty|fifty|hundred|thousand|some|n\b)"
-    r"|\b(?:at most|up to|no more than) (?:\d|`|ten|twelve|twenty|fifty|a (?:hundred|thousand|million)|the given)"
-    r"|\b(?:limit\w*|truncat\w*|shorten\w*|cut (?:off|to)|preview|excerpt|summar\w*"
-    r"|sampl\w*|abbreviat\w*|ellipsis|maximum|maximal|crop\w*|most recent|latest|window|initials?)\b",
-    re.IGNORECASE,
-)
 _NAMES = re.compile(r"top|head|tail|most|max\w*|limit|longest|length|count|size|width|window|keep|n|k")
 """Words of a purpose, and of parameter names, that announce a bounded result."""
 _FEWEST = 10
@@ -40,7 +34,7 @@ def says_so(draft: ToolDraft, *, names: bool = True) -> bool:
     for schema in takes.values() if isinstance(takes, dict) else ():
         if isinstance(schema, dict):
             texts += [str(schema.get(key, "")) for key in ("description", "title")]
-    return _WORDS.search(" ".join(texts)) is not None or any(
+    return rule("purpose", "bounded", re.IGNORECASE).search(" ".join(texts)) is not None or any(
         names and _NAMES.fullmatch(word) for name in called for word in name.lower().split("_")
     )
 

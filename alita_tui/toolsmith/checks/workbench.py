@@ -11,7 +11,6 @@ import msgspec
 from alita_tui.events import (
     Json,
     RunReport,
-    TestCase,
 )
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
@@ -47,37 +46,17 @@ class Workbench:
         case: Case,
         calls: Sequence[Json],
         *,
-        code: str | None = None,
         fresh: bool = False,
-        conditions: Conditions = _PLAIN,
         seconds: float = 2.0,
         total: float = 12.0,
     ) -> list[dict[str, Any]]:
         """Return what `run` returns for these keyword arguments, as far as there was time (see `Called.answers`).
 
         With `fresh` each call gets a process of its own; otherwise they follow each other in one. `seconds` limits
-        each call, `total` all of them. Raises CouldNotRun, and Unsupported for conditions that the sandbox does not
-        have.
+        each call, `total` all of them. Raises CouldNotRun.
         """
-        piece = calls_of(case, calls, code=code, fresh=fresh, conditions=conditions, seconds=seconds)
+        piece = calls_of(case, calls, fresh=fresh, seconds=seconds)
         return self.answers((await self.judge(case, [piece], total=total))[0], len(calls))
-
-    async def tests(
-        self,
-        case: Case,
-        *,
-        code: str | None = None,
-        tests: str | None = None,
-        conditions: Conditions = _PLAIN,
-        seconds: float = 3.0,
-        total: float = 12.0,
-    ) -> list[TestCase]:
-        """Return how each test ended. Raises CouldNotRun, also if they cannot be imported, and Unsupported."""
-        piece = tests_of(case, code=code, tests=tests, conditions=conditions, seconds=seconds)
-        entry = (await self.judge(case, [piece], total=total))[0]
-        if not isinstance(entry, Tested) or entry.error:
-            raise CouldNotRun(f"the tests could not begin: {one_line(entry.error, 200)}")
-        return entry.cases
 
     async def judge(
         self, case: Case, pieces: Sequence[Piece], *, total: float = 12.0
@@ -191,18 +170,17 @@ def tests_of(
     case: Case,
     *,
     code: str | None = None,
-    tests: str | None = None,
     conditions: Conditions = _PLAIN,
     seconds: float = 3.0,
     watch: bool = False,
     stop: bool = False,
 ) -> Piece:
-    """Return a piece of work: the draft's tests, or others, against its code or another version of it."""
+    """Return a piece of work: the draft's tests against its code or another version of it."""
     return Piece(
         kind="tests",
         name=case.draft.name,
         code=case.draft.code if code is None else code,
-        tests=case.draft.tests if tests is None else tests,
+        tests=case.draft.tests,
         conditions=conditions,
         seconds=seconds,
         watch=watch,

@@ -6,20 +6,18 @@ import ast
 import asyncio
 import re
 from collections import defaultdict
-from typing import Literal
 
-from alita_tui.events import Capabilities, GateName, GateResult, GateRow, ToolDraft
+from alita_tui.events import Capabilities, GateName, GateResult, ToolDraft
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.checks.case import Case, Tone, evidence, failed, passed
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.draft_ast import Notes
 from alita_tui.toolsmith.file_access import note_files
 from alita_tui.toolsmith.reach_rules import note_uses
 from alita_tui.view.changes import NEW_REACH
 
-Tone = Literal["good", "warn", "bad"]
 _KINDS = ("network", "writes", "reads", "processes", "environment", "code")
 _RULES = {
     "ast/network": "network",
@@ -76,10 +74,10 @@ class CapabilitiesCheck:
             own = not says and not strange
             tone: Tone = "bad" if strange else "warn" if spare else "good"
             end = " · asked for, not used" if spare else " · scratch files of its own" if own else ""
-            rows.append(GateRow(label=kind, text=mark + text + end, tone=tone))
+            rows.append(evidence(kind, mark + text + end, tone))
             undeclared += [kind] if strange else []
         if case.parent is not None and (more := await asyncio.to_thread(_newly, case.parent, used)):
-            rows.append(GateRow(label=NEW_REACH, text=more, tone="warn"))
+            rows.append(evidence(NEW_REACH, more, "warn"))
         if undeclared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
         # The summary claims only what was observed.

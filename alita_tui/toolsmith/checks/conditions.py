@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.condition_settings import (
     Setting,
     bundles,
@@ -220,4 +220,4 @@ def answer_said(answer: Answer) -> str:
 
 
 def _row(label: str, text: str, excuse: bool) -> GateRow:
-    return GateRow(label=label, text=text, tone="warn" if excuse else "bad")
+    return evidence(label, text, "warn" if excuse else "bad")

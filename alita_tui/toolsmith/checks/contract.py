@@ -6,7 +6,7 @@ import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.judge_report import Call
 from alita_tui.toolsmith.checks.probes import misfit, parameters
 from alita_tui.toolsmith.checks.workbench import Workbench
@@ -48,5 +48,5 @@ def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:
         text = "; ".join(f"{part}: {reason}" for part, reason in wrong.items() if reason)
         if text:
             label = f"run({shown(arguments, 80)})"
-            rows.append(GateRow(label=label, text=one_line(text, 300), tone="bad"))
+            rows.append(evidence(label, one_line(text, 300), "bad"))
     return rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.events import GateName, GateResult, Json, ToolDraft, Value
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.conditions import answer_said, same_answer
 from alita_tui.toolsmith.checks.inputs import inputs
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
@@ -62,15 +62,10 @@ class FuzzCheck:
         fault_list = await self._smallest(case, fault_list)
         stateful = await self._kept(case, candidates, answers, late)
         open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
-        rows = [GateRow(label=hole.where, text=hole.text, tone="bad") for hole in open_ends if hole.serious]
-        rows += [
-            GateRow(label=f"run({shown(fault.arguments, 100)})", text=fault.text, tone="bad")
-            for fault in fault_list
-        ]
-        rows += [GateRow(label="keeps state between calls", text=stateful, tone="bad")] if stateful else []
-        rows += [
-            GateRow(label=hole.where, text=hole.text, tone="warn") for hole in open_ends if not hole.serious
-        ]
+        rows = [evidence(hole.where, hole.text, "bad") for hole in open_ends if hole.serious]
+        rows += [evidence(f"run({shown(fault.arguments, 100)})", fault.text, "bad") for fault in fault_list]
+        rows += [evidence("keeps state between calls", stateful, "bad")] if stateful else []
+        rows += [evidence(hole.where, hole.text, "warn") for hole in open_ends if not hole.serious]
         bad = [row for row in rows if row.tone == "bad"]
         if bad:
             summary = f"of {len(asked)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
@@ -79,7 +74,7 @@ class FuzzCheck:
         summary = f"{len(asked)} inputs that the schema allows, each answered within the output schema"
         if len(asked) > 4 and declined > _MOST_REFUSED * len(asked):
             text = f"{declined} of {len(asked)} inputs that the schema allows are refused"
-            rows.append(GateRow(label="refused", text=text, tone="warn"))
+            rows.append(evidence("refused", text, "warn"))
         if declined:
             answered = len(asked) - declined
             summary = f"{len(asked)} inputs that the schema allows: {answered} answered, {declined} refused"

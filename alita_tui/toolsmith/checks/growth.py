@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, Value
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.growth_inputs import Ladder, finer, ladders, power
 from alita_tui.toolsmith.checks.workbench import Workbench, calls_of
 from alita_tui.toolsmith.truncation import says_so
@@ -97,15 +97,13 @@ class GrowthCheck:
             return failed(
                 self.name,
                 f"{_label(cut.ladder)}: {text}",
-                [GateRow(label=_label(cut.ladder), text=text, tone="bad")],
+                [evidence(_label(cut.ladder), text, "bad")],
             )
         largest = max(climb.took[-1][0] for climb in measured)
         slowest = max(measured, key=lambda climb: climb.took[-1][1])
         size, time = slowest.took[-1]
         summary = f"no faster than with the square, up to {largest:,} {_unit(slowest.ladder, largest)}"
-        row = GateRow(
-            label=_label(slowest.ladder), text=f"the slowest: {size:,} in {_seconds(time)}", tone="good"
-        )
+        row = evidence(_label(slowest.ladder), f"the slowest: {size:,} in {_seconds(time)}", "good")
         return passed(self.name, summary, [row])
 
     async def _sure(self, case: Case, climb: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
@@ -129,7 +127,7 @@ class GrowthCheck:
                 return None
             known = f"{_size(climb, before)} {_seconds(best[before])}, " if before else ""
             text = f"{known}{_size(climb, min(stuck))} no end after {_SURE_SECONDS:g} s: grows without bounds"
-            return GateRow(label=label, text=text, tone="bad")
+            return evidence(label, text, "bad")
         if len(took) < 2:
             return None
         large = took[-1]
@@ -144,7 +142,7 @@ class GrowthCheck:
         text = (
             f"{_size(climb, small[0])} {_seconds(small[1])}, {large[0]:,} {_seconds(large[1])}: grows {how}"
         )
-        return GateRow(label=label, text=text, tone="bad")
+        return evidence(label, text, "bad")
 
     async def _climb(self, case: Case, rungs: list[Ladder], *, sure: bool = False) -> list[Climbed]:
         steps = [

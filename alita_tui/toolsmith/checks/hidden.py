@@ -18,7 +18,7 @@ from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Val
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.condition_settings import excused
 from alita_tui.toolsmith.checks.judge_report import Called
 from alita_tui.toolsmith.checks.probes import agree, fits, same
@@ -211,7 +211,7 @@ def _row(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRo
         text = f"→ {got}"
     elif expected.raises and not returned:
         text = f"→ {got}: a crash, where a refusal was agreed on"
-    return GateRow(label=label, text=one_line(text, 300), tone="good" if right else "bad")
+    return evidence(label, one_line(text, 300), "good" if right else "bad")
 
 
 def _bare_key(answer: dict[str, Any], arguments: Json) -> bool:

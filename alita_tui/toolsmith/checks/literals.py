@@ -6,9 +6,9 @@ import ast
 import asyncio
 import re
 
-from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
+from alita_tui.events import GateName, GateResult, Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.checks.case import Case, evidence, failed, passed
 from alita_tui.toolsmith.draft_ast import constants
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
@@ -36,10 +36,7 @@ class LiteralsCheck:
             return passed(self.name, "the task names no value that could leak")
         own = told_numbers(case.draft)
         leaked = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - own)
-        rows = [
-            GateRow(label=f"line {line}", text=f"{value} comes from the task", tone="bad")
-            for line, value in leaked
-        ]
+        rows = [evidence(f"line {line}", f"{value} comes from the task", "bad") for line, value in leaked]
         count = len(texts) + len(numbers)
         if rows:
             summary = "a value of the task stands in the code; it has to be a parameter"

@@ -10,7 +10,7 @@ import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutants import Mutant, disguised, mutants
 from alita_tui.toolsmith.checks.probes import probes
@@ -61,7 +61,7 @@ class MutationCheck:
         if not entries[0].good:
             raise CouldNotRun("the unchanged code does not pass its tests here")
         idle = [
-            GateRow(label=entry.name, text="it never calls run, so it proves nothing", tone="warn")
+            evidence(entry.name, "it never calls run, so it proves nothing", "warn")
             for entry in entries[0].cases
             if not entry.calls
         ]
@@ -90,18 +90,14 @@ class MutationCheck:
         rows = [
             *idle,
             *(
-                GateRow(label=f"line {version.line}", text=f"{version.change}: no test noticed", tone="warn")
+                evidence(f"line {version.line}", f"{version.change}: no test noticed", "warn")
                 for version in alive[:_SURVIVORS_SHOWN]
             ),
         ]
         if len(alive) > _SURVIVORS_SHOWN:
-            rows.append(GateRow(label="", text=f"and {len(alive) - _SURVIVORS_SHOWN} more", tone="muted"))
+            rows.append(evidence("", f"and {len(alive) - _SURVIVORS_SHOWN} more", "muted"))
         if len(ran) < len(candidates):
-            rows.append(
-                GateRow(
-                    label="not tried", text=f"{len(candidates) - len(ran)}, for lack of time", tone="muted"
-                )
-            )
+            rows.append(evidence("not tried", f"{len(candidates) - len(ran)}, for lack of time", "muted"))
         return passed(self.name, summary, rows) if good else failed(self.name, summary, rows)
 
     async def _telling(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
@@ -137,8 +133,8 @@ def _outcomes(answers: list[dict[str, Any]]) -> list[tuple[str, Json]]:
 def _failures(tested: Tested) -> list[GateRow]:
     wrong = [case for case in tested.cases if not case.passed]
     if not wrong:
-        return [GateRow(label="", text=one_line(tested.error.strip()[-300:], 300), tone="bad")]
+        return [evidence("", one_line(tested.error.strip()[-300:], 300), "bad")]
     return [
-        GateRow(label=name.name, text=one_line(name.message.strip().splitlines()[-1], 300), tone="bad")
+        evidence(name.name, one_line(name.message.strip().splitlines()[-1], 300), "bad")
         for name in wrong[:_SURVIVORS_SHOWN]
     ]

@@ -9,7 +9,7 @@ import msgspec
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, ToolRecord, Twin
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.library import ToolShelf
-from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.checks.case import Case, evidence, failed, passed
 from alita_tui.toolsmith.checks.probes import equal, fits, kind_of, probes
 from alita_tui.toolsmith.checks.workbench import Workbench
 
@@ -42,7 +42,7 @@ class NeighboursCheck:
             comparison, alike = await self._compare(case, record, pairs)
             summary = f"{score:.2f} by description · {comparison}"
             label = f"{record.draft.name} v{record.version}"
-            rows.append(GateRow(label=label, text=summary, tone="bad" if alike else ""))
+            rows.append(evidence(label, summary, "bad" if alike else ""))
             twins += [_twin(record)] if alike else []
         if twins:
             summary = f"{twins[0].label} gives the same answers: reuse it, alias it, or approve to keep both"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from alita_tui.events import GateName, GateResult, GateRow
+from alita_tui.events import GateName, GateResult
 from alita_tui.spine.ports.builds import PastCall
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.probes import equal
 from alita_tui.toolsmith.checks.workbench import Workbench
 
@@ -34,7 +34,7 @@ class ReplayCheck:
         for call, answer in zip(calls, answers, strict=False):
             label = f"run({shown(call.arguments, 80)})"
             if "result" in answer and equal(call.result, answer["result"]):
-                rows.append(GateRow(label=label, text=f"→ {shown(call.result)}, as before", tone="good"))
+                rows.append(evidence(label, f"→ {shown(call.result)}, as before", "good"))
                 continue
             changed += 1
             now = (
@@ -42,7 +42,7 @@ class ReplayCheck:
                 if "result" in answer
                 else f"{answer.get('error')}: {answer.get('text', '')}"
             )
-            rows.append(GateRow(label=label, text=f"→ {now}, before {shown(call.result)}", tone="warn"))
+            rows.append(evidence(label, f"→ {now}, before {shown(call.result)}", "warn"))
         if changed:
             summary = f"{changed} of {len(rows)} recorded calls come out otherwise"
             return failed(self.name, summary, rows)

@@ -11,7 +11,7 @@ from importlib.resources import files
 from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.requirements import distribution
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 
 _YOUNG_DAYS = 30
 """Age in days below which a project has hardly been reviewed by anyone."""
@@ -57,11 +57,7 @@ class RequirementsCheck:
                 notes.append("known faults were not looked up")
             bad += [f"{package.name}: {fault}" for fault in faults]
             text = "; ".join([*faults, *notes])
-            rows.append(
-                GateRow(
-                    label=f"{package.name} {package.version}", text=text, tone="bad" if faults else "good"
-                )
-            )
+            rows.append(evidence(f"{package.name} {package.version}", text, "bad" if faults else "good"))
         if bad:
             return failed(self.name, "; ".join(bad), rows)
         if told.problem:

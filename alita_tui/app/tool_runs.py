@@ -114,15 +114,18 @@ async def _recorded(app: AppContext, record: ToolRecord, job: Job, parts: AsyncE
 
 async def prove(app: AppContext, draft: ToolDraft, progress: Progress) -> tuple[Proof, tuple[Envelope, ...]]:
     """Review a draft and run its own tests; return the proof and the events. Raises SandboxUnavailable."""
-    from alita_tui.toolsmith.prover import Build, Prover
+    from alita_tui.toolsmith.prover import Prover
 
     bus = Bus("proof", _Unwritten(), now)
     sandbox = app.sandbox(f"proof-{new_id()}")
     prover = Prover(bus, sandbox, before=(), after=(), limits=app.limits, progress=progress)
-    build = Build(
-        build_id=e.BuildId(new_id()), name=draft.name, version=app.library.next_version(draft.name),
-        task="", goal=draft.description, parent=None, sources=(),
-    )  # fmt: skip
+    build = e.BuildStarted(
+        build_id=e.BuildId(new_id()),
+        action_id="",
+        name=draft.name,
+        goal=draft.description,
+        version=app.library.next_version(draft.name),
+    )
     try:
         return await prover.prove(build, 1, draft, by=""), tuple(bus.history)
     finally:

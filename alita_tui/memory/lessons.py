@@ -82,16 +82,16 @@ def _course(envelopes: Sequence[Envelope], task_id: str) -> _Course | None:
     last = ours[-1].event if ours else None
     asked = next(
         (
-            one.event.text
-            for one in of(envelopes, TaskSubmitted)
-            if isinstance(one.event, TaskSubmitted) and one.event.task_id == task_id
+            envelope.event.text
+            for envelope in of(envelopes, TaskSubmitted)
+            if isinstance(envelope.event, TaskSubmitted) and envelope.event.task_id == task_id
         ),
         "",
     )
     tools = _tools(ours)
     if not isinstance(last, TaskFinished) or last.outcome != "answered" or not tools or not asked:
         return None
-    spent = [one.event.cost_usd for one in ours if isinstance(one.event, BudgetSpent)]
+    spent = [envelope.event.cost_usd for envelope in ours if isinstance(envelope.event, BudgetSpent)]
     return _Course(
         session_id=ours[-1].session_id,
         seq=ours[-1].seq or 0,

@@ -90,14 +90,14 @@ class Recollection:
         """Return lessons for a build: those of the same name first, newest first, then those that bear on it."""
         with self._guard:
             self._refresh()
-            rejections = {key: one.item for key, one in self._kept.items() if key.startswith(REJECTION)}
+            rejections = {key: entry.item for key, entry in self._kept.items() if key.startswith(REJECTION)}
             named = [item for key, item in rejections.items() if key.startswith(f"{REJECTION}{name}:")]
             wanted = f"{name.replace('_', ' ')} {goal}"
-            found = [one for one in self._others.rank(wanted) if one.key in rejections]
-            near = [self._recalled(one) for one in found if one.score >= _RELEVANT]
+            matches = [match for match in self._others.rank(wanted) if match.key in rejections]
+            near = [self._recalled(match) for match in matches if match.score >= _RELEVANT]
             known = {item.item_id for item in named}
-            listed = [*reversed(named), *(item for item in near if item.item_id not in known)]
-            return tuple(listed[:_LESSONS])
+            texts = [*reversed(named), *(item for item in near if item.item_id not in known)]
+            return tuple(texts[:_LESSONS])
 
     def recipe_failed(self, item_id: str) -> None:
         """Record that a task which followed this recipe was not answered. Raises StoreError."""
@@ -117,13 +117,13 @@ class Recollection:
         self._documents.remove(item_id)
 
     def _best(self, ranking: Ranking, task: str) -> list[MemoryItem]:
-        found = [one for one in ranking.rank(task) if one.score >= _RELEVANT]
-        found.sort(key=lambda one: -one.score * self._kept[one.key].reliability)
-        return [self._recalled(one) for one in found[:_AT_MOST]]
+        matches = [match for match in ranking.rank(task) if match.score >= _RELEVANT]
+        matches.sort(key=lambda match: -match.score * self._kept[match.key].reliability)
+        return [self._recalled(match) for match in matches[:_AT_MOST]]
 
-    def _recalled(self, found: Ranked) -> MemoryItem:
-        item = self._kept[found.key].shown
-        return msgspec.structs.replace(item, score=found.score, why=", ".join(found.words))
+    def _recalled(self, match: Ranked) -> MemoryItem:
+        item = self._kept[match.key].shown
+        return msgspec.structs.replace(item, score=match.score, why=", ".join(match.words))
 
     def _keep(self, kept: _Kept) -> None:
         self._documents.put(kept.item.item_id, msgspec.to_builtins(kept))
@@ -133,15 +133,17 @@ class Recollection:
         documents = self._documents.all()
         if documents is self._seen:
             return
-        fresh = {kept.item.item_id: kept for one in documents if (kept := _read(one)) is not None}
+        fresh = {
+            stored.item.item_id: stored for document in documents if (stored := _read(document)) is not None
+        }
         for gone in self._kept.keys() - fresh.keys():
             self._recipes.remove(gone)
             self._others.remove(gone)
-        for item_id, kept in fresh.items():
-            if self._kept.get(item_id) != kept:
-                recipe = kept.item.memory == "procedural"
+        for item_id, stored in fresh.items():
+            if self._kept.get(item_id) != stored:
+                recipe = stored.item.memory == "procedural"
                 (self._others if recipe else self._recipes).remove(item_id)
-                text = "\n".join(kept.tasks) if recipe else kept.item.text.split(FOOTNOTE)[0]
+                text = "\n".join(stored.tasks) if recipe else stored.item.text.split(FOOTNOTE)[0]
                 (self._recipes if recipe else self._others).put(item_id, [(text, 1.0)])
         self._kept, self._seen = fresh, documents
 

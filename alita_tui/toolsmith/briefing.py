@@ -7,7 +7,9 @@ import re
 from alita_tui.events import ToolDraft, ToolRequest
 from alita_tui.spine.ports.builds import BuildOrder
 from alita_tui.spine.ports.models import Message
-from alita_tui.toolsmith.contract import SUBMIT_TOOL, ContractError, header_requirements
+from alita_tui.toolsmith.contract import ContractError, header_requirements
+
+SUBMIT_TOOL = "submit_tool"
 
 
 def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
@@ -39,21 +41,21 @@ def edited_requirements(code: str, before: tuple[str, ...]) -> tuple[str, ...]:
 def submitted(requests: tuple[ToolRequest, ...]) -> object:
     """Return the arguments of the model's `submit_tool` call. Raises ContractError."""
     for request in requests:
-        if request.name == SUBMIT_TOOL.name:
+        if request.name == SUBMIT_TOOL:
             if request.problem:
                 raise ContractError(
-                    (f"the arguments of {SUBMIT_TOOL.name} are not valid JSON: {request.problem}",)
+                    (f"the arguments of {SUBMIT_TOOL} are not valid JSON: {request.problem}",)
                 )
             return request.arguments
-    raise ContractError((f"the reply does not call {SUBMIT_TOOL.name}",))
+    raise ContractError((f"the reply does not call {SUBMIT_TOOL}",))
 
 
 def repair(requests: tuple[ToolRequest, ...], problem: str) -> list[Message]:
     """Return the messages that send a draft back with its problem."""
-    said = f"{problem}\n\nRepair the tool and hand in the whole of it again."
+    text = f"{problem}\n\nRepair the tool and hand in the whole of it again."
     if not requests:
-        return [Message(role="user", text=said)]
-    return [Message(role="tool", text=said, call_id=request.call_id, is_error=True) for request in requests]
+        return [Message(role="user", text=text)]
+    return [Message(role="tool", text=text, call_id=request.call_id, is_error=True) for request in requests]
 
 
 def signature(problem: str) -> str:

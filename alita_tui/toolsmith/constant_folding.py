@@ -22,7 +22,7 @@ _DECODES: dict[str, Callable[[Any], Any]] = {
     "b85decode": base64.b85decode, "decodebytes": base64.decodebytes, "fromhex": bytes.fromhex,
     "unhexlify": bytes.fromhex, "a2b_hex": bytes.fromhex, "a2b_base64": base64.b64decode, "bytes": bytes,
     "bytearray": bytes, "chr": chr, "ord": ord, "str": str, "int": int, "list": list, "tuple": tuple,
-    "reversed": lambda one: list(one)[::-1], "sorted": sorted, "dedent": lambda one: one, "len": len,
+    "reversed": lambda items: list(items)[::-1], "sorted": sorted, "dedent": lambda items: items, "len": len,
 }  # fmt: skip
 """Calls of one constant, by their last name."""
 _METHODS = frozenset(
@@ -64,10 +64,10 @@ class Folding:
 
     def text(self, node: ast.expr | None) -> str | None:
         """Return the text that an expression evaluates to, bytes as text; None if it is not constant."""
-        found = self.value(node)
-        if isinstance(found, bytes):
-            return found.decode("latin-1")
-        return found if isinstance(found, str) else None
+        item = self.value(node)
+        if isinstance(item, bytes):
+            return item.decode("latin-1")
+        return item if isinstance(item, str) else None
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """Yield texts that are put together, each whole, with its first line."""
@@ -95,9 +95,9 @@ class Folding:
             case ast.Name(id=name) if name in self._names:
                 return self._of(self._names[name], depth + 1)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                return _fits([self._of(one, depth + 1) for one in parts])
+                return _fits([self._of(part, depth + 1) for part in parts])
             case ast.JoinedStr(values=parts):
-                return _fits("".join(str(self._of(one, depth + 1)) for one in parts))
+                return _fits("".join(str(self._of(part, depth + 1)) for part in parts))
             case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
                 return self._of(inner, depth + 1)
             case ast.UnaryOp(op=ast.USub(), operand=inner):
@@ -108,10 +108,15 @@ class Folding:
                 held = self._of(inner, depth + 1)
                 if isinstance(key, ast.Slice):
                     bounds = (key.lower, key.upper, key.step)
-                    return held[slice(*(None if one is None else self._of(one, depth + 1) for one in bounds))]
+                    return held[
+                        slice(*(None if bound is None else self._of(bound, depth + 1) for bound in bounds))
+                    ]
                 return held[self._of(key, depth + 1)]
-            case ast.ListComp(elt=elt, generators=[one]) | ast.GeneratorExp(elt=elt, generators=[one]):
-                return self._each(elt, one, depth)
+            case (
+                ast.ListComp(elt=elt, generators=[generator])
+                | ast.GeneratorExp(elt=elt, generators=[generator])
+            ):
+                return self._each(elt, generator, depth)
             case ast.Call():
                 return self._call(node, depth)
             case _:
@@ -139,7 +144,7 @@ class Folding:
                     raise _Unknown
                 return left * right
             case ast.Mod() if isinstance(left, str) and not any(
-                one in left for one in ("*", ".", "0", "1", "9")
+                sign in left for sign in ("*", ".", "0", "1", "9")
             ):
                 return _fits(left % (tuple(right) if isinstance(right, list) else right))
             case _:
@@ -164,41 +169,43 @@ class Folding:
         return made
 
     def _call(self, node: ast.Call, depth: int) -> Any:
-        if any(isinstance(one, ast.Starred) for one in node.args) or len(node.args) > 40:
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or len(node.args) > 40:
             raise _Unknown
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name == "map" and len(node.args) == 2:
             called = getattr(node.args[0], "id", "")
             decode = _DECODES[called]
-            return [decode(one) for one in _fits(self._of(node.args[1], depth + 1))]
-        given = [self._of(one, depth + 1) for one in node.args]
+            return [decode(item) for item in _fits(self._of(node.args[1], depth + 1))]
+        arguments = [self._of(argument, depth + 1) for argument in node.args]
         if isinstance(node.func, ast.Attribute) and name in _METHODS:
             try:
                 held = self._of(node.func.value, depth + 1)
             except _Unknown:
                 held = None
             if isinstance(held, str | bytes):
-                return self._method(held, name, given, node.keywords, depth)
-        if name == "decode" and len(given) == 2 and given[1] in _CODECS:  # codecs.decode
-            return _fits(codecs.decode(given[0], given[1]))
-        if name in _DECODES and len(given) == 1 and not node.keywords:
-            if name in ("bytes", "bytearray") and not isinstance(given[0], list | bytes):
+                return self._method(held, name, arguments, node.keywords, depth)
+        if name == "decode" and len(arguments) == 2 and arguments[1] in _CODECS:  # codecs.decode
+            return _fits(codecs.decode(arguments[0], arguments[1]))
+        if name in _DECODES and len(arguments) == 1 and not node.keywords:
+            if name in ("bytes", "bytearray") and not isinstance(arguments[0], list | bytes):
                 raise _Unknown
-            return _fits(_DECODES[name](given[0]))
+            return _fits(_DECODES[name](arguments[0]))
         raise _Unknown
 
-    def _method(self, held: Any, name: str, given: list[Any], named: list[ast.keyword], depth: int) -> Any:
+    def _method(
+        self, held: Any, name: str, arguments: list[Any], named: list[ast.keyword], depth: int
+    ) -> Any:
         if name == "format":
             if any(spec or turned for _, _, spec, turned in string.Formatter().parse(held)):
                 raise _Unknown
-            words = {one.arg: self._of(one.value, depth + 1) for one in named if one.arg}
+            words = {item.arg: self._of(item.value, depth + 1) for item in named if item.arg}
             plain = {key: value for key, value in words.items() if isinstance(value, str | int)}
-            return _fits(held.format(*(one for one in given if isinstance(one, str | int)), **plain))
-        if named or (name == "zfill" and given[0] > _LONGEST):
+            return _fits(held.format(*(item for item in arguments if isinstance(item, str | int)), **plain))
+        if named or (name == "zfill" and arguments[0] > _LONGEST):
             raise _Unknown
-        if name == "replace" and len(held) * (1 + len(given[1])) > 8 * _LONGEST:
+        if name == "replace" and len(held) * (1 + len(arguments[1])) > 8 * _LONGEST:
             raise _Unknown
-        return _fits(getattr(held, name)(*given))
+        return _fits(getattr(held, name)(*arguments))
 
 
 def _fits(value: Any) -> Any:

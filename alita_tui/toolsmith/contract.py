@@ -14,16 +14,15 @@ from alita_tui.events import Capabilities, Json, ToolDraft, ToolName
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.grants import canonical, faults
 from alita_tui.spine.names import taken
-from alita_tui.spine.ports.models import ToolSpec
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import parse, try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.capability_schema import CAPABILITIES, MOST_ENTRIES, strings
 
 LARGEST_TEXT = 200_000
 """Bytes (UTF-8) of the code, and of the tests."""
 _LARGEST_SCHEMA = 50_000
 _LARGEST_DESCRIPTION = 1000
+_MOST_ENTRIES = 20
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _HEADER = re.compile(r"(?m)^# /// script[ \t]*\n(?P<toml>(?:#.*\n)*?)# ///[ \t]*(?:\n|\Z)")
 _MAIN = """
@@ -44,40 +43,6 @@ class ContractError(AlitaError):
         self.problems = problems
 
 
-SUBMIT_TOOL = ToolSpec(
-    name="submit_tool",
-    description="Hand in the whole tool: code, tests, requirements and schemas.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "description": "snake_case, exactly as ordered; the module's name"},
-            "description": {"type": "string", "description": "one sentence, for people and search"},
-            "code": {
-                "type": "string",
-                "description": "the whole module: a docstring and one annotated run(...); JSON in, JSON out",
-            },
-            "tests": {
-                "type": "string",
-                "description": "a module that imports the tool by name: test_* functions with plain asserts, "
-                "no pytest, no parameters",
-            },
-            "requirements": strings(
-                "PEP 508 requirements from PyPI, such as `httpx>=0.27`; no URLs; [] if none"
-            ),
-            "input_schema": {
-                "type": "object",
-                "description": "JSON Schema (2020-12) of type object: one property per parameter of run; "
-                "`required` lists those without a default",
-            },
-            "output_schema": {"type": "object", "description": "JSON Schema (2020-12) of what run returns"},
-            "capabilities": CAPABILITIES,
-        },
-        "required": ["name", "description", "code", "tests", "requirements", "input_schema", "output_schema"],
-        "additionalProperties": False,
-    },
-)
-
-
 def draft_from(arguments: Json) -> ToolDraft:
     """Return the draft in the arguments of a `submit_tool` call. Raises ContractError with every problem."""
     if not isinstance(arguments, Mapping):
@@ -87,15 +52,15 @@ def draft_from(arguments: Json) -> ToolDraft:
     schemas = {field: _schema(problems, arguments, field) for field in ("input_schema", "output_schema")}
     requirements = _list(problems, arguments, "requirements")
     problems += [
-        f"requirements: {one_line(one, 80)!r} is no plain PEP 508 requirement (no URL, path or option)"
-        for one in requirements
-        if distribution(one) is None
+        f"requirements: {one_line(requirement, 80)!r} is no plain PEP 508 requirement (no URL, path or option)"
+        for requirement in requirements
+        if distribution(requirement) is None
     ]
     named = texts["name"].replace("_", "-")
     problems += [
-        f"name: {texts['name']} is what the package {one_line(one, 80)!r} is called; choose another one"
-        for one in requirements
-        if named and distribution(one) == named
+        f"name: {texts['name']} is what the package {one_line(requirement, 80)!r} is called; choose another one"
+        for requirement in requirements
+        if named and distribution(requirement) == named
     ]
     capabilities = _capabilities(problems, arguments.get("capabilities"))
     if problems:
@@ -105,7 +70,7 @@ def draft_from(arguments: Json) -> ToolDraft:
         description=" ".join(texts["description"].split()),
         code=_newlines(texts["code"]),
         tests=_newlines(texts["tests"]),
-        requirements=tuple(sorted({" ".join(one.split()) for one in requirements})),
+        requirements=tuple(sorted({" ".join(requirement.split()) for requirement in requirements})),
         input_schema=schemas["input_schema"],
         output_schema=schemas["output_schema"],
         capabilities=capabilities,
@@ -116,17 +81,19 @@ def header_requirements(code: str) -> tuple[str, ...] | None:
     """Return the dependencies of a PEP 723 header, sorted; None without a header. Raises ContractError."""
     import tomllib
 
-    found = _HEADER.search(code)
-    if found is None:
+    match = _HEADER.search(code)
+    if match is None:
         return None
-    lines = (line.removeprefix("#").removeprefix(" ") for line in found["toml"].split("\n"))
+    lines = (line.removeprefix("#").removeprefix(" ") for line in match["toml"].split("\n"))
     try:
-        listed = tomllib.loads("\n".join(lines)).get("dependencies", [])
+        dependencies = tomllib.loads("\n".join(lines)).get("dependencies", [])
     except (ValueError, RecursionError) as error:
         raise ContractError((f"the PEP 723 header is no TOML: {one_line(str(error))}",)) from error
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+    if not isinstance(dependencies, list) or not all(
+        isinstance(requirement, str) for requirement in dependencies
+    ):
         raise ContractError(("the PEP 723 header's dependencies are no list of strings",))
-    return tuple(sorted({" ".join(one.split()) for one in listed}))
+    return tuple(sorted({" ".join(requirement.split()) for requirement in dependencies}))
 
 
 def normalise(draft: ToolDraft) -> ToolDraft:
@@ -137,8 +104,8 @@ def normalise(draft: ToolDraft) -> ToolDraft:
     if tree is not None and not any(is_main_guard(node) for node in tree.body):
         body = (body + _MAIN).lstrip("\n")
     # A JSON string is also a TOML basic string; markers contain quotes of their own.
-    listed = ", ".join(json.dumps(one) for one in draft.requirements)
-    header = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{listed}]\n# ///\n'
+    requirements = ", ".join(json.dumps(requirement) for requirement in draft.requirements)
+    header = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{requirements}]\n# ///\n'
     tests = _newlines(draft.tests).strip("\n") + "\n"
     return msgspec.structs.replace(draft, code=header + body, tests=tests)
 
@@ -166,14 +133,14 @@ def is_standard_main(node: ast.stmt) -> bool:
 def _without_header(body: str, tree: ast.Module | None) -> str:
     """Return the code without headers that are comments; the same lines in a string belong to the tool."""
     if tree is None:
-        found = _HEADER.match(body)
-        return body[found.end() :] if found else body
+        match = _HEADER.match(body)
+        return body[match.end() :] if match else body
     quoted: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant | ast.JoinedStr) and node.end_lineno is not None:
             quoted.update(range(node.lineno + 1, node.end_lineno + 1))
     return _HEADER.sub(
-        lambda found: found[0] if body.count("\n", 0, found.start()) + 1 in quoted else "", body
+        lambda match: match[0] if body.count("\n", 0, match.start()) + 1 in quoted else "", body
     )
 
 
@@ -235,10 +202,10 @@ def _schema(problems: list[str], arguments: Mapping[str, Json], field: str) -> d
 
 def _list(problems: list[str], arguments: Mapping[str, Json], field: str, prefix: str = "") -> list[str]:
     value = arguments.get(field) or []
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         problems.append(f"{prefix}{field}: it has to be an array of strings")
-    elif len(value) > MOST_ENTRIES:
-        problems.append(f"{prefix}{field}: there are more than {MOST_ENTRIES}")
+    elif len(value) > _MOST_ENTRIES:
+        problems.append(f"{prefix}{field}: there are more than {_MOST_ENTRIES}")
     else:
         return value
     return []
@@ -250,7 +217,7 @@ def _capabilities(problems: list[str], value: Json) -> Capabilities:
         problems.append(f"capabilities: it has to be an object, not {_kind(value)}")
         return Capabilities()
     known = Capabilities.__struct_fields__
-    problems += [f"capabilities: there is no {one_line(str(one), 40)!r}" for one in value if one not in known]
+    problems += [f"capabilities: there is no {one_line(str(key), 40)!r}" for key in value if key not in known]
     network = _list(problems, value, "network", "capabilities.")
     secrets = _list(problems, value, "secrets", "capabilities.")
     workspace: Json = value.get("workspace") or "none"

@@ -27,8 +27,8 @@ class Notes:
 
     def add(self, severity: Severity, rule: str, text: str, line: int = 0, *, blocking: bool = False) -> None:
         """Add a finding."""
-        said = one_line(text, 300)
-        self.found.add(Finding(severity=severity, rule=rule, text=said, line=line, blocking=blocking))
+        line_text = one_line(text, 300)
+        self.found.add(Finding(severity=severity, rule=rule, text=line_text, line=line, blocking=blocking))
 
     def block(self, rule: str, text: str, line: int = 0) -> None:
         """Add a finding that sends the draft back."""
@@ -36,15 +36,19 @@ class Notes:
 
     def sorted(self) -> tuple[Finding, ...]:
         """Return findings by line and rule; only the first few of each rule, so that no draft can bury its reader."""
-        kept: list[Finding] = []
-        seen: Counter[tuple[str, bool]] = Counter()
-        for one in sorted(self.found, key=lambda f: (f.line, f.rule, f.text, f.severity)):
-            seen[one.rule, one.blocking] += 1
-            if seen[one.rule, one.blocking] <= _MOST_PER_RULE:
-                kept.append(one)
-            elif seen[one.rule, one.blocking] == _MOST_PER_RULE + 1:
-                kept.append(msgspec.structs.replace(one, text=f"{one.text} (and more of {one.rule} below)"))
-        return tuple(kept)
+        shown: list[Finding] = []
+        counts: Counter[tuple[str, bool]] = Counter()
+        for finding in sorted(self.found, key=lambda f: (f.line, f.rule, f.text, f.severity)):
+            counts[finding.rule, finding.blocking] += 1
+            if counts[finding.rule, finding.blocking] <= _MOST_PER_RULE:
+                shown.append(finding)
+            elif counts[finding.rule, finding.blocking] == _MOST_PER_RULE + 1:
+                shown.append(
+                    msgspec.structs.replace(
+                        finding, text=f"{finding.text} (and more of {finding.rule} below)"
+                    )
+                )
+        return tuple(shown)
 
 
 class Import(NamedTuple):
@@ -85,14 +89,14 @@ def parse_code(notes: Notes, text: str, what: str) -> ast.Module | None:
 def imports_of(tree: ast.Module) -> list[Import]:
     """Return every import, wherever it is."""
     optional: set[int] = set()
-    found: list[Import] = []
+    imports: list[Import] = []
     for node in ast.walk(tree):  # parents come before their children
-        if isinstance(node, ast.Try) and any(_catches_import(one) for one in node.handlers):
-            optional.update(id(inner) for part in node.body for inner in ast.walk(part))
+        if isinstance(node, ast.Try) and any(_catches_import(handler) for handler in node.handlers):
+            optional.update(id(child) for part in node.body for child in ast.walk(part))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             start = "" if isinstance(node, ast.Import) else "." * node.level + f"{node.module or ''}."
-            found += [Import(start + one.name, node.lineno, id(node) in optional) for one in node.names]
-    return found
+            imports += [Import(start + name.name, node.lineno, id(node) in optional) for name in node.names]
+    return imports
 
 
 def _catches_import(handler: ast.ExceptHandler) -> bool:
@@ -112,13 +116,15 @@ def dotted(node: ast.expr, aliases: dict[str, str] | None = None) -> str:
 
 def aliases_of(tree: ast.Module) -> dict[str, str]:
     """Return what imported names stand for."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update({alias.asname: alias.name for alias in node.names if alias.asname})
+            meanings.update({alias.asname: alias.name for alias in node.names if alias.asname})
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
-    return found
+            meanings.update(
+                {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            )
+    return meanings
 
 
 def constants(tree: ast.AST) -> Iterator[ast.Constant]:

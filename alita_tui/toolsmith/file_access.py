@@ -38,28 +38,28 @@ def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) 
         first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "file"), None)
         if path not in _OPENS and path not in _PACKED or first is None:
             continue
-        texts = [one.text for one in reach.values_at(first) if isinstance(one, Text)]
-        if far := [one for one in texts if _ABSOLUTE.fullmatch(one)]:
-            said = f"opens {far[0][:80]!r}, a file of the machine"
+        texts = [value.text for value in reach.values_at(first) if isinstance(value, Text)]
+        if far := [file_path for file_path in texts if _ABSOLUTE.fullmatch(file_path)]:
+            remark = f"opens {far[0][:80]!r}, a file of the machine"
         elif granted or (path in _PACKED and not texts):
             continue
         elif tainted.holds(first):
-            said = "opens a file whose name comes from the arguments; no files are asked for"
-        elif own or any(one.startswith("/tmp") for one in texts):  # noqa: S108  # the tool's own
+            remark = "opens a file whose name comes from the arguments; no files are asked for"
+        elif own or any(text.startswith("/tmp") for text in texts):  # noqa: S108  # the tool's own
             continue
         else:
-            said = "opens a file; no files are asked for"
-        notes.add("medium", "ast/reads", said, call.lineno)
+            remark = "opens a file; no files are asked for"
+        notes.add("medium", "ast/reads", remark, call.lineno)
     for path, line in sorted(reach.uses, key=lambda use: (use.line, use.path)):
         if rule("reach", "reads").fullmatch(path) and not _CONTENTS.fullmatch(path):
             if _ELSEWHERE.fullmatch(path) or path.startswith(_HOME):
-                said = "looks into the home folder"
+                remark = "looks into the home folder"
             elif granted or own:
                 continue
             else:
-                said = "reads files or folders; no files are asked for"
+                remark = "reads files or folders; no files are asked for"
             name = path.removeprefix("?.").replace("()", "")
-            notes.add("medium", "ast/reads", f"{name}: {said}", line)
+            notes.add("medium", "ast/reads", f"{name}: {remark}", line)
 
 
 def _note_formats(notes: Notes, tree: ast.Module, reach: Reach, tainted: Tainted) -> None:
@@ -74,7 +74,7 @@ def _note_formats(notes: Notes, tree: ast.Module, reach: Reach, tainted: Tainted
         ):
             notes.add("high", "ast/format", f"{node.func.attr}: {end}", node.lineno)
     for path, call in reach.calls:
-        style = next((one.value for one in call.keywords if one.arg == "style"), None)
+        style = next((keyword.value for keyword in call.keywords if keyword.arg == "style"), None)
         braces = isinstance(style, ast.Constant) and style.value == "{"
         if path == "logging.Formatter" and braces and call.args and tainted.holds(call.args[0]):
             notes.add("high", "ast/format", f"logging.Formatter: {end}", call.lineno)
@@ -91,7 +91,7 @@ def _note_definitions(notes: Notes, tree: ast.Module) -> None:
         node = rest.pop()
         if isinstance(node, FUNCTIONS | ast.Lambda):
             args = node.args
-            told = [one.annotation for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+            told = [argument.annotation for argument in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
             rest += filter(None, (*args.defaults, *args.kw_defaults, *told, getattr(node, "returns", None)))
             rest += getattr(node, "decorator_list", ())
             continue
@@ -104,7 +104,7 @@ def _note_definitions(notes: Notes, tree: ast.Module) -> None:
 
 
 def _is_main(node: ast.If) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == "__name__" for one in ast.walk(node.test))
+    return any(isinstance(child, ast.Name) and child.id == "__name__" for child in ast.walk(node.test))
 
 
 def _note_rewrites(notes: Notes, tree: ast.Module) -> None:

@@ -75,9 +75,9 @@ class Naming:
             case ast.Subscript(value=owner, slice=key):
                 self._value(key, scope)
                 held = self._value(owner, scope)
-                for one in held:
-                    if isinstance(one, Thing):
-                        self.stores.add(Use(f"{one.path}[]", target.lineno))
+                for value in held:
+                    if isinstance(value, Thing):
+                        self.stores.add(Use(f"{value.path}[]", target.lineno))
                 if isinstance(owner, ast.Name):  # a container holds what is put into it
                     self._bind_name(owner.id, given, scope)
             case _:
@@ -85,9 +85,9 @@ class Naming:
 
     def _store(self, owners: Values, names: Iterable[str], line: int) -> None:
         """Record that attributes of these objects are assigned."""
-        for one in owners:
-            if isinstance(one, Thing):
-                self.stores.update(Use(f"{one.path}.{name}", line) for name in names)
+        for owner in owners:
+            if isinstance(owner, Thing):
+                self.stores.update(Use(f"{owner.path}.{name}", line) for name in names)
 
     def _bind_name(self, name: str, given: Values, scope: Scope) -> None:
         self._grow(scope.elsewhere.get(name, scope).names[name], given)
@@ -107,46 +107,46 @@ class Naming:
         within: Scope | None = scope.elsewhere.get(name, scope)
         while within is not None:
             if name in within.names:
-                found = frozenset(within.names[name])
-                for one in found:
-                    if isinstance(one, Thing) and not is_module(
-                        one.path
+                values = frozenset(within.names[name])
+                for value in values:
+                    if isinstance(value, Thing) and not is_module(
+                        value.path
                     ):  # those are recorded where they are imported
-                        self._use(one.path, line)
-                return found
+                        self._use(value.path, line)
+                return values
             within = within.parent
         for module in self._stars:
             self._use(attribute(canonical(module), name), line)
-        starred = frozenset(Thing(attribute(canonical(one), name)) for one in self._stars)
+        starred = frozenset(Thing(attribute(canonical(star), name)) for star in self._stars)
         if hasattr(builtins, name) or (name.startswith("__") and name.endswith("__")):
             self._use(f"builtins.{name}", line)
             return starred | {Thing(f"builtins.{name}")}
         return starred or UNKNOWN
 
     def _attribute(self, owners: Values, name: str, line: int) -> Values:
-        found: set[Value] = set(self._fields.get(name, ()))
-        things = [one for one in owners if isinstance(one, Thing)]
-        for one in owners:
-            if isinstance(one, Own) and one.node in self._scopes and isinstance(one.node, ast.ClassDef):
-                found |= self._scopes[one.node].names.get(name, set())
-        for one in things:
-            if name == "__dict__" and is_module(one.path):
-                self.anything.add(Use(f"{one.path}.__dict__", line))
-            path = attribute(one.path, name)
-            if name.strip("_") in _OPENING and not is_module(path) and one.path.split(".")[0] != name:
+        values: set[Value] = set(self._fields.get(name, ()))
+        things = [owner for owner in owners if isinstance(owner, Thing)]
+        for owner in owners:
+            if isinstance(owner, Own) and owner.node in self._scopes and isinstance(owner.node, ast.ClassDef):
+                values |= self._scopes[owner.node].names.get(name, set())
+        for thing in things:
+            if name == "__dict__" and is_module(thing.path):
+                self.anything.add(Use(f"{thing.path}.__dict__", line))
+            path = attribute(thing.path, name)
+            if name.strip("_") in _OPENING and not is_module(path) and thing.path.split(".")[0] != name:
                 path = canonical(name.strip("_"))
             if len(path) <= LONGEST:
-                found.add(Thing(path))
+                values.add(Thing(path))
                 self._use(path, line)
         if not things:
             self._use(f"?.{name}", line)
             if name.strip("_") in _OPENING:
-                found.add(Thing(canonical(name.strip("_"))))
-        return frozenset(found) | (owners & UNKNOWN) or UNKNOWN
+                values.add(Thing(canonical(name.strip("_"))))
+        return frozenset(values) | (owners & UNKNOWN) or UNKNOWN
 
     def _together(self, parts: Iterable[Values], line: int) -> Values:
         whole = joined(parts)
-        self.texts |= {(one.text, line) for one in whole if isinstance(one, Text)}
+        self.texts |= {(value.text, line) for value in whole if isinstance(value, Text)}
         return whole
 
     def _use(self, path: str, line: int) -> None:

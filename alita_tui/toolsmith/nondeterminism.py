@@ -70,8 +70,8 @@ def note_depends(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach)
                 local = re.search(
                     rf"\b({rules.table('depends')['about']['ast/time-zone']})\b", purpose
                 ) and not _UTC.search(purpose)
-                said = "astimezone(): depends on the time zone of the machine"
-                notes.add("low" if local else "medium", "ast/time-zone", said, node.lineno)
+                remark = "astimezone(): depends on the time zone of the machine"
+                notes.add("low" if local else "medium", "ast/time-zone", remark, node.lineno)
     _note_texts(notes, tree, main)
     _note_state(notes, tree)
     _note_patterns(notes, tree, reach)
@@ -104,8 +104,8 @@ def _logger_lines(tree: ast.Module, reach: Reach) -> set[int]:
         for path, call in reach.calls
         if path == "logging.getLogger" and len(call.args) == 1 and not call.keywords
     }
-    others = {one.lineno for one in named if id(one) not in loggers}
-    return {one.lineno for one in named if id(one) in loggers} - others
+    other_lines = {child.lineno for child in named if id(child) not in loggers}
+    return {child.lineno for child in named if id(child) in loggers} - other_lines
 
 
 def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
@@ -118,7 +118,9 @@ def _given(reach: Reach, rule: str, path: str, line: int) -> bool:
     if rule == "ast/time-zone":
         return (
             bool(calls)
-            and all(len(call.args) > 1 or any(one.arg == "tz" for one in call.keywords) for call in calls)
+            and all(
+                len(call.args) > 1 or any(keyword.arg == "tz" for keyword in call.keywords) for call in calls
+            )
             and path.endswith("fromtimestamp")
         )
     timed = re.fullmatch(r"time\.(gmtime|localtime|ctime|asctime)", path) is not None
@@ -150,21 +152,21 @@ def _note_state(notes: Notes, tree: ast.Module) -> None:
     shared = {name for node in own_nodes(tree) for name in _bound(node)}
     called = {dotted(node.func) for node in own_nodes(tree) if isinstance(node, ast.Call)}
     kinds = {node.name for node in tree.body if isinstance(node, (*_FUNCTIONS, ast.ClassDef))}
-    found: set[tuple[str, int]] = set()
+    places: set[tuple[str, int]] = set()
     for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
         own = {name for node in ast.walk(function) for name in _bound(node)} | _parameters(function)
         declared = {n for node in ast.walk(function) if isinstance(node, ast.Global) for n in node.names}
-        found |= {(name, function.lineno) for name in declared & _assigned(function)}
+        places |= {(name, function.lineno) for name in declared & _assigned(function)}
         if function.name in called:  # called at import time: its names live on in what it returned
             enclosed = {
                 n for node in ast.walk(function) if isinstance(node, ast.Nonlocal) for n in node.names
             }
-            found |= {(name, function.lineno) for name in enclosed}
-        kept = ((shared - own) | declared) | _defaults(function)
+            places |= {(name, function.lineno) for name in enclosed}
+        shared_names = ((shared - own) | declared) | _defaults(function)
         for node in ast.walk(function):
-            if (name := _changed(node)) and (name in kept or (name in kinds and name not in own)):
-                found.add((name, getattr(node, "lineno", function.lineno)))
-    for name, line in sorted(found, key=lambda one: one[1]):
+            if (name := _changed(node)) and (name in shared_names or (name in kinds and name not in own)):
+                places.add((name, getattr(node, "lineno", function.lineno)))
+    for name, line in sorted(places, key=lambda place: place[1]):
         text = f"{name}: what one call leaves in it, the next one finds"
         notes.add("medium", "ast/state", text, line)
 
@@ -178,39 +180,43 @@ def _bound(node: ast.AST) -> Iterator[str]:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
             yield from (
-                one.id
-                for one in ast.walk(target)
-                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+                child.id
+                for child in ast.walk(target)
+                if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
             )
     elif isinstance(node, ast.With):
         for item in node.items:
             yield from (
-                one.id
-                for one in ast.walk(item)
-                if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+                child.id
+                for child in ast.walk(item)
+                if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
             )
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     args = function.args
-    listed = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
-    return {one.arg for one in listed}
+    arguments = [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
+    return {argument.arg for argument in arguments}
 
 
 def _defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
     """Return parameters with a mutable default."""
     args = function.args
     pairs = [*zip(reversed([*args.posonlyargs, *args.args]), reversed(args.defaults), strict=False)]
-    pairs += [(one, given) for one, given in zip(args.kwonlyargs, args.kw_defaults, strict=True) if given]
+    pairs += [
+        (argument, default)
+        for argument, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        if default
+    ]
     mutable = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp | ast.Call
-    return {one.arg for one, given in pairs if isinstance(given, mutable)}
+    return {argument.arg for argument, default in pairs if isinstance(default, mutable)}
 
 
 def _assigned(function: ast.AST) -> set[str]:
     return {
-        one.id
-        for one in ast.walk(function)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del)
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)
     }
 
 
@@ -236,7 +242,7 @@ def _root(node: ast.expr) -> str:
 
 def _note_patterns(notes: Notes, tree: ast.Module, reach: Reach) -> None:
     # A compiled pattern may be used anywhere.
-    whole = any(isinstance(one, ast.Attribute) and one.attr == "fullmatch" for one in ast.walk(tree))
+    whole = any(isinstance(node, ast.Attribute) and node.attr == "fullmatch" for node in ast.walk(tree))
     whole = whole or any(path in ("builtins.getattr", "operator.methodcaller") for path, _ in reach.uses)
     for path, call in reach.calls:
         module, _, name = path.rpartition(".")
@@ -244,5 +250,5 @@ def _note_patterns(notes: Notes, tree: ast.Module, reach: Reach) -> None:
             continue
         for text in reach.values_at(call.args[0]):
             if isinstance(text, Text) and runs_away(text.text, whole=whole or name == "fullmatch"):
-                said = f"the pattern {text.text[:60]!r} can take time without end on some texts"
-                notes.add("medium", "ast/pattern", said, call.lineno)
+                remark = f"the pattern {text.text[:60]!r} can take time without end on some texts"
+                notes.add("medium", "ast/pattern", remark, call.lineno)

@@ -6,59 +6,22 @@ import ast
 import base64
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from alita_tui.events import ToolDraft
 from alita_tui.spine.redaction import secrets_in
 from alita_tui.spine.secret_rules import library_rules
 from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants
+from alita_tui.toolsmith.rules import rule, table
 
-_NAMED = re.compile(
-    r"(^|.*[_-])(pass(word|wd|phrase|wort|code)|pwd|secret|token|(api|access|private|secret|account|shared"
-    r"|signing|encryption|auth)[_-]?key|credentials?|kennwort|mot_?de_?passe|contrase(n|ñ)a|senha|parola|wachtwoord"
-    r"|пароль)\d?",
-    re.IGNORECASE,
-)
-"""Names of secret values."""
 _WORDS = re.compile(r"(^|.*_)(phrase|passphrase|seed|mnemonic|recovery)(_.*)?", re.IGNORECASE)
 _PHRASE = re.compile(r"[a-z]{3,8}(?: [a-z]{3,8}){11,23}")
 _SHAPED = re.compile(r"[\[\](){}*?|^\\<>\s]|%[sd(]|://|\.\.\.")
 """A pattern, a placeholder or prose rather than a value."""
 _LONGEST = 20_000
 _ROWS = ("abcdef", "0123456", "qwerty", "changeme", "placeholder", "xxxx", "your")
-_CONNECTION = re.compile(
-    r"(?:^|[;?&,\s])(password|passwd|pwd|account_?key|shared_?access_?key|sig|client_?secret|api_?key|access_?token"
-    r"|secret)\s*=\s*([^;&\s\"']{6,})",
-    re.IGNORECASE,
-)
-"""A credential inside a connection string."""
 _BASIC = re.compile(r"\bBasic\s+([A-Za-z0-9+/]{8,}={0,2})(?![A-Za-z0-9+/=])")
-_NOBODY = (
-    r"(?!(?:user|username|me|you|name|someone|somebody|nobody|runner|app|example|\{|<|\$|%|\.\.\.)"
-    r"[\w}>%]*(?:[/\\]|$))"
-)
-"""Placeholder names."""
-_PRIVATE = (
-    (re.compile(r"(?<![\w.])/(?:home|Users)/" + _NOBODY + r"[A-Za-z][\w.-]*"), "a person's home folder"),
-    (re.compile(r"(?<![\w.])/root/[\w.-]+"), "a person's home folder"),
-    (
-        re.compile(r"\b[A-Za-z]:[\\/]+(?:Users|Documents and Settings)[\\/]+" + _NOBODY + r"[\w.-]+"),
-        "a person's home folder",
-    ),
-    (re.compile(r"(?<![\w\\])\\\\[A-Za-z][\w.-]{2,}\\[A-Za-z][\w.$ -]{1,}"), "a share of a house's network"),
-    (
-        re.compile(
-            r"(?:://(?:[^\s/@]{1,80}@)?|^)(?:[a-z0-9-]+\.)+(?:internal|intranet|corp|lan|intern)\b[\w.-]*"
-        ),
-        "a host of a house's own network",
-    ),
-    (
-        re.compile(
-            r"://(?:[^\s/@]{1,80}@)?(?:10\.\d+|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d+(?:\.\d+)?(?=[:/\s]|$)"
-        ),
-        "an address of a house's own network",
-    ),
-)
 
 
 def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> None:
@@ -69,7 +32,7 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
     """
     for what, text in (("", draft.code), ("tests, ", draft.tests)):
         for line, called in secrets_in(text, library_rules()):
-            said = (
+            remark = (
                 f"{what}line {line} holds what looks like a secret ({called}), which is never shown or kept: "
             )
             end = (
@@ -77,7 +40,7 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
                 if what
                 else "take it as an argument or a declared secret"
             )
-            notes.block("ast/secret", said + end, 0 if what else line)
+            notes.block("ast/secret", remark + end, 0 if what else line)
     if code is None:
         return
     folding = Folding(code)
@@ -90,7 +53,7 @@ def note_private(notes: Notes, draft: ToolDraft, code: ast.Module | None) -> Non
     _note_pieces(notes, draft.code, pieces)
     _note_connections(notes, [*whole, *pieces])
     for name, value, line in _given(code, folding):
-        if _NAMED.fullmatch(name) and _looks_random(value):
+        if rule("private", "named", re.IGNORECASE).fullmatch(name) and _looks_random(value):
             notes.add(
                 "high", "ast/secret", f"holds what looks like a secret: {name} is given a value here", line
             )
@@ -107,23 +70,23 @@ def _note_pieces(notes: Notes, source: str, pieces: list[tuple[int, str]]) -> No
     for line, text in pieces:
         for _, called in secrets_in(text, library_rules()):
             if not secrets_in(lines[line - 1] if line <= len(lines) else "", library_rules()):
-                said = f"line {line} puts together what looks like a secret ({called}): "
-                notes.block("ast/secret", said + "take it as an argument or a declared secret", line)
+                remark = f"line {line} puts together what looks like a secret ({called}): "
+                notes.block("ast/secret", remark + "take it as an argument or a declared secret", line)
 
 
 def _note_connections(notes: Notes, texts: list[tuple[int, str]]) -> None:
     """Report passwords in connection strings and headers."""
     for line, text in texts:
-        for part in _CONNECTION.finditer(text[:_LONGEST]):
+        for part in rule("private", "connection", re.IGNORECASE).finditer(text[:_LONGEST]):
             if _looks_random(part[2]):
-                said = (
+                remark = (
                     f"holds what looks like a secret: {part[1]} is given a value in a connection's settings"
                 )
-                notes.add("high", "ast/secret", said, line + text.count("\n", 0, part.start(1)))
+                notes.add("high", "ast/secret", remark, line + text.count("\n", 0, part.start(1)))
         for part in _BASIC.finditer(text[:_LONGEST]):
             if _is_login(part[1]):
-                said = "holds what looks like a secret: a name and a password for basic authorization"
-                notes.add("high", "ast/secret", said, line + text.count("\n", 0, part.start()))
+                remark = "holds what looks like a secret: a name and a password for basic authorization"
+                notes.add("high", "ast/secret", remark, line + text.count("\n", 0, part.start()))
 
 
 def _is_login(encoded: str) -> bool:
@@ -135,14 +98,23 @@ def _is_login(encoded: str) -> bool:
     return bool(name and colon and password) and plain.isprintable()
 
 
+@cache
+def _places() -> tuple[tuple[re.Pattern[str], str], ...]:
+    rules = table("private")
+    return tuple(
+        (re.compile(place["pattern"].replace("{PLACEHOLDER}", rules["placeholder"])), place["what"])
+        for place in rules["places"]
+    )
+
+
 def _note_places(notes: Notes, draft: ToolDraft, texts: list[tuple[int, str]]) -> None:
-    granted = {one.split()[-1].split("@")[-1].rsplit(":", 1)[0] for one in draft.capabilities.network}
+    granted = {grant.split()[-1].split("@")[-1].rsplit(":", 1)[0] for grant in draft.capabilities.network}
     for line, text in texts:
-        for shape, what in _PRIVATE:
-            found = shape.search(text)
-            if found and not any(host in found[0] for host in granted):
-                at = line + text.count("\n", 0, found.start())
-                place = found[0].rpartition("@")[2].removeprefix("://")[:80]  # without user name and password
+        for shape, what in _places():
+            match = shape.search(text)
+            if match and not any(host in match[0] for host in granted):
+                at = line + text.count("\n", 0, match.start())
+                place = match[0].rpartition("@")[2].removeprefix("://")[:80]  # without user name and password
                 notes.add("high", "ast/private-path", f"{place}: {what} stands in the code", at)
 
 
@@ -152,7 +124,7 @@ def _given(tree: ast.Module, folding: Folding) -> Iterator[tuple[str, str, int]]
         pairs: list[tuple[str, ast.expr | None]] = []
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            pairs = [(_last(one), node.value) for one in targets]
+            pairs = [(_last(target), node.value) for target in targets]
         elif isinstance(node, ast.keyword):
             pairs = [(node.arg or "", node.value)]
         elif isinstance(node, ast.Dict):
@@ -163,15 +135,15 @@ def _given(tree: ast.Module, folding: Folding) -> Iterator[tuple[str, str, int]]
             plain = [*node.args.posonlyargs, *node.args.args]
             late = zip(reversed(plain), reversed(node.args.defaults), strict=False)
             named = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-            pairs = [(one.arg, value) for one, value in (*late, *named)]
+            pairs = [(argument.arg, value) for argument, value in (*late, *named)]
         elif isinstance(node, ast.Call | ast.Tuple | ast.List):  # get("password", "…"), ("password", "…")
-            listed = node.args if isinstance(node, ast.Call) else node.elts
-            pairs = [(folding.text(a) or "", b) for a, b in zip(listed, listed[1:], strict=False)]
+            arguments = node.args if isinstance(node, ast.Call) else node.elts
+            pairs = [(folding.text(a) or "", b) for a, b in zip(arguments, arguments[1:], strict=False)]
         elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
             sides = (node.left, node.comparators[0])
             pairs = [(_last(a), b) for a, b in (sides, sides[::-1])]
         elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            name = next((found for one in node.values[:-1] if (found := _asked(one, folding))), "")
+            name = next((known_as for item in node.values[:-1] if (known_as := _asked(item, folding))), "")
             pairs = [(name, node.values[-1])]
         for name, value in pairs:
             if name and value is not None and (text := folding.text(value)) is not None:
@@ -202,5 +174,5 @@ def _looks_random(text: str) -> bool:
     """Return True if a text has the mixture of characters that words and labels lack."""
     if not 8 <= len(text) <= 400 or _SHAPED.search(text) or any(row in text.lower() for row in _ROWS):
         return False
-    kinds = (str.islower, str.isupper, str.isdigit, lambda one: not one.isalnum())
-    return sum(any(kind(one) for one in text) for kind in kinds) >= 3
+    kinds = (str.islower, str.isupper, str.isdigit, lambda character: not character.isalnum())
+    return sum(any(kind(character) for character in text) for kind in kinds) >= 3

@@ -39,15 +39,15 @@ def note_addressed(notes: Notes, draft: ToolDraft, code: ast.Module | None, test
         text = _SPEAKER.sub("", text) if talks and where.startswith("tests") else text
         plain = " ".join(_plain(text[:_LONGEST]).split())
         hit = next((hit for pattern in _patterns() if (hit := pattern.search(plain))), None)
-        found = hit.span() if hit else persuades(plain)
-        if found is None and where in ("description", "name") and (mark := _MARKUP.search(text)):
-            found = mark.span()
+        span = hit.span() if hit else persuades(plain)
+        if span is None and where in ("description", "name") and (mark := _MARKUP.search(text)):
+            span = mark.span()
             plain = text
-        if found is not None:
-            start = max(0, found[0] - 10 if found[1] - found[0] < _QUOTED else found[0])
-            words = one_line(reveal(plain[start:][: max(_QUOTED, found[1] - start)].strip()), 140)
-            said = f"{where}{': ' if where else ''}speaks to its reader: “{words}”"
-            notes.add("high", "ast/addressed", said, line)
+        if span is not None:
+            start = max(0, span[0] - 10 if span[1] - span[0] < _QUOTED else span[0])
+            words = one_line(reveal(plain[start:][: max(_QUOTED, span[1] - start)].strip()), 140)
+            remark = f"{where}{': ' if where else ''}speaks to its reader: “{words}”"
+            notes.add("high", "ast/addressed", remark, line)
 
 
 @cache
@@ -62,7 +62,11 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 def _plain(text: str) -> str:
     """Return a text as a person reads it: compatible letters unified, characters without a cell removed."""
     alike = unicodedata.normalize("NFKC", text)
-    return "".join(one for one in alike if unicodedata.category(one) not in ("Cf", "Mn") or one == "\n")
+    return "".join(
+        character
+        for character in alike
+        if unicodedata.category(character) not in ("Cf", "Mn") or character == "\n"
+    )
 
 
 def _texts(
@@ -81,13 +85,13 @@ def _texts(
 def _schema_texts(schema: Json) -> Iterator[str]:
     rest: list[Json] = [schema]
     while rest:
-        one = rest.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            rest += [*one.values(), *(str(key).replace("_", " ") for key in one)]
-        elif isinstance(one, list):
-            rest += one
+        value = rest.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            rest += [*value.values(), *(str(key).replace("_", " ") for key in value)]
+        elif isinstance(value, list):
+            rest += value
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
@@ -111,17 +115,19 @@ def _comments(source: str) -> Iterator[tuple[int, str]]:
 
 def _constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield the texts of the code: concatenations and f-strings as one text, names as the words they consist of."""
-    inner: set[int] = set()
+    nested: set[int] = set()
     for node in ast.walk(tree):  # parents come before their children
-        if isinstance(node, ast.BinOp | ast.JoinedStr) and id(node) not in inner:
+        if isinstance(node, ast.BinOp | ast.JoinedStr) and id(node) not in nested:
             parts = [
-                one for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                part
+                for part in ast.walk(node)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
             ]
-            inner |= {id(one) for one in ast.walk(node)}
-            parts.sort(key=lambda one: (one.lineno, one.col_offset))
+            nested |= {id(part) for part in ast.walk(node)}
+            parts.sort(key=lambda part: (part.lineno, part.col_offset))
             if parts:
-                yield parts[0].lineno, "".join(str(one.value) for one in parts)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
+                yield parts[0].lineno, "".join(str(part.value) for part in parts)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in nested:
             yield node.lineno, node.value
         elif isinstance(node, FUNCTIONS | ast.ClassDef):
             yield node.lineno, node.name.replace("_", " ")

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from alita_tui import events as e
-from alita_tui.events import BuildId, Capabilities, GateResult, Lock, RunReport, Source, ToolDraft, Value
+from alita_tui.events import Capabilities, GateResult, Lock, RunReport, ToolDraft, Value
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import IndexUnreachable, RequirementsError
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
+from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.checks.case import Case, Check
 from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.review import review
@@ -21,16 +22,8 @@ _TEST_RUNS = 3
 _NOTHING = Capabilities()
 
 
-class Build(Value, frozen=True):
-    """The build that a draft belongs to."""
-
-    build_id: BuildId
-    name: str
-    version: int
-    task: str
-    goal: str
-    parent: ToolDraft | None
-    sources: tuple[Source, ...]
+Build = e.BuildStarted | BuildState
+"""The build that a draft belongs to: as it began, or as an earlier process left it."""
 
 
 class Proof(Value, frozen=True):
@@ -120,25 +113,27 @@ class Prover:
             goal=build.goal,
             parent=build.parent,
         )
-        stopped = [one for one in await self._look(self._before, case, attempt) if one.state == "failed"]
+        stopped = [
+            result for result in await self._look(self._before, case, attempt) if result.state == "failed"
+        ]
         if stopped:
             return Proof(problem=f"A requirement was refused: {stopped[0].summary}", lock=lock)
         if problem := await self.test(build, attempt, draft, lock):
             return Proof(problem=problem, lock=lock)
-        found = await self._look(self._after, case, attempt)
-        return Proof(doubt="\n".join(map(_doubt, filter(_doubted, found))), lock=lock)
+        results = await self._look(self._after, case, attempt)
+        return Proof(doubt="\n".join(map(_doubt, filter(_doubted, results))), lock=lock)
 
     async def _look(self, checks: Sequence[Check], case: Case, attempt: int) -> tuple[GateResult, ...]:
         done = 0
 
-        async def tell(found: GateResult) -> None:
+        async def tell(result: GateResult) -> None:
             nonlocal done
             done += 1
             digest = case.draft.digest
-            checked = e.GateChecked(build_id=case.build_id, attempt=attempt, digest=digest, result=found)
+            checked = e.GateChecked(build_id=case.build_id, attempt=attempt, digest=digest, result=result)
             await self._bus.emit(checked, span=case.build_id)
             if done < len(checks):
-                self._progress(f"gates of {case.draft.name}", done, len(checks), found.summary)
+                self._progress(f"checks of {case.draft.name}", done, len(checks), result.summary)
 
         return await run_checks(checks, case, tell)
 
@@ -187,17 +182,15 @@ class Prover:
         return problem
 
 
-def _doubted(found: GateResult) -> bool:
+def _doubted(result: GateResult) -> bool:
     """Return True if the model should repair this; twins and changed answers are for the person to judge."""
-    return found.state == "failed" and found.gate not in ("neighbours", "replay")
+    return result.state == "failed" and result.gate not in ("neighbours", "replay")
 
 
-def _doubt(found: GateResult) -> str:
-    """Return a failed check for the model. Of hidden tests it learns one case only: more would no longer be
-    hidden.
-    """
-    bad = [f"{row.label}: {row.text}" for row in found.rows if row.tone == "bad"]
-    return f"{found.summary}\n" + "\n".join(bad[:1] if found.gate == "hidden" else bad[:10])
+def _doubt(result: GateResult) -> str:
+    """Return a failed check for the model: of hidden tests one case only, or they would no longer be hidden."""
+    bad = [f"{row.label}: {row.text}" for row in result.rows if row.tone == "bad"]
+    return f"{result.summary}\n" + "\n".join(bad[:1] if result.gate == "hidden" else bad[:10])
 
 
 def _failure(report: RunReport) -> str:

@@ -69,24 +69,26 @@ class Reach(Naming):
     def _statement(self, node: ast.AST, scope: Scope) -> None:  # noqa: C901  # one branch per kind reads best
         match node:
             case ast.Import(names=names):
-                for one in names:
-                    path = one.name if one.asname else one.name.split(".")[0]
-                    self._use(canonical(one.name), node.lineno)
-                    self._bind_name(one.asname or path, frozenset((Thing(canonical(path)),)), scope)
+                for alias in names:
+                    path = alias.name if alias.asname else alias.name.split(".")[0]
+                    self._use(canonical(alias.name), node.lineno)
+                    self._bind_name(alias.asname or path, frozenset((Thing(canonical(path)),)), scope)
             case ast.ImportFrom(module=module, names=names, level=0):
-                for one in names:
-                    if one.name == "*":
+                for alias in names:
+                    if alias.name == "*":
                         self._use(canonical(module or ""), node.lineno)
                         self._stars += [] if module in self._stars else [module or ""]
                         continue
-                    path = attribute(canonical(module or ""), one.name)
+                    path = attribute(canonical(module or ""), alias.name)
                     self._use(path, node.lineno)
-                    self._bind_name(one.asname or one.name, frozenset((Thing(path),)), scope)
+                    self._bind_name(alias.asname or alias.name, frozenset((Thing(path),)), scope)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 passed = self._each(node.decorator_list, scope)
                 self._bind_name(node.name, self._function(node, scope) | (passed - UNKNOWN), scope)
             case ast.ClassDef():
-                self._each([*node.decorator_list, *node.bases, *(one.value for one in node.keywords)], scope)
+                self._each(
+                    [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)], scope
+                )
                 inner = self._scopes.setdefault(node, Scope(scope, node))
                 self._block(node.body, inner)
                 self._bind_name(node.name, frozenset((Own(node),)), scope)
@@ -137,13 +139,13 @@ class Reach(Naming):
         args = node.args
         plain = [*args.posonlyargs, *args.args]
         defaults = [None] * (len(plain) - len(args.defaults)) + list(args.defaults)
-        for one, default in zip([*plain, *args.kwonlyargs], [*defaults, *args.kw_defaults], strict=True):
+        for argument, default in zip([*plain, *args.kwonlyargs], [*defaults, *args.kw_defaults], strict=True):
             given = self._value(default, scope) if default is not None else NOTHING
-            self._bind_name(one.arg, given | UNKNOWN, inner)
-        for one in filter(None, (args.vararg, args.kwarg)):
-            self._bind_name(one.arg, UNKNOWN, inner)
+            self._bind_name(argument.arg, given | UNKNOWN, inner)
+        for argument in filter(None, (args.vararg, args.kwarg)):
+            self._bind_name(argument.arg, UNKNOWN, inner)
         named = [*plain, *args.kwonlyargs, *filter(None, (args.vararg, args.kwarg))]
-        self._each((one.annotation for one in named), scope)  # annotations are evaluated too
+        self._each((argument.annotation for argument in named), scope)  # annotations are evaluated too
         self._each([getattr(node, "returns", None)], scope)
         if isinstance(scope.node, ast.ClassDef) and plain:
             self._bind_name(plain[0].arg, frozenset((Own(scope.node),)), inner)
@@ -159,19 +161,19 @@ class Reach(Naming):
         for target in targets:
             pairs = ast.Tuple | ast.List
             if isinstance(target, pairs) and isinstance(value, pairs) and len(target.elts) == len(value.elts):
-                for one, given in zip(target.elts, value.elts, strict=True):
-                    self._bind(one, self._value(given, scope), scope)
+                for element, given in zip(target.elts, value.elts, strict=True):
+                    self._bind(element, self._value(given, scope), scope)
             else:
                 self._bind(target, self._value(value, scope), scope)
 
     # --- expressions --------------------------------------------------------------------
 
     def _each(self, nodes: Iterable[ast.expr | None], scope: Scope) -> Values:
-        found: set[Value] = set()
+        values: set[Value] = set()
         for node in nodes:
             if node is not None:
-                found |= self._value(node, scope)
-        return frozenset(found)
+                values |= self._value(node, scope)
+        return frozenset(values)
 
     def _value(self, node: ast.expr | None, scope: Scope) -> Values:  # noqa: C901  # one branch per kind reads best
         match node:
@@ -214,9 +216,9 @@ class Reach(Naming):
                 self._give(scope.node, self._value(value, scope))
                 return UNKNOWN
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                for one in node.generators:
-                    self._bind(one.target, self._value(one.iter, scope), scope)
-                    self._each(one.ifs, scope)
+                for generator in node.generators:
+                    self._bind(generator.target, self._value(generator.iter, scope), scope)
+                    self._each(generator.ifs, scope)
                 if isinstance(node, ast.DictComp):
                     return self._each((node.key, node.value), scope)
                 return self._value(node.elt, scope)
@@ -230,27 +232,27 @@ class Reach(Naming):
             called = self._attribute(held, node.func.attr, node.func.lineno)
         else:
             called = self._value(node.func, scope)
-        given = [self._value(one, scope) for one in node.args]
+        given = [self._value(argument, scope) for argument in node.args]
         self._arguments.update(zip(node.args, given, strict=True))
-        named = {one.arg: self._value(one.value, scope) for one in node.keywords}
+        named = {keyword.arg: self._value(keyword.value, scope) for keyword in node.keywords}
         everything = frozenset().union(*given, *named.values())
-        found: set[Value] = set()
-        for one in called:
-            if isinstance(one, Thing):
-                self.calls.append((one.path, node))
-                found |= self._call_thing(one.path, given, everything, node.lineno)
-            elif isinstance(one, Own):
-                self._pass(one.node, given, named)
-                found |= {one} if isinstance(one.node, ast.ClassDef) else self._returned[one.node]
-        for one in everything:
-            if isinstance(one, Thing) and one.path in _CHOOSERS:
-                self.anything.add(Use(f"{one.path.removeprefix('builtins.')} is handed on", node.lineno))
+        results: set[Value] = set()
+        for target in called:
+            if isinstance(target, Thing):
+                self.calls.append((target.path, node))
+                results |= self._call_thing(target.path, given, everything, node.lineno)
+            elif isinstance(target, Own):
+                self._pass(target.node, given, named)
+                results |= {target} if isinstance(target.node, ast.ClassDef) else self._returned[target.node]
+        for value in everything:
+            if isinstance(value, Thing) and value.path in _CHOOSERS:
+                self.anything.add(Use(f"{value.path.removeprefix('builtins.')} is handed on", node.lineno))
         if isinstance(node.func, ast.Attribute):
-            found |= self._method(node, node.func, held, everything, scope)
-        return frozenset(found) or UNKNOWN
+            results |= self._method(node, node.func, held, everything, scope)
+        return frozenset(results) or UNKNOWN
 
     def _call_thing(self, path: str, given: list[Values], everything: Values, line: int) -> set[Value]:
-        texts = [{one.text for one in values if isinstance(one, Text)} for values in given]
+        texts = [{item.text for item in values if isinstance(item, Text)} for values in given]
         match path:
             case "builtins.getattr" | "builtins.setattr" if len(given) >= 2:
                 if None in given[1] or not texts[1]:
@@ -262,15 +264,15 @@ class Reach(Naming):
                     return {None}
                 return {value for text in texts[1] for value in self._attribute(given[0], text, line)}
             case "operator.attrgetter" | "operator.methodcaller":
-                for values, listed in zip(
+                for values, names in zip(
                     given[: 1 if path.endswith("methodcaller") else None], texts, strict=False
                 ):
-                    if None in values or not listed:
+                    if None in values or not names:
                         self.anything.add(Use(f"{path} with a name that is not written out", line))
-                    for part in (part for text in listed for part in text.split(".")):
+                    for part in (part for text in names for part in text.split(".")):
                         self._use(f"?.{part}", line)
                 return set()
-            case "builtins.vars" if any(isinstance(one, Thing) for one in everything):
+            case "builtins.vars" if any(isinstance(item, Thing) for item in everything):
                 self.anything.add(Use("vars of a module", line))
             case "builtins.type" if len(given) == 3:
                 self.anything.add(Use("type with three arguments", line))
@@ -291,13 +293,15 @@ class Reach(Naming):
         match func.attr:
             case "join" if len(node.args) == 1 and isinstance(node.args[0], ast.List | ast.Tuple):
                 return set(
-                    self._together([self._value(one, scope) for one in node.args[0].elts], node.lineno)
+                    self._together(
+                        [self._value(element, scope) for element in node.args[0].elts], node.lineno
+                    )
                 )
             case "append" | "add" | "insert" | "extend" | "update" | "setdefault" | "appendleft":
                 if isinstance(func.value, ast.Name):
                     self._bind_name(func.value.id, everything - UNKNOWN, scope)
             case "format" | "format_map":
-                for text in (one.text for one in held if isinstance(one, Text)):
+                for text in (value.text for value in held if isinstance(value, Text)):
                     for part in fields_of(text):
                         self._use(f"?.{part}", node.lineno)
             case _:
@@ -307,7 +311,11 @@ class Reach(Naming):
     def _pass(self, function: ast.AST, given: list[Values], named: dict[str | None, Values]) -> None:
         """Bind a call's arguments to the parameters of a function of the draft."""
         inits = (
-            [one for one in function.body if isinstance(one, FUNCTIONS) and one.name == "__init__"]
+            [
+                statement
+                for statement in function.body
+                if isinstance(statement, FUNCTIONS) and statement.name == "__init__"
+            ]
             if isinstance(function, ast.ClassDef)
             else []
         )
@@ -315,7 +323,9 @@ class Reach(Naming):
         if not isinstance(target, _DEFINES) or target not in self._scopes:
             return
         scope = self._scopes[target]
-        names = [one.arg for one in (*target.args.posonlyargs, *target.args.args)][1 if inits else 0 :]
+        names = [argument.arg for argument in (*target.args.posonlyargs, *target.args.args)][
+            1 if inits else 0 :
+        ]
         for name, values in zip(names, given, strict=False):
             self._bind_name(name, values, scope)
             if len(names) == len(given) + 1:  # a method call: the first parameter is self

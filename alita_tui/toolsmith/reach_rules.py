@@ -10,27 +10,17 @@ import ast
 import re
 import sys
 from collections import defaultdict
-from typing import NamedTuple
 
 from alita_tui.events import ToolDraft
-from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, Severity, constants, dotted
+from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants, dotted
 from alita_tui.toolsmith.reach import Reach
-from alita_tui.toolsmith.rules import rule
+from alita_tui.toolsmith.rules import rule, table
 from alita_tui.toolsmith.values import Use
 
 ANYTHING = "so it can reach anything"
 _BROKERED = re.compile(r"urllib\.request([.(].*)?")
 """How a tool reaches workspace and model; without a granted host it reaches nothing else."""
-_OPENS = (
-    "open",
-    "io.open",
-    "codecs.open",
-    "gzip.open",
-    "bz2.open",
-    "lzma.open",
-    "tarfile.open",
-    "zipfile.ZipFile",
-)
+_OPENS = "open io.open codecs.open gzip.open bz2.open lzma.open tarfile.open zipfile.ZipFile".split()
 _HOOKS = frozenset(
     "__init_subclass__ __set_name__ __del__ __reduce__ __reduce_ex__ __getattribute__ __prepare__".split()
 )
@@ -41,13 +31,6 @@ def _paths(key: str) -> re.Pattern[str]:
     return rule("reach", key)
 
 
-class _Rule(NamedTuple):
-    name: str
-    severity: Severity
-    pattern: re.Pattern[str]
-    text: str
-
-
 def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     """Report what the code reaches for beyond its declaration; return its names, as far as they were followed."""
     reach = followed(notes, tree)
@@ -55,32 +38,13 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
         return None
     granted = draft.capabilities
     brokered = granted.workspace != "none" or granted.model_calls > 0
-    rules = [
-        _Rule(
-            "ast/introspection",
-            "high",
-            _paths("introspects"),
-            "looks into the interpreter or at what runs it",
-        ),
-        _Rule("ast/process", "high", _paths("process"), "starts processes or native code"),
-        _Rule(
-            "ast/dynamic",
-            "high",
-            _paths("dynamic"),
-            f"runs or loads code that is not on this page, {ANYTHING}",
-        ),
-        _Rule("ast/later", "medium", _paths("later"), "has code run at another time than it is called"),
-    ]
-    if not granted.network:
-        rules.append(
-            _Rule("ast/network", "high", _paths("network"), "reaches for a network that is not declared")
-        )
+    keys = ["introspection", "process", "dynamic", "later"]
+    keys += [] if granted.network else ["network"]
+    keys += [] if granted.workspace == "write" else ["files"]
+    keys += [] if granted.secrets or brokered else ["environment"]
+    _apply(notes, keys, reach, brokered=brokered, granted=bool(granted.network))
     if granted.workspace != "write":
-        rules.append(_Rule("ast/files", "medium", _paths("files"), "changes files"))
         _note_opens(notes, reach)
-    if not granted.secrets and not brokered:
-        rules.append(_Rule("ast/environment", "medium", _paths("environment"), "reads the environment"))
-    _apply(notes, rules, reach, brokered=brokered, granted=bool(granted.network))
     for path, line in reach.anything:
         notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)
     for path, line in reach.stores:
@@ -100,9 +64,9 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
                 node.lineno,
             )
         elif isinstance(node, ast.ClassDef) and any(
-            one.arg == "metaclass"
-            and dotted(one.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
-            for one in node.keywords
+            keyword.arg == "metaclass"
+            and dotted(keyword.value).split(".")[-1] not in ("ABCMeta", "EnumMeta", "EnumType")
+            for keyword in node.keywords
         ):
             notes.add(
                 "medium", "ast/later", f"{node.name}: a metaclass decides what its calls do", node.lineno
@@ -119,13 +83,14 @@ def followed(notes: Notes, tree: ast.Module, where: str = "") -> Reach | None:
         return None
 
 
-def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, granted: bool) -> None:
+def _apply(notes: Notes, keys: list[str], reach: Reach, *, brokered: bool, granted: bool) -> None:
     own = _own_descriptors(reach)
-    for kind in rules:
+    for key in keys:
+        severity, text = table("reach")["findings"][key]
         hits = sorted(
             use
             for use in reach.uses
-            if kind.pattern.fullmatch(use.path)
+            if _paths(key).fullmatch(use.path)
             and not _paths("harmless").fullmatch(use.path)
             and not (brokered and _BROKERED.fullmatch(use.path))
             and not (own and re.fullmatch(r"os\.(write|read|fdopen|close|pipe2?|fstat|lseek)", use.path))
@@ -142,7 +107,7 @@ def _apply(notes: Notes, rules: list[_Rule], reach: Reach, *, brokered: bool, gr
             lines[use.line].append(shown(use.path))
         for line, names in lines.items():
             listed = ", ".join(dict.fromkeys(names[:4])) + (" and more" if len(names) > 4 else "")
-            notes.add(kind.severity, kind.name, f"{listed}: {kind.text}", line)
+            notes.add(severity, f"ast/{key}", f"{listed}: {text}", line)
 
 
 def shown(path: str) -> str:
@@ -183,13 +148,13 @@ def _note_opens(notes: Notes, reach: Reach) -> None:
         ):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
     known = {id(call) for _, call in reach.calls}
-    for call in (one for one in reach.all_calls if id(one) not in known):
+    for call in (example for example in reach.all_calls if id(example) not in known):
         if dotted(call.func).split(".")[-1] == "open" and _writes(call, mode_at=0):
             notes.add("medium", "ast/files", "opens a file for writing", call.lineno)
 
 
 def _is_text(nodes: list[ast.expr], text: str) -> bool:
-    return any(isinstance(one, ast.Constant) and one.value == text for one in nodes)
+    return any(isinstance(node, ast.Constant) and node.value == text for node in nodes)
 
 
 def _writes(call: ast.Call, *, mode_at: int) -> bool:
@@ -212,8 +177,8 @@ def _note_texts(notes: Notes, tree: ast.Module, reach: Reach, where: str = "") -
     written = {(node.value[:200], node.lineno) for node in constants(tree) if isinstance(node.value, str)}
     for text, line in sorted(reach.texts | written):
         if _PLACES.fullmatch(text):
-            said = f"{where}{text}: looks at the processes and descriptors of the machine"
-            notes.add("high", "ast/introspection", said, 0 if where else line)
+            remark = f"{where}{text}: looks at the processes and descriptors of the machine"
+            notes.add("high", "ast/introspection", remark, 0 if where else line)
 
 
 def _note_descriptors(notes: Notes, reach: Reach) -> None:
@@ -227,7 +192,7 @@ def _note_descriptors(notes: Notes, reach: Reach) -> None:
             and path != "socket.socket"
         ):
             notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
-        elif path == "socket.socket" and any(one.arg == "fileno" for one in call.keywords):
+        elif path == "socket.socket" and any(keyword.arg == "fileno" for keyword in call.keywords):
             notes.add("high", "ast/introspection", "opens a descriptor by its number", call.lineno)
 
 
@@ -237,7 +202,7 @@ def note_test_uses(notes: Notes, tree: ast.Module) -> None:
     if reach is None:
         return
     for path, line in sorted(reach.uses):
-        if _paths("introspects").fullmatch(path) and not path.endswith(".fileno"):
+        if _paths("introspection").fullmatch(path) and not path.endswith(".fileno"):
             text = f"tests, line {line}: {shown(path)}: looks into the interpreter or at what runs it"
             notes.add("high", "ast/introspection", text)
         elif re.fullmatch(r"unittest\.mock(\..*)?", path):

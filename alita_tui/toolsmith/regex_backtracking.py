@@ -73,11 +73,11 @@ class _Automaton:
         nodes, outer, parts = list(nodes), self._after, []
         for number, (kind, value) in enumerate(nodes):
             self._after = outer or any(_can_fail(str(k), v) for k, v in nodes[number + 1 :])
-            parts.append(self.one(str(kind), value))
+            parts.append(self.piece(str(kind), value))
         self._after = outer
         return self.chain(parts)
 
-    def one(self, kind: str, value: Any) -> _Part:
+    def piece(self, kind: str, value: Any) -> _Part:
         match kind:
             case "BRANCH":
                 parts = [self.several(branch) for branch in value[1]]
@@ -99,7 +99,7 @@ class _Automaton:
                 part = self.position(self.every)
                 return part if value[0] else _Part(part.first, part.last, empty=True)
             case "GROUPREF_EXISTS":
-                return self.chain([self.several(one) for one in value[1:] if one is not None])
+                return self.chain([self.several(piece) for piece in value[1:] if piece is not None])
             case "AT" | "ASSERT" | "ASSERT_NOT" | "GROUPREF" | "FAILURE":
                 return _Part({}, {}, empty=True)
             case _:
@@ -131,11 +131,11 @@ class _Automaton:
         return (1 << len(self.alphabet)) - 1
 
     def bits(self, kind: str, value: Any) -> int:
-        found = 0
+        mask = 0
         for number, char in enumerate(self.alphabet):
             if _reads(kind, value, char, self.flags):
-                found |= 1 << number
-        return found
+                mask |= 1 << number
+        return mask
 
 
 def _can_fail(kind: str, value: Any) -> bool:
@@ -151,11 +151,11 @@ def _can_fail(kind: str, value: Any) -> bool:
             return True
 
 
-def _both(one: dict[int, int], other: dict[int, int]) -> dict[int, int]:
-    found = dict(one)
-    for at, ways in other.items():
-        found[at] = min(2, found.get(at, 0) + ways)
-    return found
+def _both(first: dict[int, int], second: dict[int, int]) -> dict[int, int]:
+    merged = dict(first)
+    for at, ways in second.items():
+        merged[at] = min(2, merged.get(at, 0) + ways)
+    return merged
 
 
 def _reads(kind: str, value: Any, char: str, flags: int) -> bool:
@@ -169,7 +169,7 @@ def _reads(kind: str, value: Any, char: str, flags: int) -> bool:
         case "ANY":
             return char != "\n" or bool(flags & re.DOTALL)
         case "RANGE":
-            return any(value[0] <= ord(one) <= value[1] for one in same if len(one) == 1)
+            return any(value[0] <= ord(sign) <= value[1] for sign in same if len(sign) == 1)
         case "CATEGORY":
             name = str(value)
             holds = (
@@ -187,16 +187,16 @@ def _reads(kind: str, value: Any, char: str, flags: int) -> bool:
             return True
 
 
-def _letters(nodes: Any, found: set[str]) -> None:
+def _letters(nodes: Any, letters: set[str]) -> None:
     """Return the characters at which the pieces of a pattern begin to differ."""
     rest = [nodes]
     while rest:
-        one = rest.pop()
-        if isinstance(one, tuple) and len(one) == 2 and str(one[0]) in ("LITERAL", "NOT_LITERAL", "RANGE"):
-            ends = one[1] if isinstance(one[1], tuple) else (one[1],)
-            found.update(chr(end + by) for end in ends for by in (-1, 0, 1) if 0 <= end + by < 0x110000)
-        elif isinstance(one, list | tuple | _parser.SubPattern):
-            rest += list(one)
+        node = rest.pop()
+        if isinstance(node, tuple) and len(node) == 2 and str(node[0]) in ("LITERAL", "NOT_LITERAL", "RANGE"):
+            ends = node[1] if isinstance(node[1], tuple) else (node[1],)
+            letters.update(chr(end + by) for end in ends for by in (-1, 0, 1) if 0 <= end + by < 0x110000)
+        elif isinstance(node, list | tuple | _parser.SubPattern):
+            rest += list(node)
 
 
 def runs_away(pattern: str, flags: int = 0, *, whole: bool = False) -> bool:
@@ -234,13 +234,13 @@ def _ambiguous(automaton: _Automaton, group: set[int]) -> bool:
 
 
 def _leads(start: int, goal: int, follow: dict[int, dict[int, int]]) -> bool:
-    seen, rest = {start}, [start]
+    visited, rest = {start}, [start]
     while rest:
         at = rest.pop()
         if at == goal:
             return True
-        rest += [one for one in follow[at] if one not in seen]
-        seen.update(follow[at])
+        rest += [after for after in follow[at] if after not in visited]
+        visited.update(follow[at])
     return False
 
 
@@ -250,9 +250,7 @@ _Pair = tuple[int, int]
 def _round(
     start: int, follow: dict[int, dict[int, int]], reads: list[int]
 ) -> tuple[set[int], dict[_Pair, set[_Pair]]]:
-    """Return positions reachable from one, and pairs of positions that the same text reaches, with what follows
-    each.
-    """
+    """Return the positions reachable from one, and each pair that the same text reaches, with what follows it."""
     pairs: dict[_Pair, set[_Pair]] = {}
     rest: list[_Pair] = [(start, start)]
     while rest:
@@ -265,11 +263,11 @@ def _round(
 
 
 def _meets(start: _Pair, goal: _Pair, pairs: dict[_Pair, set[_Pair]]) -> bool:
-    seen, rest = {start}, [start]
+    visited, rest = {start}, [start]
     while rest:
         at = rest.pop()
         if at == goal:
             return True
-        rest += [one for one in pairs[at] if one not in seen]
-        seen |= pairs[at]
+        rest += [pair for pair in pairs[at] if pair not in visited]
+        visited |= pairs[at]
     return False

@@ -79,10 +79,10 @@ def review(draft: ToolDraft) -> Review:
         draft.tests if scannable(notes, tests, "tests") else "",
         connects=bool(wants.network or wants.model_calls) or wants.workspace != "none",
     )
-    imports = {one.top for one in imports_of(code) if one.top} if code else set()
+    imports = {imported.top for imported in imports_of(code) if imported.top} if code else set()
     return Review(
         findings=notes.sorted(),
-        passed=not any(one.blocking for one in notes.found),
+        passed=not any(finding.blocking for finding in notes.found),
         imports=tuple(sorted(imports)),
     )
 
@@ -137,18 +137,22 @@ def _match_schema(notes: Notes, names: set[str], required: set[str], schema: Jso
         notes.block("schema", f"input_schema lacks these parameters of run: {', '.join(missing)}", line)
     if extra:
         notes.block("schema", f"input_schema has what run does not take: {', '.join(extra)}", line)
-    listed = schema.get("required", [])
-    listed = {one for one in listed if isinstance(one, str)} if isinstance(listed, list) else set()
-    if unlisted := sorted((required & set(properties)) - listed):
+    required_names = schema.get("required", [])
+    required_names = (
+        {unseen for unseen in required_names if isinstance(unseen, str)}
+        if isinstance(required_names, list)
+        else set()
+    )
+    if unlisted := sorted((required & set(properties)) - required_names):
         text = f"input_schema has to require what has no default: {', '.join(unlisted)}"
         notes.block("schema", text, line)
-    if unknown := sorted(listed - set(properties)):
+    if unknown := sorted(required_names - set(properties)):
         notes.block("schema", f"input_schema requires what it does not describe: {', '.join(unknown)}", line)
     more = schema.get("additionalProperties", False)
     if more is not False or schema.get("patternProperties") or schema.get("unevaluatedProperties", False):
         text = "input_schema is open for further arguments, with which run crashes, as it takes no others"
         notes.add("medium", "schema", text, line)
-    if optional := sorted((listed & names) - required):
+    if optional := sorted((required_names & names) - required):
         notes.add("low", "schema", f"input_schema requires what has a default: {', '.join(optional)}", line)
 
 
@@ -181,7 +185,7 @@ def _entries(schema: Json) -> Iterator[tuple[str, str]]:
         if isinstance(value, dict):
             rest += list(value.items())
         elif isinstance(value, list):
-            rest += [("", one) for one in value]
+            rest += [("", item) for item in value]
 
 
 def _top_level(notes: Notes, tree: ast.Module) -> None:
@@ -193,7 +197,9 @@ def _top_level(notes: Notes, tree: ast.Module) -> None:
         if isinstance(node, ast.For | ast.AsyncFor | ast.While | ast.With | ast.Raise | ast.Delete):
             kind = type(node).__name__.lower()
             notes.add("medium", "contract", f"work at import time: a {kind} statement", node.lineno)
-        decorators = {id(one) for inner in ast.walk(node) for one in getattr(inner, "decorator_list", ())}
+        decorators = {
+            id(decorator) for inner in ast.walk(node) for decorator in getattr(inner, "decorator_list", ())
+        }
         severity: Severity = "medium" if isinstance(node, ast.Expr) else "low"
         for inner in own_nodes(node):
             if isinstance(inner, ast.Call) and id(inner) not in decorators:
@@ -203,24 +209,26 @@ def _top_level(notes: Notes, tree: ast.Module) -> None:
 
 
 def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: ToolDraft) -> None:
-    names = {name for one in draft.requirements if (name := distribution(one))}
+    names = {name for requirement in draft.requirements if (name := distribution(requirement))}
     provided = {module: name for name in sorted(names) for module in _modules_of(name)}
     unknown: list[tuple[str, str, int]] = []
     used: set[str] = set()
     for what, tree in trees.items():
-        for one in imports_of(tree) if tree else ():
-            where, line = ("", one.line) if what == "code" else (f"tests, line {one.line}: ", 0)
-            if not one.top:
+        for imported in imports_of(tree) if tree else ():
+            where, line = ("", imported.line) if what == "code" else (f"tests, line {imported.line}: ", 0)
+            if not imported.top:
                 notes.block("ast/imports", f"{where}a relative import: a tool is one module", line)
-            elif one.top == draft.name and what == "code":
-                text = f"imports {one.top}, which is the tool's own name, so it finds itself"
+            elif imported.top == draft.name and what == "code":
+                text = f"imports {imported.top}, which is the tool's own name, so it finds itself"
                 notes.block("ast/imports", text, line)
-            elif one.top.lower() in provided:
-                used.add(provided[one.top.lower()])
-            elif one.optional and one.top not in sys.stdlib_module_names:
-                notes.add("low", "ast/imports", f"{where}imports {one.top} if it is there; it is not", line)
-            elif one.top not in sys.stdlib_module_names and one.top != draft.name:
-                unknown.append((one.top, where, line))
+            elif imported.top.lower() in provided:
+                used.add(provided[imported.top.lower()])
+            elif imported.optional and imported.top not in sys.stdlib_module_names:
+                notes.add(
+                    "low", "ast/imports", f"{where}imports {imported.top} if it is there; it is not", line
+                )
+            elif imported.top not in sys.stdlib_module_names and imported.top != draft.name:
+                unknown.append((imported.top, where, line))
     spare = sorted(names - used)
     # A distribution's name need not suggest its modules; the metadata of the installed wheel has them.
     if len({module for module, _, _ in unknown}) > len(spare):
@@ -233,13 +241,13 @@ def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: Tool
 
 def _header(notes: Notes, draft: ToolDraft) -> None:
     try:
-        listed = header_requirements(draft.code)
+        dependencies = header_requirements(draft.code)
     except ContractError as error:
         notes.add("medium", "contract", error.message)
         return
-    wanted = {" ".join(one.split()) for one in draft.requirements}
-    if listed is not None and set(listed) != wanted:
-        text = f"the PEP 723 header lists {', '.join(listed) or 'nothing'}; the requirements are "
+    wanted = {" ".join(requirement.split()) for requirement in draft.requirements}
+    if dependencies is not None and set(dependencies) != wanted:
+        text = f"the PEP 723 header lists {', '.join(dependencies) or 'nothing'}; the requirements are "
         notes.add("medium", "contract", text + (", ".join(sorted(wanted)) or "none"))
 
 
@@ -253,7 +261,7 @@ def _modules_of(distribution: str) -> set[str]:
 def _tests(notes: Notes, tree: ast.Module, name: str) -> None:
     tests = [node for node in tree.body if isinstance(node, FUNCTIONS) and node.name.startswith("test_")]
     helpers = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _asserts(node, set())}
-    if not any(one.top == name for one in imports_of(tree)):
+    if not any(imported.top == name for imported in imports_of(tree)):
         notes.block("tests", f"the tests do not import {name}")
     idle = [test.name for test in tests if not _asserts(test, helpers)]
     count = len({test.name for test in tests})
@@ -262,8 +270,8 @@ def _tests(notes: Notes, tree: ast.Module, name: str) -> None:
     elif len(idle) == len(tests):
         notes.block("tests", "no test asserts anything")
     else:
-        for one in idle:
-            notes.add("medium", "tests", f"{one} asserts nothing")
+        for unseen in idle:
+            notes.add("medium", "tests", f"{unseen} asserts nothing")
     if count == 1:
         notes.add("medium", "tests", "there is only one test")
     for test in tests:

@@ -22,14 +22,14 @@ from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest
 from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.approval_gate import ApprovalGate
-from alita_tui.toolsmith.briefing import brief, edited_requirements, repair, signature, submitted
+from alita_tui.toolsmith.briefing import SUBMIT_TOOL, brief, edited_requirements, repair, signature, submitted
 from alita_tui.toolsmith.contract import (
-    SUBMIT_TOOL,
     ContractError,
     draft_from,
     normalise,
 )
 from alita_tui.toolsmith.prover import Build, Proof, Prover
+from alita_tui.toolsmith.tool_specs import tool_spec
 
 _SAME_ERROR = 2
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
@@ -61,49 +61,30 @@ class Smith:
         self._system = files("alita_tui.toolsmith.prompts").joinpath("toolsmith.md").read_text("utf-8")
 
     async def build(self, order: BuildOrder) -> BuildOutcome:
-        """Build a tool, from a gap to a verdict. Raises ApprovalPending, SandboxUnavailable, ModelError,
-        BudgetExceeded.
+        """Build a tool for a gap, up to its verdict.
+
+        Raises ApprovalPending, SandboxUnavailable, ModelError, BudgetExceeded.
         """
-        build = Build(
+        build = e.BuildStarted(
             build_id=e.BuildId(self._new_id()),
+            action_id=order.action_id,
             name=order.name,
-            version=self._shelf.next_version(order.name),
-            task=order.task,
             goal=order.goal,
+            task=order.task,
+            version=self._shelf.next_version(order.name),
             parent=self._parent(order.name),
+            near_misses=order.near_misses,
             sources=order.sources,
+            lessons=order.past_rejections,
         )
-        await self._bus.emit(
-            e.BuildStarted(
-                build_id=build.build_id,
-                action_id=order.action_id,
-                name=order.name,
-                goal=order.goal,
-                task=order.task,
-                version=build.version,
-                parent=build.parent,
-                near_misses=order.near_misses,
-                sources=order.sources,
-                lessons=order.past_rejections,
-            ),
-            span=build.build_id,
-        )
+        await self._bus.emit(build, span=build.build_id)
         return await self._make(build, order)
 
     async def resume(self, state: BuildState) -> BuildOutcome:
         """Continue a build that an earlier process left; carry out a recorded verdict."""
-        build = Build(
-            build_id=state.build_id,
-            name=state.name,
-            version=state.version,
-            task=state.task,
-            goal=state.goal,
-            parent=state.parent,
-            sources=state.sources,
-        )
         attempt = state.current
         if attempt is None:
-            return await self._fail(build.build_id, _UNREADY)
+            return await self._fail(state.build_id, _UNREADY)
         draft, lock = attempt.draft, attempt.lock or Lock()
         request = e.ApprovalRequested(
             approval_id=state.approval_id,
@@ -119,12 +100,12 @@ class Smith:
             # What an edit wrote was lost with the process; the draft it was made of waits again.
             command = ResolveApproval(approval_id=state.approval_id, digest=state.digest, verdict=verdict)
         elif attempt.author == "person":
-            return await self._prove_edit(build, attempt.number + 1, draft)
+            return await self._prove_edit(state, attempt.number + 1, draft)
         else:
-            return await self._fail(build.build_id, _UNREADY)
+            return await self._fail(state.build_id, _UNREADY)
         registered = state.status == "lent"
         return await self._carry_out(
-            build, attempt.number, draft, lock, request, command, registered=registered
+            state, attempt.number, draft, lock, request, command, registered=registered
         )
 
     async def _make(self, build: Build, order: BuildOrder) -> BuildOutcome:
@@ -142,8 +123,8 @@ class Smith:
                         role="toolsmith",
                         system=self._system,
                         messages=tuple(messages),
-                        tools=(SUBMIT_TOOL,),
-                        must_call=SUBMIT_TOOL.name,
+                        tools=(tool_spec(SUBMIT_TOOL),),
+                        must_call=SUBMIT_TOOL,
                         max_tokens=12_000,
                         build=build.build_id,
                     )
@@ -166,7 +147,7 @@ class Smith:
                 if not proof.doubt or kept is not None or attempt > self._max_repairs:
                     return await self._ask_person(build, attempt, draft, proof.lock)
                 kept = draft
-            problem = proof.problem or f"A gate speaks against it: {proof.doubt}"
+            problem = proof.problem or f"A check speaks against it: {proof.doubt}"
             if not proof.repairable:
                 return await self._fail(build.build_id, problem)
             signatures.append(signature(problem))
@@ -341,7 +322,7 @@ class Smith:
         return draft if draft.name == name else None  # the name may be an alias
 
     def _neighbours(self, order: BuildOrder) -> str:
-        found = self._shelf.search(f"{order.name} {order.goal}")
-        near = [f"- {hit.card.name}: {hit.card.description}" for hit in found.hits]
-        near += [f"- {miss.name}: {miss.description}" for miss in found.near_misses]
+        results = self._shelf.search(f"{order.name} {order.goal}")
+        near = [f"- {hit.card.name}: {hit.card.description}" for hit in results.hits]
+        near += [f"- {miss.name}: {miss.description}" for miss in results.near_misses]
         return "\n".join(near[:5])

@@ -40,7 +40,8 @@ def _source(module: str) -> Path | None:
         return None
     place = _folder().joinpath(*module.split("."))
     return next(
-        (one for one in (place / "__init__.py", place.with_name(f"{place.name}.py")) if one.is_file()), None
+        (path for path in (place / "__init__.py", place.with_name(f"{place.name}.py")) if path.is_file()),
+        None,
     )
 
 
@@ -69,18 +70,20 @@ def exports(module: str) -> dict[str, str]:
     if tree is None or source is None:
         return {}
     package = module if source.name == "__init__.py" else module.rpartition(".")[0]
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for node in _top(tree):
         if isinstance(node, ast.Import):
-            for one in node.names:
-                path = one.name if one.asname else one.name.split(".")[0]
-                found[one.asname or path] = canonical(path)
+            for name in node.names:
+                path = name.name if name.asname else name.name.split(".")[0]
+                meanings[name.asname or path] = canonical(path)
         elif isinstance(node, ast.ImportFrom):
             base = _base(package, node)
-            for one in node.names:
-                if one.name != "*":
-                    found[one.asname or one.name] = canonical(f"{base}.{one.name}" if base else one.name)
-    return found
+            for name in node.names:
+                if name.name != "*":
+                    meanings[name.asname or name.name] = canonical(
+                        f"{base}.{name.name}" if base else name.name
+                    )
+    return meanings
 
 
 def attribute(path: str, name: str) -> str:
@@ -109,12 +112,17 @@ def _base(package: str, node: ast.ImportFrom) -> str:
 def _top(tree: ast.Module) -> list[ast.stmt]:
     """Yield the statements that run when a module is imported, including those below `if` and `try`."""
     rest: list[ast.stmt] = list(tree.body)
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     while rest:
         node = rest.pop(0)
-        found.append(node)
+        statements.append(node)
         if isinstance(node, ast.If):
             rest = [*node.body, *node.orelse, *rest]
         elif isinstance(node, ast.Try):
-            rest = [*node.body, *(one for part in node.handlers for one in part.body), *node.orelse, *rest]
-    return found
+            rest = [
+                *node.body,
+                *(statement for part in node.handlers for statement in part.body),
+                *node.orelse,
+                *rest,
+            ]
+    return statements

@@ -30,7 +30,7 @@ class Tainted:
         self._note_scopes(tree)
         run = self._functions.get("run")
         if run is not None:
-            self._names |= {(run, one.arg) for one in (*run.args.args, *run.args.kwonlyargs)}
+            self._names |= {(run, argument.arg) for argument in (*run.args.args, *run.args.kwonlyargs)}
         for _ in range(_ROUNDS):
             before = len(self._names)
             for node in ast.walk(tree):
@@ -99,16 +99,18 @@ class Tainted:
                 function = self._functions.get(dotted(func).split(".")[-1])
                 if function is None or function.name == "run":
                     return
-                plain = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+                plain = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
                 plain = plain[1:] if plain[:1] in (["self"], ["cls"]) else plain
                 self._names |= {
                     (function, name) for name, value in zip(plain, args, strict=False) if self.holds(value)
                 }
-                self._names |= {(function, one.arg) for one in named if one.arg and self.holds(one.value)}
+                self._names |= {
+                    (function, keyword.arg) for keyword in named if keyword.arg and self.holds(keyword.value)
+                }
             case _:
                 pass
 
     def _bind(self, target: ast.expr) -> None:
-        for one in ast.walk(target):
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
-                self._names.add((self._within[one], one.id))
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._names.add((self._within[node], node.id))

@@ -30,8 +30,8 @@ def note_text(notes: Notes, draft: ToolDraft) -> None:
         for number, line in enumerate(text.split("\n"), 1):
             where, at = ("", number) if what == "code" else (f"tests, line {number}: ", 0)
             if count := 0 if line.isascii() and line.isprintable() else hidden_characters(line):
-                said = f"{where}{count} invisible or direction-changing characters"
-                notes.add("high", "ast/hidden", said, at)
+                remark = f"{where}{count} invisible or direction-changing characters"
+                notes.add("high", "ast/hidden", remark, at)
             if len(line) > _LONG_LINE:
                 notes.add("low", "ast/long-line", f"{where}a line of {len(line)} characters", at)
     if hidden_characters(draft.name + draft.description):
@@ -64,7 +64,7 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
 
     logging.getLogger("bandit").setLevel(logging.CRITICAL)
     refuses = _refuses_declarations(code)
-    ours = {(one.line, one.rule) for one in notes.found}
+    ours = {(finding.line, finding.rule) for finding in notes.found}
     try:
         with tempfile.TemporaryDirectory(prefix="alita-review-") as folder:
             paths = [Path(folder) / "code.py", Path(folder) / "tests.py"]
@@ -103,10 +103,10 @@ def _refuses_declarations(code: str) -> bool:
         and isinstance(node.body[-1], ast.Raise)
         and not (isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And))
         and any(
-            isinstance(one, ast.Constant)
-            and isinstance(one.value, str)
-            and one.value.upper() in ("<!", "<!DOCTYPE", "<!ENTITY", "<!D", "<!E")
-            for one in ast.walk(node.test)
+            isinstance(child, ast.Constant)
+            and isinstance(child.value, str)
+            and child.value.upper() in ("<!", "<!DOCTYPE", "<!ENTITY", "<!D", "<!E")
+            for child in ast.walk(node.test)
         )
         for node in ast.walk(tree)
     )

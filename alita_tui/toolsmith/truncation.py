@@ -9,15 +9,9 @@ from alita_tui.events import ToolDraft
 from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, Severity
+from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.taint import Tainted
 
-_WORDS = re.compile(
-    r"\b(?:first|last|top|largest|smallest|best) (?:few|\d+|ten|twenty|fifty|hundred|thousand|some|n\b)"
-    r"|\b(?:at most|up to|no more than) (?:\d|`|ten|twelve|twenty|fifty|a (?:hundred|thousand|million)|the given)"
-    r"|\b(?:limit\w*|truncat\w*|shorten\w*|cut (?:off|to)|preview|excerpt|summar\w*"
-    r"|sampl\w*|abbreviat\w*|ellipsis|maximum|maximal|crop\w*|most recent|latest|window|initials?)\b",
-    re.IGNORECASE,
-)
 _NAMES = re.compile(r"top|head|tail|most|max\w*|limit|longest|length|count|size|width|window|keep|n|k")
 """Words of a purpose, and of parameter names, that announce a bounded result."""
 _FEWEST = 10
@@ -31,17 +25,17 @@ def says_so(draft: ToolDraft, *, names: bool = True) -> bool:
     """
     if (tree := try_parse(draft.code)) is None:
         return False
-    said, called = [draft.description, ast.get_docstring(tree) or ""], list[str]()
+    texts, called = [draft.description, ast.get_docstring(tree) or ""], list[str]()
     for node in ast.walk(tree):
         if isinstance(node, FUNCTIONS) and node.name == "run":
-            said.append(ast.get_docstring(node) or "")
-            called += [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
+            texts.append(ast.get_docstring(node) or "")
+            called += [argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)]
     takes = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
-    for one in takes.values() if isinstance(takes, dict) else ():
-        if isinstance(one, dict):
-            said += [str(one.get(key, "")) for key in ("description", "title")]
-    return _WORDS.search(" ".join(said)) is not None or any(
-        names and _NAMES.fullmatch(word) for one in called for word in one.lower().split("_")
+    for schema in takes.values() if isinstance(takes, dict) else ():
+        if isinstance(schema, dict):
+            texts += [str(schema.get(key, "")) for key in ("description", "title")]
+    return rule("purpose", "bounded", re.IGNORECASE).search(" ".join(texts)) is not None or any(
+        names and _NAMES.fullmatch(word) for name in called for word in name.lower().split("_")
     )
 
 
@@ -49,12 +43,12 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
     """Report fixed bounds; low if the draft announces them."""
     folding, tainted = Folding(tree), Tainted(tree)
     severity: Severity = "low" if says_so(draft, names=False) else "medium"
-    told = {id(inner) for node in ast.walk(tree) if _only_tells(node) for inner in ast.walk(node)}
+    messages = {id(child) for node in ast.walk(tree) if _only_tells(node) for child in ast.walk(node)}
     beside = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign) and _used_whole(tree, node)
     }
     for node in ast.walk(tree):
-        if id(node) in told:
+        if id(node) in messages:
             continue  # the words of an error or of a log
         match node:
             case ast.Subscript(value=held, slice=ast.Slice(lower=None, upper=upper, step=None)) if (
@@ -64,10 +58,14 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
             case ast.Call(args=[held, upper]) if _called(node) == "islice" and tainted.holds(held):
                 count = _many(folding, upper)
             case ast.Call(args=[*held]) if _called(node) == "zip" and any(map(tainted.holds, held)):
-                ranges = [one for one in held if isinstance(one, ast.Call) and _called(one) == "range"]
-                count = next((_many(folding, one.args[-1]) for one in ranges if one.args), 0)
+                ranges = [
+                    value for value in held if isinstance(value, ast.Call) and _called(value) == "range"
+                ]
+                count = next((_many(folding, call.args[-1]) for call in ranges if call.args), 0)
             case ast.Call(keywords=named) if _called(node) == "deque":
-                count = next((_many(folding, one.value) for one in named if one.arg == "maxlen"), 0)
+                count = next(
+                    (_many(folding, keyword.value) for keyword in named if keyword.arg == "maxlen"), 0
+                )
             case ast.Call(args=[upper, held, *_]) if _called(node) in (
                 "nlargest",
                 "nsmallest",
@@ -83,27 +81,25 @@ def note_cuts(notes: Notes, tree: ast.Module, draft: ToolDraft) -> None:
 
 
 def _used_whole(tree: ast.Module, node: ast.Assign) -> bool:
-    """Return True if the value that `head = text[:9]` takes a part of is read whole later: it only looks at the
-    start.
-    """
+    """Return True if the value that `head = text[:9]` is cut from is read whole later: only its start is looked at."""
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript(value=ast.Name(id=held))) if (
             name != held
         ):
             return any(
-                isinstance(one, ast.Call)
-                and any(isinstance(arg, ast.Name) and arg.id == held for arg in one.args)
-                for one in ast.walk(tree)
-                if getattr(one, "lineno", 0) > node.lineno
-                and not (isinstance(one, ast.Call) and _called(one) == "len")
+                isinstance(child, ast.Call)
+                and any(isinstance(arg, ast.Name) and arg.id == held for arg in child.args)
+                for child in ast.walk(tree)
+                if getattr(child, "lineno", 0) > node.lineno
+                and not (isinstance(child, ast.Call) and _called(child) == "len")
             )
         case _:
             return False
 
 
 def _only_tells(node: ast.AST) -> bool:
-    said = _called(node) if isinstance(node, ast.Call) else ""
-    return isinstance(node, ast.Raise) or said in (
+    function = _called(node) if isinstance(node, ast.Call) else ""
+    return isinstance(node, ast.Raise) or function in (
         "print",
         "debug",
         "info",
@@ -120,5 +116,5 @@ def _called(node: ast.Call) -> str:
 
 def _many(folding: Folding, node: ast.expr | None) -> int:
     """Return a number that is written out; 0 if there is none, or a small one."""
-    found = folding.value(node)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= _FEWEST else 0
+    number = folding.value(node)
+    return number if isinstance(number, int) and not isinstance(number, bool) and number >= _FEWEST else 0

@@ -67,7 +67,7 @@ def joined(parts: Iterable[Values]) -> Values:
     """Return the texts that a concatenation can be; unknown if a part is."""
     whole = [""]
     for values in parts:
-        texts = [one.text for one in values if isinstance(one, Text)]
+        texts = [value.text for value in values if isinstance(value, Text)]
         if not texts or len(texts) < len(values) or len(whole) * len(texts) > MOST_VALUES:
             return UNKNOWN
         whole = [start + text for start in whole for text in texts]

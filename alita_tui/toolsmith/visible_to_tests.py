@@ -12,7 +12,7 @@ def note_seen_by_tests(notes: Notes, code: ast.Module | None, tests: ast.Module 
     """Block tests that use anything else of the tool's module: they could not run."""
     if code is None or tests is None:
         return
-    seen = {"run", *exceptions_of(code)}
+    visible = {"run", *exceptions_of(code)}
     called = {name}
     for node in ast.walk(tests):
         if isinstance(node, ast.Import):
@@ -25,21 +25,21 @@ def note_seen_by_tests(notes: Notes, code: ast.Module | None, tests: ast.Module 
             wanted = [alias.name for alias in node.names]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in called:
             wanted = [node.attr]
-        for one in wanted:
-            if one not in seen:
-                text = f"tests, line {node.lineno}: uses {one} of {name}; tests see `run` and its exceptions only"
+        for unseen in wanted:
+            if unseen not in visible:
+                text = f"tests, line {node.lineno}: uses {unseen} of {name}; tests see `run` and its exceptions only"
                 notes.block("tests", text)
 
 
 def exceptions_of(code: ast.Module) -> frozenset[str]:
     """Return the names of the exception classes that a module defines at its top level."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in code.body:
         if isinstance(node, ast.ClassDef):
             bases = [ast.unparse(base).split(".")[-1] for base in node.bases]
-            if any(base in found or _is_exception(base) for base in bases):
-                found.add(node.name)
-    return frozenset(found)
+            if any(base in names or _is_exception(base) for base in bases):
+                names.add(node.name)
+    return frozenset(names)
 
 
 def _is_exception(name: str) -> bool:

@@ -13,7 +13,7 @@ from alita_tui.events import GateName, GateResult, GateRow
 from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
 from alita_tui.toolsmith.contract import draft_from
-from alita_tui.toolsmith.prover import Build, Prover
+from alita_tui.toolsmith.prover import Prover
 
 BAD = (GateRow(label="run(4)", text="→ 9, where 8 was agreed on", tone="bad"),) * 3
 
@@ -122,6 +122,6 @@ async def test_of_hidden_tests_the_model_learns_one_case_only(
         limits=Limits(),
         progress=lambda *_: None,
     )
-    build = Build(build_id="b1", name="double_it", version=1, task="", goal="", parent=None, sources=())
+    build = e.BuildStarted(build_id="b1", action_id="a1", name="double_it", goal="")
     proof = await prover.prove(build, 1, draft_from(draft(marker="odd").requests[0].arguments), by="m")
     assert proof.problem == "" and proof.doubt.count("where 8 was agreed on") == told

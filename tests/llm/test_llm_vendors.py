@@ -32,7 +32,7 @@ from alita_tui.llm.prices import price
 from alita_tui.llm.scripted import ScriptReply, ScriptRequest
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports.models import Message, ModelRequest, Reply
-from alita_tui.toolsmith.contract import SUBMIT_TOOL
+from alita_tui.toolsmith.tool_specs import tool_spec
 
 TWO = ScriptReply(
     text="I look.",
@@ -104,7 +104,10 @@ async def test_a_whole_conversation_keeps_to_the_vendors_rules(
             assert (await said(model, free)).text == "It is done."
             server.play(TWO)
             await said(
-                model, msgspec.structs.replace(request, tools=(SUBMIT_TOOL,), must_call=SUBMIT_TOOL.name)
+                model,
+                msgspec.structs.replace(
+                    request, tools=(tool_spec("submit_tool"),), must_call=tool_spec("submit_tool").name
+                ),
             )
 
 

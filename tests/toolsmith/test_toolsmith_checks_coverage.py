@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from corpus import corpus
-from test_toolsmith_gates_sandbox import RIGHT, case
+from test_toolsmith_checks_sandbox import RIGHT, case
 from trial import LIMITS, Reviewer
 
 from alita_tui.sandbox.engine import PodmanSandbox

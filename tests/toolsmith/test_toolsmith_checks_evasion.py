@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_toolsmith_gates_sandbox import GOOD, case, draft
+from test_toolsmith_checks_sandbox import GOOD, case, draft
 from trial import LIMITS, Reviewer
 
 from alita_tui.events import GateResult, ToolDraft

@@ -19,10 +19,11 @@ from alita_tui.toolsmith.checks.capabilities import CapabilitiesCheck
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun
 from alita_tui.toolsmith.checks.contract import ContractCheck
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
+from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
 from alita_tui.toolsmith.checks.replay import ReplayCheck
-from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.checks.workbench import Workbench, tests_of
 from alita_tui.toolsmith.contract import normalise
 
 pytestmark = pytest.mark.podman
@@ -327,8 +328,9 @@ async def test_recorded_calls_that_come_out_otherwise(bench: Workbench) -> None:
 )  # fmt: skip
 async def test_code_that_fights_gets_no_pass(bench: Workbench, body: str) -> None:
     fights = case(f"def run(x: int) -> int:\n    {body}\n")
-    outputs, tested = await asyncio.gather(
-        bench.outputs(fights, [{"x": 1}], seconds=0.5, total=1.0), bench.tests(fights, seconds=0.5, total=1.0)
+    outputs, (tested,) = await asyncio.gather(
+        bench.outputs(fights, [{"x": 1}], seconds=0.5, total=1.0),
+        bench.judge(fights, [tests_of(fights, seconds=0.5)], total=1.0),
     )
-    assert not any("result" in one for one in outputs), outputs
-    assert not any(one.passed for one in tested), tested
+    assert not any("result" in answer for answer in outputs), outputs
+    assert isinstance(tested, Tested) and not any(test.passed for test in tested.cases), tested

@@ -13,12 +13,12 @@ from jsonschema import Draft202012Validator
 from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.spine.requirements import distribution
 from alita_tui.toolsmith.contract import (
-    SUBMIT_TOOL,
     ContractError,
     draft_from,
     header_requirements,
     normalise,
 )
+from alita_tui.toolsmith.tool_specs import tool_spec
 
 CODE = '"""Double."""\n\n\ndef run(x: int) -> int:\n    """Twice x."""\n    return 2 * x\n'
 GOOD = {
@@ -60,13 +60,13 @@ def test_capabilities_and_requirements_may_be_null():
 
 
 def test_the_offered_schema_is_valid_and_takes_the_form():
-    Draft202012Validator.check_schema(SUBMIT_TOOL.parameters)
-    offered = Draft202012Validator(SUBMIT_TOOL.parameters)
+    Draft202012Validator.check_schema(tool_spec("submit_tool").parameters)
+    offered = Draft202012Validator(tool_spec("submit_tool").parameters)
     assert offered.is_valid(GOOD)
     assert not offered.is_valid({**GOOD, "capabilities": {"filesystem": "all"}})
     fields = set(ToolDraft.__struct_fields__)
-    assert set(SUBMIT_TOOL.parameters["properties"]) == fields
-    granted = SUBMIT_TOOL.parameters["properties"]["capabilities"]["properties"]
+    assert set(tool_spec("submit_tool").parameters["properties"]) == fields
+    granted = tool_spec("submit_tool").parameters["properties"]["capabilities"]["properties"]
     assert set(granted) == set(Capabilities.__struct_fields__)
 
 

@@ -17,7 +17,7 @@ from alita_tui.spine.ports.models import ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Limits, Sandbox
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.toolsmith.checks.registry import all_checks
-from alita_tui.toolsmith.prover import Build, Prover
+from alita_tui.toolsmith.prover import Prover
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LIMITS = Limits(wall_seconds=3, cpu_seconds=3, memory_bytes=256 << 20)
@@ -130,8 +130,8 @@ class Trial:
             limits=LIMITS,
             progress=lambda *_: None,
         )
-        build = Build(
-            build_id="b1", name=draft.name, version=1, task=task, goal=task, parent=parent, sources=()
+        build = e.BuildStarted(
+            build_id="b1", action_id="a1", name=draft.name, task=task, goal=task, parent=parent
         )
         proof = await prover.prove(build, 1, draft, by="demo:toolsmith")
         found = [one.event.result for one in bus.history if isinstance(one.event, e.GateChecked)]

@@ -6,20 +6,18 @@ import ast
 import asyncio
 import re
 from collections import defaultdict
-from typing import Literal
 
-from alita_tui.events import Capabilities, GateName, GateResult, GateRow, ToolDraft
+from alita_tui.events import Capabilities, GateName, GateResult, ToolDraft
 from alita_tui.spine.grants import host_grants, secret_names
 from alita_tui.spine.syntax import try_parse
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.checks.case import Case, Tone, evidence, failed, passed
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.draft_ast import Notes
 from alita_tui.toolsmith.file_access import note_files
 from alita_tui.toolsmith.reach_rules import note_uses
 from alita_tui.view.changes import NEW_REACH
 
-Tone = Literal["good", "warn", "bad"]
 _KINDS = ("network", "writes", "reads", "processes", "environment", "code")
 _RULES = {
     "ast/network": "network",
@@ -76,10 +74,10 @@ class CapabilitiesCheck:
             own = not says and not strange
             tone: Tone = "bad" if strange else "warn" if spare else "good"
             end = " · asked for, not used" if spare else " · scratch files of its own" if own else ""
-            rows.append(GateRow(label=kind, text=mark + text + end, tone=tone))
+            rows.append(evidence(kind, mark + text + end, tone))
             undeclared += [kind] if strange else []
         if case.parent is not None and (more := await asyncio.to_thread(_newly, case.parent, used)):
-            rows.append(GateRow(label=NEW_REACH, text=more, tone="warn"))
+            rows.append(evidence(NEW_REACH, more, "warn"))
         if undeclared:
             return failed(self.name, f"it uses what it does not declare: {', '.join(undeclared)}", rows)
         # The summary claims only what was observed.
@@ -91,7 +89,7 @@ class CapabilitiesCheck:
 def _newly(parent: ToolDraft, used: dict[str, list[str]]) -> str:
     """Return what the code reaches for and its parent did not, in one line."""
     old = uses(parent, Capabilities())
-    more = [one for kind in _KINDS for one in used[kind] if one not in old[kind]]
+    more = [use for kind in _KINDS for use in used[kind] if use not in old[kind]]
     return _listed(more) if more else ""
 
 
@@ -99,32 +97,32 @@ def uses(draft: ToolDraft, granted: Capabilities) -> dict[str, list[str]]:
     """Return what the code reaches for beyond the granted capabilities, by kind, with hosts that are written out."""
     import msgspec
 
-    found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    by_kind: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     if (tree := try_parse(draft.code)) is None:
-        return found
+        return by_kind
     notes = Notes()
-    given = msgspec.structs.replace(draft, capabilities=granted)
-    if (reach := note_uses(notes, tree, given)) is not None:
-        note_files(notes, tree, given, reach)
-    for one in notes.sorted():
-        if one.rule in _RULES:
-            found[_RULES[one.rule]].append(one.text.split(":")[0].split(", so it can")[0])
-    if found["network"]:
+    claimed = msgspec.structs.replace(draft, capabilities=granted)
+    if (reach := note_uses(notes, tree, claimed)) is not None:
+        note_files(notes, tree, claimed, reach)
+    for finding in notes.sorted():
+        if finding.rule in _RULES:
+            by_kind[_RULES[finding.rule]].append(finding.text.split(":")[0].split(", so it can")[0])
+    if by_kind["network"]:
         texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
         for text in texts:
-            found["network"] += [
+            by_kind["network"] += [
                 f"{host}:{port or _PORTS[scheme]}" for scheme, host, port in _URL.findall(text)
             ]
-    return {kind: list(dict.fromkeys(listed)) for kind, listed in found.items()}
+    return {kind: list(dict.fromkeys(listed)) for kind, listed in by_kind.items()}
 
 
 def _declared(wants: Capabilities) -> dict[str, str]:
-    found = {"network": ", ".join(wants.network), "environment": ", ".join(wants.secrets)}
+    by_kind = {"network": ", ".join(wants.network), "environment": ", ".join(wants.secrets)}
     if wants.workspace != "none":
-        found["reads"] = "the workspace"
+        by_kind["reads"] = "the workspace"
     if wants.workspace == "write":
-        found["writes"] = "the workspace"
-    return found
+        by_kind["writes"] = "the workspace"
+    return by_kind
 
 
 def _strange(
@@ -133,31 +131,29 @@ def _strange(
     """Return what no declaration covers. Files under /tmp are the tool's own."""
     match kind:
         case "network":
-            written = [one for one in used if _PLACE.fullmatch(one)] if wants.network else unclaimed
-            return list(dict.fromkeys(one for one in written + seen if not _covered(wants, one)))
+            written = [place for place in used if _PLACE.fullmatch(place)] if wants.network else unclaimed
+            return list(dict.fromkeys(place for place in written + seen if not _covered(wants, place)))
         case "writes":
-            outside = [one for one in seen if not _scratch(one)]
+            outside = [path for path in seen if not _scratch(path)]
             # If the tests made it write, the paths are known; otherwise they may be anything.
             return outside if seen else unclaimed
         case "reads":
-            outside = [one for one in seen if not _scratch(one)]
+            outside = [path for path in seen if not _scratch(path)]
             return outside if seen else unclaimed
         case "environment":
             own = {*secret_names(wants), *(("ALITA_BROKER",) if _brokered(wants) else ())}
-            return unclaimed + [one for one in seen if one not in own]
+            return unclaimed + [name for name in seen if name not in own]
         case _:
             return used + seen
 
 
 def _covered(wants: Capabilities, place: str) -> bool:
-    """Return True for a granted host and port, a look-up of a granted name, and the broker on the tool's own
-    loopback.
-    """
+    """Return True for a granted host and port, a look-up of its name, and the broker on the tool's loopback."""
     host, _, port = place.partition(":")
-    places = [one.where for one in host_grants(wants)]
+    places = [grant.where for grant in host_grants(wants)]
     if place in places or (host in _LOOPBACK and (places or _brokered(wants))):
         return True  # the tests' own server stands in for the granted host
-    return port in ("", "None") and any(one.startswith(f"{host}:") for one in places)
+    return port in ("", "None") and any(granted.startswith(f"{host}:") for granted in places)
 
 
 def _brokered(wants: Capabilities) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -19,6 +19,8 @@ from alita_tui.events import (
 )
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import one_line
+
+Tone = Literal["", "good", "warn", "bad", "muted"]
 
 
 class Case(Value, frozen=True):
@@ -50,6 +52,11 @@ class CouldNotRun(AlitaError):
         super().__init__(message)
         self.rows = tuple(rows)
         """What it observed until then."""
+
+
+def evidence(label: str, text: str, tone: Tone = "") -> GateRow:
+    """Return one line of what a check observed."""
+    return GateRow(label=label, text=text, tone=tone)
 
 
 def passed(gate: GateName, summary: str, rows: Sequence[GateRow] = ()) -> GateResult:

@@ -9,23 +9,13 @@ from typing import Literal
 
 from alita_tui.events import Value
 from alita_tui.spine.trials import Conditions
+from alita_tui.toolsmith.rules import rule
 
 Cause = Literal["clock", "zone", "locale", "seed", "order"]
 
 # POSIX notation, which needs no zone files; the first has summer time and a half-hour offset.
 _ZONES = {"Adelaide (UTC+9:30)": "ACST-9:30ACDT,M10.1.0,M4.1.0", "Pago Pago (UTC-11)": "SST11"}
 _CLOCKS = re.compile(r"\b(time|date|datetime|calendar|clock\w*|\w+time)\b")
-_NOW = re.compile(
-    r"\b(today|now|current(ly)?|age|ago|until|since|elapsed|remaining|upcoming|overdue|expir\w+|recent|latest|"
-    r"tomorrow|yesterday|this (week|month|year)|clock|deadline|uptime|countdown|timestamp(s|ed)?)\b",
-    re.IGNORECASE,
-)
-_LOCAL = re.compile(r"\b(local|locali[sz]ed|time ?zones?)\b", re.IGNORECASE)
-_CHANCE = re.compile(
-    r"\b(random\w*|chance|dice|roll\w*|shuffle\w*|sampl\w+|uuid\w*|unique id\w*|password\w*|passphrase\w*|token\w*|"
-    r"pick\w*|choose\w*|draw\w*|lottery|noise|secret\w*|nonce|salt\w*|key pair|generat\w+|simulat\w+|monte carlo)\b",
-    re.IGNORECASE,
-)
 
 
 class Setting(Value, frozen=True):
@@ -40,7 +30,7 @@ class Setting(Value, frozen=True):
 
 def singles(now: datetime) -> tuple[Setting, ...]:
     """Return each condition by itself."""
-    found = [
+    settings = [
         Setting(
             said=_on(when),
             causes=("clock",),
@@ -48,11 +38,11 @@ def singles(now: datetime) -> tuple[Setting, ...]:
         )
         for when in _moments(now)
     ]
-    found += [
+    settings += [
         Setting(said=f"time zone {name}", causes=("zone",), conditions=Conditions(time_zone=zone))
         for name, zone in _ZONES.items()
     ]
-    found += [
+    settings += [
         Setting(said="locale C (ASCII)", causes=("locale",), conditions=Conditions(locale="C")),
         *(
             Setting(said="another hash seed", causes=("seed",), conditions=Conditions(hash_seed=n))
@@ -65,7 +55,7 @@ def singles(now: datetime) -> tuple[Setting, ...]:
             for n in (1, 2)
         ),
     ]
-    return tuple(found)
+    return tuple(settings)
 
 
 def bundles(now: datetime) -> tuple[Setting, ...]:
@@ -108,13 +98,17 @@ def excused(cause: Cause | Literal["chance"], purpose: str) -> bool:
     """Return True if a tool of this purpose is expected to answer differently."""
     match cause:
         case "clock":
-            return _NOW.search(purpose) is not None
+            return _says(purpose, "now")
         case "zone":
-            return _NOW.search(purpose) is not None or _LOCAL.search(purpose) is not None
+            return _says(purpose, "now") or _says(purpose, "local")
         case "chance":
-            return _CHANCE.search(purpose) is not None or _NOW.search(purpose) is not None
+            return _says(purpose, "chance") or _says(purpose, "now")
         case _:
             return False
+
+
+def _says(purpose: str, what: str) -> bool:
+    return rule("purpose", what, re.IGNORECASE).search(purpose) is not None
 
 
 def _moments(now: datetime) -> tuple[datetime, datetime, datetime]:

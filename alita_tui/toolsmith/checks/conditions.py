@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.condition_settings import (
     Setting,
     bundles,
@@ -86,20 +86,20 @@ class ConditionsCheck:
         calls = await asyncio.to_thread(_calls, case.draft, await self._bench.used(case))
         now = self._now()
         tried = [*bundles(now), *moments(case.draft.code, now)]
-        plain, seen = await self._tried(case, calls, tried, again=False)
-        moved = [setting for setting, one in zip(tried, seen, strict=False) if _moved(plain, one)]
+        plain, results = await self._tried(case, calls, tried, again=False)
+        moved = [setting for setting, result in zip(tried, results, strict=False) if _moved(plain, result)]
         rows = await self._causes(case, calls, moved, now) if moved or plain.kept() else []
-        rows.sort(key=lambda one: one.tone != "bad")
+        rows.sort(key=lambda row: row.tone != "bad")
         if rows and rows[0].tone == "bad":
             return failed(self.name, f"{rows[0].label}: {rows[0].text}", rows[:_SHOWN])
-        if len(seen) < len(tried) or not all(one.whole for one in seen):
+        if len(results) < len(tried) or not all(result.whole for result in results):
             raise CouldNotRun("there was no time to try all conditions", rows)
-        said = (
+        summary = (
             f"tests and {len(calls)} calls come out alike under other clocks, zones, locale, seed and order"
         )
         if rows:
-            said = "; ".join(f"{one.label}, as its purpose says" for one in rows)
-        return passed(self.name, said, rows[:_SHOWN])
+            summary = "; ".join(f"{row.label}, as its purpose says" for row in rows)
+        return passed(self.name, summary, rows[:_SHOWN])
 
     async def _tried(
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
@@ -108,28 +108,28 @@ class ConditionsCheck:
         alone = calls_of(case, calls[:_CALLS], fresh=True)  # each needs a process
         pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
-        pieces += [calls_of(case, calls, conditions=one.conditions) for one in tried]
+        pieces += [calls_of(case, calls, conditions=setting.conditions) for setting in tried]
         # Tests come last, because calls would find the files that tests leave.
-        pieces += [tests_of(case, conditions=one.conditions) for one in tried if one.tests]
+        pieces += [tests_of(case, conditions=setting.conditions) for setting in tried if setting.tests]
         judged = await self._bench.judge(case, pieces, total=_TOTAL)
         unasked = not _ASKS_LOCALE.search(case.draft.code)
         answers = [
-            self._bench.answers(one, len(piece.calls))
-            for one, piece in zip(judged[:plainly], pieces, strict=False)
+            self._bench.answers(piece_result, len(piece.calls))
+            for piece_result, piece in zip(judged[:plainly], pieces, strict=False)
         ]
         if len(answers) < plainly or any(
-            map(lambda one, piece: len(one) < len(piece.calls), answers, pieces)
+            map(lambda answered, piece: len(answered) < len(piece.calls), answers, pieces)
         ):
             raise CouldNotRun("there was no time to call it twice")
         plain = Plain(answers[0], answers[1], answers[2] if again else [])
         rest, tests = iter(judged[plainly:]), iter(judged[plainly + len(tried) :])
-        seen: list[Seen] = []
-        for one in tried:
-            tested = next(tests, None) if one.tests else Tested()
+        results: list[Seen] = []
+        for setting in tried:
+            tested = next(tests, None) if setting.tests else Tested()
             called = next(rest, None)
             if not isinstance(tested, Tested) or called is None:
                 break
-            local = bool(one.conditions.locale) and unasked
+            local = bool(setting.conditions.locale) and unasked
             failing = tuple(
                 test.name
                 for test in tested.cases
@@ -138,21 +138,21 @@ class ConditionsCheck:
             wrong = failing or (
                 (one_line(tested.error.strip().splitlines()[-1], 120),) if tested.error else ()
             )
-            found = self._bench.answers(called, len(calls))
+            values = self._bench.answers(called, len(calls))
             if local:  # an encoding error of the locale is no difference in the tool
-                pairs = zip(found, plain.row, strict=False)
-                found = [b if _CODEC.search(str(a.get("error"))) else a for a, b in pairs]
-            seen.append(Seen(wrong, found, len(found) == len(calls)))
-        return plain, seen
+                pairs = zip(values, plain.row, strict=False)
+                values = [b if _CODEC.search(str(a.get("error"))) else a for a, b in pairs]
+            results.append(Seen(wrong, values, len(values) == len(calls)))
+        return plain, results
 
     async def _causes(
         self, case: Case, calls: Calls, moved: Sequence[Setting], now: datetime
     ) -> list[GateRow]:
         """Return a row for each cause of a difference, found by changing one condition at a time."""
-        causes = {cause for one in moved for cause in one.causes}
-        single = [one for one in singles(now) if causes & {*one.causes}]
-        single += [one for one in moved if one.said]  # these were single conditions
-        plain, seen = await self._tried(case, calls, single, again=True)
+        causes = {cause for condition in moved for cause in condition.causes}
+        single = [condition for condition in singles(now) if causes & {*condition.causes}]
+        single += [condition for condition in moved if condition.said]  # these were single conditions
+        plain, results = await self._tried(case, calls, single, again=True)
         purpose = f"{case.draft.name.replace('_', ' ')}: {case.draft.description}"
         rows = []
         writes = case.draft.capabilities.workspace == "write"  # the next call is meant to find what it wrote
@@ -160,21 +160,26 @@ class ConditionsCheck:
         if chance:
             text = _other(calls[chance[0]], plain.alone[chance[0]], plain.again[chance[0]], "then")
             rows.append(_row("another result each time", text, writes or excused("chance", purpose)))
-        elif kept := plain.kept():
+        elif stateful := plain.kept():
             text = _other(
-                calls[kept[0]], plain.row[-1 - kept[0]], plain.alone[kept[0]], "in a process of its own"
+                calls[stateful[0]],
+                plain.row[-1 - stateful[0]],
+                plain.alone[stateful[0]],
+                "in a process of its own",
             )
             rows.append(_row("keeps state between calls", text, writes))
         named: set[str] = set()
-        for setting, one in zip(single, seen, strict=False):
+        for setting, result in zip(single, results, strict=False):
             (cause,) = setting.causes
-            at = None if chance else _first(plain, one)
-            if cause in named or (at is None and not one.failing):
+            at = None if chance else _first(plain, result)
+            if cause in named or (at is None and not result.failing):
                 continue
             named.add(cause)
-            texts = [_other(calls[at], one.answers[at], plain.row[at], "otherwise")] if at is not None else []
-            texts += [f"its own tests fail: {', '.join(one.failing[:4])}"] if one.failing else []
-            excuse = not one.failing and excused(cause, purpose)
+            texts = (
+                [_other(calls[at], result.answers[at], plain.row[at], "otherwise")] if at is not None else []
+            )
+            texts += [f"its own tests fail: {', '.join(result.failing[:4])}"] if result.failing else []
+            excuse = not result.failing and excused(cause, purpose)
             label = f"depends on {_CALLED[cause]}" if excuse else f"another result under {setting.said}"
             rows.append(_row(label, "; ".join(texts), excuse))
         if not rows:
@@ -184,17 +189,17 @@ class ConditionsCheck:
 
 def _calls(draft: ToolDraft, tests: Calls) -> Calls:
     """Return the calls to repeat; many dates if the code knows dates, since few of them reveal a dependency."""
-    found = inputs(draft, tests, _CALLS)
-    return [*found, *dated(found, Fit(draft.input_schema))] if knows_clocks(draft.code) else found
+    calls = inputs(draft, tests, _CALLS)
+    return [*calls, *dated(calls, Fit(draft.input_schema))] if knows_clocks(draft.code) else calls
 
 
-def _moved(plain: Plain, one: Seen) -> bool:
-    return bool(one.failing) or _first(plain, one) is not None
+def _moved(plain: Plain, result: Seen) -> bool:
+    return bool(result.failing) or _first(plain, result) is not None
 
 
-def _first(plain: Plain, one: Seen) -> int | None:
+def _first(plain: Plain, result: Seen) -> int | None:
     """Return the index of the first call whose result differs from the plain run; None if all agree."""
-    pairs = enumerate(zip(plain.row, one.answers, strict=False))
+    pairs = enumerate(zip(plain.row, result.answers, strict=False))
     return next((n for n, (a, b) in pairs if not same_answer(a, b)), None)
 
 
@@ -205,8 +210,8 @@ def same_answer(a: Answer, b: Answer) -> bool:
     return "result" not in a and "result" not in b and a.get("error") == b.get("error")
 
 
-def _other(call: dict[str, Json], now: Answer, before: Answer, said: str) -> str:
-    return one_line(f"run({shown(call, 80)}) → {answer_said(now)}, {said} {answer_said(before)}", 280)
+def _other(call: dict[str, Json], now: Answer, before: Answer, when: str) -> str:
+    return one_line(f"run({shown(call, 80)}) → {answer_said(now)}, {when} {answer_said(before)}", 280)
 
 
 def answer_said(answer: Answer) -> str:
@@ -215,4 +220,4 @@ def answer_said(answer: Answer) -> str:
 
 
 def _row(label: str, text: str, excuse: bool) -> GateRow:
-    return GateRow(label=label, text=text, tone="warn" if excuse else "bad")
+    return evidence(label, text, "warn" if excuse else "bad")

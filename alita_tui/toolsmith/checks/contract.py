@@ -6,7 +6,7 @@ import asyncio
 
 from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.judge_report import Call
 from alita_tui.toolsmith.checks.probes import misfit, parameters
 from alita_tui.toolsmith.checks.workbench import Workbench
@@ -25,28 +25,28 @@ class ContractCheck:
     async def check(self, case: Case) -> GateResult:
         """Validate the calls that the tests make. Raises CouldNotRun if none returned."""
         calls = (await self._bench.watched(case)).tested.calls
-        examples = [one for one in calls if not one.error or one.unfit]
+        examples = [call for call in calls if not call.error or call.unfit]
         if not examples:
             raise CouldNotRun("the tests show no call of run that returns")
         rows = await asyncio.to_thread(_rows, examples, case.draft)
         count = len(examples)
         if rows:
-            said = f"{len(rows)} of the tests' {count} calls do not fit the schemas"
-            return failed(self.name, said, rows[:_SHOWN])
+            summary = f"{len(rows)} of the tests' {count} calls do not fit the schemas"
+            return failed(self.name, summary, rows[:_SHOWN])
         return passed(self.name, f"the schemas accept arguments and results of the tests' {count} calls")
 
 
 def _rows(examples: list[Call], draft: ToolDraft) -> list[GateRow]:
     names = parameters(draft.code)
     rows = []
-    for one in examples:
-        arguments = {**dict(zip(names, one.given, strict=False)), **one.named}
+    for call in examples:
+        arguments = {**dict(zip(names, call.given, strict=False)), **call.named}
         wrong = {
             "arguments": misfit(arguments, draft.input_schema),
-            "result": one.unfit or misfit(one.result, draft.output_schema),
+            "result": call.unfit or misfit(call.result, draft.output_schema),
         }
         text = "; ".join(f"{part}: {reason}" for part, reason in wrong.items() if reason)
         if text:
             label = f"run({shown(arguments, 80)})"
-            rows.append(GateRow(label=label, text=one_line(text, 300), tone="bad"))
+            rows.append(evidence(label, one_line(text, 300), "bad"))
     return rows

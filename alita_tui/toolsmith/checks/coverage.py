@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
+from alita_tui.events import GateName, GateResult, ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.instrumentation import ranges, spans
 from alita_tui.toolsmith.checks.workbench import Workbench
@@ -46,23 +46,20 @@ class CoverageCheck:
         else:
             by = "own and hidden tests"
         missed = watched.missed(also)
-        rows = [
-            GateRow(label=_lines(span), text=f"never run by {by}", tone="bad")
-            for span in spans(missed.lines)[:_SHOWN]
-        ]
-        rows += [GateRow(label=f"line {line}", text=text, tone="bad") for line, text in missed.parts[:_SHOWN]]
-        ways = [
-            GateRow(label=f"line {line}", text=text, tone="muted") for line, text in missed.ways[:_WAYS_SHOWN]
-        ]
+        rows = [evidence(_lines(span), f"never run by {by}", "bad") for span in spans(missed.lines)[:_SHOWN]]
+        rows += [evidence(f"line {line}", text, "bad") for line, text in missed.parts[:_SHOWN]]
+        ways = [evidence(f"line {line}", text, "muted") for line, text in missed.ways[:_WAYS_SHOWN]]
         count = len({line for place in watched.places for line in range(place.line, place.end + 1)})
         if not missed.lines and not missed.parts:
             return passed(self.name, f"{by} run all {count} lines", ways)
-        said = []
+        summary = []
         if lines := missed.lines:
-            said.append(f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} never run: {ranges(lines)}")
+            summary.append(
+                f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} never run: {ranges(lines)}"
+            )
         if parts := sorted({line for line, _ in missed.parts}):
-            said.append(f"part of {_lines_in_words(parts)} never run")
-        return failed(self.name, "; ".join(said), [*rows, *ways])
+            summary.append(f"part of {_lines_in_words(parts)} never run")
+        return failed(self.name, "; ".join(summary), [*rows, *ways])
 
 
 def _lines(span: tuple[int, int]) -> str:
@@ -74,9 +71,7 @@ def _lines_in_words(lines: list[int]) -> str:
 
 
 def _introspects(draft: ToolDraft) -> bool:
-    """Return True for code that looks at frames, other processes, descriptors or the interpreter: it could report
-    any coverage.
-    """
+    """Return True for code that looks at frames, descriptors or the interpreter: it could fake its coverage."""
     notes = Notes()
     if tree := try_parse(draft.code):
         note_uses(notes, tree, draft)

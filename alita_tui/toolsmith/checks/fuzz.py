@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
+from alita_tui.events import GateName, GateResult, Json, ToolDraft, Value
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.conditions import answer_said, same_answer
 from alita_tui.toolsmith.checks.inputs import inputs
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
@@ -49,39 +49,38 @@ class FuzzCheck:
     async def check(self, case: Case) -> GateResult:
         """Try generated inputs and report faults, each with a small input. Raises CouldNotRun."""
         tests = await self._bench.used(case) or list(calls_in(case.draft))
-        made = await asyncio.to_thread(inputs, case.draft, tests)
-        if not made:
+        candidates = await asyncio.to_thread(inputs, case.draft, tests)
+        if not candidates:
             raise CouldNotRun("no input could be made from the input schema")
-        again = made[:_AGAIN] * _TIMES
-        answers = await self._bench.outputs(case, [*made, *again], seconds=2.0, total=12.0)
-        late, answers = answers[len(made) :], answers[: len(made)]
-        asked = list(zip(made, answers, strict=False))
-        found = await asyncio.to_thread(faults, case.draft, asked)
-        if not found and len(asked) < min(_FEWEST, len(made)):
-            raise CouldNotRun(f"there was time for {len(asked)} of {len(made)} inputs")
-        found = await self._smallest(case, found)
-        kept = await self._kept(case, made, answers, late)
+        again = candidates[:_AGAIN] * _TIMES
+        answers = await self._bench.outputs(case, [*candidates, *again], seconds=2.0, total=12.0)
+        late, answers = answers[len(candidates) :], answers[: len(candidates)]
+        asked = list(zip(candidates, answers, strict=False))
+        fault_list = await asyncio.to_thread(faults, case.draft, asked)
+        if not fault_list and len(asked) < min(_FEWEST, len(candidates)):
+            raise CouldNotRun(f"there was time for {len(asked)} of {len(candidates)} inputs")
+        fault_list = await self._smallest(case, fault_list)
+        stateful = await self._kept(case, candidates, answers, late)
         open_ends = await asyncio.to_thread(holes, case.draft, tests, answers)
-        rows = [GateRow(label=one.where, text=one.text, tone="bad") for one in open_ends if one.serious]
-        rows += [
-            GateRow(label=f"run({shown(one.arguments, 100)})", text=one.text, tone="bad") for one in found
-        ]
-        rows += [GateRow(label="keeps state between calls", text=kept, tone="bad")] if kept else []
-        rows += [GateRow(label=one.where, text=one.text, tone="warn") for one in open_ends if not one.serious]
+        rows = [evidence(hole.where, hole.text, "bad") for hole in open_ends if hole.serious]
+        rows += [evidence(f"run({shown(fault.arguments, 100)})", fault.text, "bad") for fault in fault_list]
+        rows += [evidence("keeps state between calls", stateful, "bad")] if stateful else []
+        rows += [evidence(hole.where, hole.text, "warn") for hole in open_ends if not hole.serious]
         bad = [row for row in rows if row.tone == "bad"]
         if bad:
-            said = f"of {len(asked)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
-            return failed(self.name, said, rows[:_KINDS_SHOWN])
+            summary = f"of {len(asked)} inputs that the schema allows: {bad[0].label} {bad[0].text}"
+            return failed(self.name, summary, rows[:_KINDS_SHOWN])
         declined = sum(refused(answer, case.draft) for _, answer in asked)
-        said = f"{len(asked)} inputs that the schema allows, each answered within the output schema"
+        summary = f"{len(asked)} inputs that the schema allows, each answered within the output schema"
         if len(asked) > 4 and declined > _MOST_REFUSED * len(asked):
             text = f"{declined} of {len(asked)} inputs that the schema allows are refused"
-            rows.append(GateRow(label="refused", text=text, tone="warn"))
+            rows.append(evidence("refused", text, "warn"))
         if declined:
-            said = f"{len(asked)} inputs that the schema allows: {len(asked) - declined} answered, {declined} refused"
-        return passed(self.name, said, rows)
+            answered = len(asked) - declined
+            summary = f"{len(asked)} inputs that the schema allows: {answered} answered, {declined} refused"
+        return passed(self.name, summary, rows)
 
-    async def _kept(self, case: Case, made: Calls, answers: list[Answer], late: list[Answer]) -> str:
+    async def _kept(self, case: Case, tried: Calls, answers: list[Answer], late: list[Answer]) -> str:
         """Return how a repeated input got another answer after hundreds of others; empty if none did.
 
         A difference that appears without other calls in between is chance, which the conditions check reports.
@@ -89,44 +88,44 @@ class FuzzCheck:
         if case.draft.capabilities.workspace == "write":
             return ""  # the next call is meant to find what this one writes
         for number, answer in enumerate(late):
-            n = number % min(_AGAIN, len(made))
+            n = number % min(_AGAIN, len(tried))
             if same_answer(answers[n], answer) or answer.get("error") in ("timeout", "ended"):
                 continue
-            alone = await self._bench.outputs(case, [made[n]] * 4, fresh=True, total=8.0)
-            if len(alone) < 4 or not all(same_answer(answers[n], one) for one in alone):
+            alone = await self._bench.outputs(case, [tried[n]] * 4, fresh=True, total=8.0)
+            if len(alone) < 4 or not all(same_answer(answers[n], repeated) for repeated in alone):
                 return ""
-            said = (
-                f"{answer_said(answers[n])} at first, {answer_said(answer)} as call {len(made) + number + 1}"
+            difference = (
+                f"{answer_said(answers[n])} at first, {answer_said(answer)} as call {len(tried) + number + 1}"
             )
-            return f"run({shown(made[n], 80)}) → {said}"
+            return f"run({shown(tried[n], 80)}) → {difference}"
         return ""
 
-    async def _smallest(self, case: Case, found: list[Fault]) -> list[Fault]:
+    async def _smallest(self, case: Case, smallest: list[Fault]) -> list[Fault]:
         """Return the same faults with the smallest inputs that can be found quickly."""
         for _ in range(_ROUNDS):
-            tries = await asyncio.to_thread(_tries, found, case.draft)
+            tries = await asyncio.to_thread(_tries, smallest, case.draft)
             if not tries:
                 break
             answers = await self._bench.outputs(case, tries, seconds=1.0, total=2.0)
             asked = list(zip(tries, answers, strict=False))
             again = await asyncio.to_thread(faults, case.draft, asked)
-            kinds = {one.kind: one for one in again}
-            before = found
-            found = [min(one, kinds.get(one.kind, one), key=_size) for one in found]
-            if found == before:
+            kinds = {fault.kind: fault for fault in again}
+            before = smallest
+            smallest = [min(fault, kinds.get(fault.kind, fault), key=_size) for fault in smallest]
+            if smallest == before:
                 break
-        return found
+        return smallest
 
 
 def faults(draft: ToolDraft, asked: list[tuple[dict[str, Json], dict[str, Any]]]) -> list[Fault]:
     """Return what is wrong with the answers: the smallest input of each kind, smallest first."""
     fit = Fit(draft.output_schema)
-    found: dict[str, Fault] = {}
+    smallest: dict[str, Fault] = {}
     for arguments, answer in asked:
         fault = _fault(draft, fit, arguments, answer)
-        if fault and (fault.kind not in found or _size(fault) < _size(found[fault.kind])):
-            found[fault.kind] = fault
-    return sorted(found.values(), key=_size)[:_KINDS_SHOWN]
+        if fault and (fault.kind not in smallest or _size(fault) < _size(smallest[fault.kind])):
+            smallest[fault.kind] = fault
+    return sorted(smallest.values(), key=_size)[:_KINDS_SHOWN]
 
 
 def _fault(draft: ToolDraft, fit: Fit, arguments: dict[str, Json], answer: dict[str, Any]) -> Fault | None:
@@ -149,6 +148,6 @@ def _size(fault: Fault) -> int:
     return len(shown(fault.arguments, 100_000))
 
 
-def _tries(found: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
-    made = [one for fault in found for one in smaller(fault.arguments, draft)]
-    return list({shown(one, 100_000): one for one in made}.values())[:120]
+def _tries(known: list[Fault], draft: ToolDraft) -> list[dict[str, Json]]:
+    tries = [arguments for fault in known for arguments in smaller(fault.arguments, draft)]
+    return list({shown(arguments, 100_000): arguments for arguments in tries}.values())[:120]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, Value
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.growth_inputs import Ladder, finer, ladders, power
 from alita_tui.toolsmith.checks.workbench import Workbench, calls_of
 from alita_tui.toolsmith.truncation import says_so
@@ -53,15 +53,15 @@ class Climbed(Value, frozen=True):
         if "different" not in self.ladder.shown or len(self.gave) < 3:
             return 0
         last = self.gave[-1][1:]
-        size = next(one[0] for one in self.gave if one[1:] == last)
-        before = [one for one in self.gave if one[0] < size]
+        size = next(measured[0] for measured in self.gave if measured[1:] == last)
+        before = [measured for measured in self.gave if measured[0] < size]
         grew = before and last[0] >= max(1.5 * before[-1][1], _LEAST_CUT)
         return size if grew and size < self.gave[-1][0] else 0
 
     @property
     def steep(self) -> bool:
         """True if time seems to grow faster than quadratically."""
-        telling = [one for one in self.took if one[1] >= _LEAST_MS]
+        telling = [measured for measured in self.took if measured[1] >= _LEAST_MS]
         if self.stuck:
             size, time = self.took[-1] if self.took else (1, 0.0)
             return power((size, time), (self.stuck, _SECONDS * 1000)) >= _STEEP
@@ -79,39 +79,38 @@ class GrowthCheck:
     async def check(self, case: Case) -> GateResult:
         """Measure calls of growing size. Raises CouldNotRun."""
         tests = await self._bench.used(case)
-        made = await asyncio.to_thread(ladders, case.draft, tests)
-        if not made:
+        rungs = await asyncio.to_thread(ladders, case.draft, tests)
+        if not rungs:
             return passed(self.name, "no text or list in its arguments could grow")
-        climbed = await self._climb(case, made)
-        for one in sorted((one for one in climbed if one.steep), key=lambda one: -one.stuck)[:_SUSPECTS]:
-            if row := await self._sure(case, one, tests):
+        climbed = await self._climb(case, rungs)
+        suspects = sorted((climb for climb in climbed if climb.steep), key=lambda climb: -climb.stuck)
+        for suspect in suspects[:_SUSPECTS]:
+            if row := await self._sure(case, suspect, tests):
                 return failed(self.name, f"time grows too fast: {row.label}: {row.text}", [row])
-        told = [one for one in climbed if one.took]
-        if not told or any(not one.tried for one in climbed):
+        measured = [climb for climb in climbed if climb.took]
+        if not measured or any(not climb.tried for climb in climbed):
             raise CouldNotRun("there was no time for inputs of growing size")
-        cut = next((one for one in climbed if one.cut), None)
+        cut = next((climb for climb in climbed if climb.cut), None)
         if cut and not await asyncio.to_thread(says_so, case.draft):
             size, last = cut.cut, cut.gave[-1][0]
             text = f"{_size(cut, size)} and {last:,} give the same result: is what is longer cut off?"
             return failed(
                 self.name,
                 f"{_label(cut.ladder)}: {text}",
-                [GateRow(label=_label(cut.ladder), text=text, tone="bad")],
+                [evidence(_label(cut.ladder), text, "bad")],
             )
-        largest = max(one.took[-1][0] for one in told)
-        slowest = max(told, key=lambda one: one.took[-1][1])
+        largest = max(climb.took[-1][0] for climb in measured)
+        slowest = max(measured, key=lambda climb: climb.took[-1][1])
         size, time = slowest.took[-1]
-        said = f"no faster than with the square, up to {largest:,} {_unit(slowest.ladder, largest)}"
-        row = GateRow(
-            label=_label(slowest.ladder), text=f"the slowest: {size:,} in {_seconds(time)}", tone="good"
-        )
-        return passed(self.name, said, [row])
+        summary = f"no faster than with the square, up to {largest:,} {_unit(slowest.ladder, largest)}"
+        row = evidence(_label(slowest.ladder), f"the slowest: {size:,} in {_seconds(time)}", "good")
+        return passed(self.name, summary, [row])
 
-    async def _sure(self, case: Case, one: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
+    async def _sure(self, case: Case, climb: Climbed, tests: list[dict[str, Json]]) -> GateRow | None:
         """Return the row for a suspicion that finer steps confirm; None if they do not."""
-        low = one.took[-2 if len(one.took) > 1 and not one.stuck else -1][0] if one.took else 1
-        high = one.stuck or one.took[-1][0]
-        ladder = await asyncio.to_thread(finer, one.ladder, case.draft, tests, low, high)
+        low = climb.took[-2 if len(climb.took) > 1 and not climb.stuck else -1][0] if climb.took else 1
+        high = climb.stuck or climb.took[-1][0]
+        ladder = await asyncio.to_thread(finer, climb.ladder, case.draft, tests, low, high)
         if ladder is None:
             return None
         rounds = await self._climb(case, [ladder] * _REPEATS, sure=True)
@@ -120,37 +119,39 @@ class GrowthCheck:
             for size, time in climbed.took:
                 best[size] = min(time, best.get(size, time))
         stuck = [climbed.stuck for climbed in rounds if climbed.stuck]
-        label = _label(one.ladder)
+        label = _label(climb.ladder)
         took = [(size, time) for size, time in sorted(best.items()) if time >= _LEAST_MS]
         if len(stuck) == len(rounds):
             before = max((size for size in best if size < min(stuck)), default=0)
             if before and power((before, best[before]), (min(stuck), _SURE_SECONDS * 1000)) < _STEEP:
                 return None
-            known = f"{_size(one, before)} {_seconds(best[before])}, " if before else ""
-            text = f"{known}{_size(one, min(stuck))} no end after {_SURE_SECONDS:g} s: grows without bounds"
-            return GateRow(label=label, text=text, tone="bad")
+            known = f"{_size(climb, before)} {_seconds(best[before])}, " if before else ""
+            text = f"{known}{_size(climb, min(stuck))} no end after {_SURE_SECONDS:g} s: grows without bounds"
+            return evidence(label, text, "bad")
         if len(took) < 2:
             return None
         large = took[-1]
-        small = next(one for one in took if one[1] >= large[1] / _SPAN)
-        found = power(small, large)
-        smaller = [pair for pair in one.took if pair[0] < took[0][0] and pair[1] >= _LEAST_MS / 4]
-        if found < _STEEP or _jumps([*smaller, *took]):
+        small = next(measured for measured in took if measured[1] >= large[1] / _SPAN)
+        exponent = power(small, large)
+        smaller = [pair for pair in climb.took if pair[0] < took[0][0] and pair[1] >= _LEAST_MS / 4]
+        if exponent < _STEEP or _jumps([*smaller, *took]):
             return None
         how = next(
-            (words for most, words in _WORDS if found < most), f"with power {found:.0f} of it, or worse"
+            (words for most, words in _WORDS if exponent < most), f"with power {exponent:.0f} of it, or worse"
         )
-        text = f"{_size(one, small[0])} {_seconds(small[1])}, {large[0]:,} {_seconds(large[1])}: grows {how}"
-        return GateRow(label=label, text=text, tone="bad")
+        text = (
+            f"{_size(climb, small[0])} {_seconds(small[1])}, {large[0]:,} {_seconds(large[1])}: grows {how}"
+        )
+        return evidence(label, text, "bad")
 
-    async def _climb(self, case: Case, made: list[Ladder], *, sure: bool = False) -> list[Climbed]:
+    async def _climb(self, case: Case, rungs: list[Ladder], *, sure: bool = False) -> list[Climbed]:
         steps = [
             (number, step)
-            for step in range(max(len(one.calls) for one in made))
-            for number, one in enumerate(made)
-            if step < len(one.calls)
+            for step in range(max(len(ladder.calls) for ladder in rungs))
+            for number, ladder in enumerate(rungs)
+            if step < len(ladder.calls)
         ]
-        calls = [made[number].calls[step] for number, step in steps]
+        calls = [rungs[number].calls[step] for number, step in steps]
         piece = calls_of(
             case,
             calls,
@@ -160,10 +161,10 @@ class GrowthCheck:
         )
         (judged,) = await self._bench.judge(case, [piece], total=_SURE_TOTAL if sure else _TOTAL)
         answers = self._bench.answers(judged, len(calls))
-        found = [Climbed(ladder=one, took=()) for one in made]
+        climbs = [Climbed(ladder=ladder, took=()) for ladder in rungs]
         for (number, step), answer in zip(steps, answers, strict=False):
-            found[number] = _with(found[number], made[number].sizes[step], answer)
-        return found
+            climbs[number] = _with(climbs[number], rungs[number].sizes[step], answer)
+        return climbs
 
 
 def _with(climbed: Climbed, size: int, answer: dict[str, Any]) -> Climbed:

@@ -59,21 +59,21 @@ def ladders(
     properties: dict[str, Any] = draft.input_schema["properties"]
     words, _ = constants(draft.code)
     ways = {
-        name: list(_ways(schema, [one[name] for one in bases if name in one], words))
+        name: list(_ways(schema, [arguments[name] for arguments in bases if name in arguments], words))
         for name, schema in properties.items()
     }
-    found: list[Ladder] = []
-    every = {name: listed[0] for name, listed in ways.items() if listed}
+    built: list[Ladder] = []
+    every = {name: growths[0] for name, growths in ways.items() if growths}
     if len(every) > 1:
-        found += _ladder("all", "characters or items", "everything at once", sizes, max(bases, key=len),
+        built += _ladder("all", "characters or items", "everything at once", sizes, max(bases, key=len),
                          {name: grow for name, (_, _, grow) in every.items()}, fit)  # fmt: skip
     for turn in range(max(map(len, ways.values()), default=0)):
-        for name, listed in ways.items():
-            if turn < len(listed):
-                shown, unit, grow = listed[turn]
-                base = next((one for one in bases if name in one), bases[0])
-                found += _ladder(name, unit, shown, sizes, base, {name: grow}, fit)
-    return found[:MOST]
+        for name, growths in ways.items():
+            if turn < len(growths):
+                shown, unit, grow = growths[turn]
+                base = next((arguments for arguments in bases if name in arguments), bases[0])
+                built += _ladder(name, unit, shown, sizes, base, {name: grow}, fit)
+    return built[:MOST]
 
 
 def finer(
@@ -82,7 +82,7 @@ def finer(
     """Return the same ladder in twelfths between two sizes; None if it cannot be built again."""
     steps = sorted({low + (high - low) * part // 12 for part in range(13)})
     what = (ladder.parameter, ladder.shown)
-    return next((one for one in ladders(draft, tests, steps) if (one.parameter, one.shown) == what), None)
+    return next((rung for rung in ladders(draft, tests, steps) if (rung.parameter, rung.shown) == what), None)
 
 
 def power(small: tuple[int, float], large: tuple[int, float]) -> float:
@@ -122,16 +122,16 @@ def _ways(schema: Json, values: Sequence[Json], words: Sequence[str]) -> Iterato
     """Yield the ways in which a parameter can grow: what grows, the unit, and a function from size to value."""
     kind = kind_of(schema)
     if kind == "string" and not fixed_form(schema):
-        texts = [one for one in values if isinstance(one, str)]
+        texts = [value for value in values if isinstance(value, str)]
         yield from _texts(texts, words)
     elif kind == "array":
-        items = [one for one in values if isinstance(one, list) and one]
+        items = [value for value in values if isinstance(value, list) and value]
         yield from ((shown, "items", grow) for shown, grow in _lists(items, schema))
     elif (
         kind == "object" and isinstance(schema, dict) and not {"properties", "patternProperties"} & {*schema}
     ):
-        yield from _networks(schema, [one for one in values if isinstance(one, dict) and one])
-        held = [x for one in values if isinstance(one, dict) for x in one.values()]
+        yield from _networks(schema, [value for value in values if isinstance(value, dict) and value])
+        held = [x for value in values if isinstance(value, dict) for x in value.values()]
         if held:
             yield "different keys", "keys", lambda n: {f"k{i}": held[i % len(held)] for i in range(n)}
 
@@ -140,17 +140,17 @@ def _networks(schema: Json, values: Sequence[dict[str, Json]]) -> Iterator[tuple
     """Yield networks in which each key links to others, up to all of them. Names from a test come first."""
     if not values:
         return
-    inner = next((one for held in values for one in held.values() if one), None)
+    inner = next((value for held in values for value in held.values() if value), None)
     known = [*values[0], *(inner if isinstance(inner, dict | list) else ())]
-    start = list(dict.fromkeys(one for one in known if isinstance(one, str)))
+    start = list(dict.fromkeys(name for name in known if isinstance(name, str)))
 
     def names(size: int) -> list[str]:
         side = max(2, math.isqrt(size))
         return [*start, *(f"k{i}" for i in range(side))][:side]
 
-    if isinstance(inner, dict) and all(type(one) in (int, float) for one in inner.values()):
+    if isinstance(inner, dict) and all(type(weight) in (int, float) for weight in inner.values()):
         yield "each to all", "links", lambda n: {a: dict.fromkeys(names(n), 1) for a in names(n)}
-    elif isinstance(inner, list) and all(isinstance(one, str) for one in inner):
+    elif isinstance(inner, list) and all(isinstance(name, str) for name in inner):
         yield "each to all", "links", lambda n: {a: list(names(n)) for a in names(n)}
         yield (
             "each to all after it",
@@ -160,32 +160,32 @@ def _networks(schema: Json, values: Sequence[dict[str, Json]]) -> Iterator[tuple
 
 
 def _texts(texts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, str, Grow]]:
-    told = [one for one in dict.fromkeys(texts) if one][:3]
-    if told:
-        yield "a test's text, repeated", "characters", _repeated(told[0])
+    samples = [phrase for phrase in dict.fromkeys(texts) if phrase][:3]
+    if samples:
+        yield "a test's text, repeated", "characters", _repeated(samples[0])
     yield "different words", "words", lambda n: " ".join(f"w{i}" for i in range(n))
     yield "equal words", "words", lambda n: " ".join(["word"] * n)
     yield "different lines", "lines", lambda n: "\n".join(f"w{i} x" for i in range(n))
-    if lines := next((one.split("\n") for one in told if one.count("\n") > 1), None):
+    if lines := next((phrase.split("\n") for phrase in samples if phrase.count("\n") > 1), None):
         yield "a test's lines, made different", "lines", _lines(lines)
-    seen: set[str] = set()
-    for text in told:  # each part of a text that the tests use, repeated
+    labels: set[str] = set()
+    for text in samples:  # each part of a text that the tests use, repeated
         for part in list(_RUN.finditer(text))[:8]:
             sign, before, after = part[0][0], text[: part.start()], text[part.end() :]
             label = f"{before[-12:]}{sign * 3}…"
-            if label not in seen:
-                seen.add(label)
+            if label not in labels:
+                labels.add(label)
                 yield f"“{label}”", "characters", _repeated(sign, before, _END)
                 yield f"“{label}” and on", "characters", _repeated(sign, before, after)
     written = "".join(words)
-    signs = dict.fromkeys([*"a0 ", *(one for one in written if not one.isalnum() and one.isprintable())])
+    signs = dict.fromkeys([*"a0 ", *(mark for mark in written if not mark.isalnum() and mark.isprintable())])
     for sign in [*list(signs)[:10], "a ", "a,", "0.", "ab"]:
         yield f"“{sign * 3}…”", "characters", _repeated(sign, end=_END)
 
 
 def _lines(lines: Sequence[str]) -> Grow:
     """Return a function that repeats the lines after the first one with other numbers and words."""
-    first, rest = lines[0], [one for one in lines[1:] if one.strip()] or list(lines)
+    first, rest = lines[0], [line for line in lines[1:] if line.strip()] or list(lines)
     return lambda n: "\n".join([first, *(f"{_TAIL.sub('', rest[i % len(rest)])}{i}" for i in range(n - 1))])
 
 
@@ -211,7 +211,7 @@ def _lists(values: Sequence[list[Json]], schema: Json) -> Iterator[tuple[str, Gr
     if first and isinstance(first[0], dict | list):
         yield "a test's items, made different", lambda n: [_other(first[i % len(first)], i) for i in range(n)]
     if kind == "array":
-        rows = [one for one in first if isinstance(one, list) and one]
+        rows = [row for row in first if isinstance(row, list) and row]
         for shown, _, grow in list(_ways(items, rows, ()))[:2]:
             yield f"a square of {shown}", _square(grow)
 
@@ -228,9 +228,9 @@ def _other(item: Json, number: int) -> Json:
     """Return the item with other texts and numbers, far from those of its neighbours."""
     match item:
         case dict():
-            return {key: _other(one, number) for key, one in item.items()}
+            return {key: _other(value, number) for key, value in item.items()}
         case list():
-            return [_other(one, number) for one in item]
+            return [_other(value, number) for value in item]
         case str():
             return f"{item}{number}"
         case bool() | None:

@@ -18,13 +18,14 @@ from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Val
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.condition_settings import excused
 from alita_tui.toolsmith.checks.judge_report import Called
 from alita_tui.toolsmith.checks.probes import agree, fits, same
 from alita_tui.toolsmith.checks.refusals import refused
 from alita_tui.toolsmith.checks.shared_work import Shared
 from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.tool_specs import tool_spec
 
 _MOST = 12
 _FEWEST = 3
@@ -32,49 +33,6 @@ _FEWEST = 3
 _ERROR_KEYS = frozenset({"error", "errors", "problem", "problems", "error_message"})
 _SUCCESS_KEYS = frozenset({"ok", "valid", "is_valid", "success"})
 """Result keys by which a contract may report bad input."""
-_ENTRY: dict[str, Json] = {
-    "expect": {"description": "what run returns; object keys that the contract leaves open are left out"},
-    "raises": {"type": "boolean", "description": "true when run has to refuse the arguments"},
-}
-SUBMIT_CASES = ToolSpec(
-    name="submit_cases",
-    description=f"Hand in at most {_MOST} cases.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "cases": {
-                "type": "array",
-                "maxItems": _MOST,
-                "items": {
-                    "type": "object",
-                    "properties": {"arguments": {"type": "object"}, **_ENTRY},
-                    "required": ["arguments"],
-                },
-            }
-        },
-        "required": ["cases"],
-    },
-)
-SUBMIT_ANSWERS = ToolSpec(
-    name="submit_answers",
-    description="Hand in one answer for each arguments object, in their order.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "answers": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        **_ENTRY,
-                        "open": {"type": "boolean", "description": "true when the contract does not tell"},
-                    },
-                },
-            }
-        },
-        "required": ["answers"],
-    },
-)
 
 
 class Expected(Value, frozen=True):
@@ -113,14 +71,14 @@ class HiddenTestsCheck:
             )
         cases, model, called = await self.ran(case)
         answers = self._bench.answers(called, len(cases))
-        rows = [_row(one, answer, case.draft) for one, answer in zip(cases, answers, strict=False)]
+        rows = [_row(entry, answer, case.draft) for entry, answer in zip(cases, answers, strict=False)]
         good = sum(row.tone == "good" for row in rows)
-        said = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
+        summary = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
         if good < len(rows):
-            return failed(self.name, said, rows)
+            return failed(self.name, summary, rows)
         if len(rows) < len(cases):
             raise CouldNotRun(f"there was time for {len(rows)} of {len(cases)} cases", rows)
-        return passed(self.name, said, rows)
+        return passed(self.name, summary, rows)
 
     async def ran(self, case: Case) -> Ran:
         """Return the cases with the tool's answers, asked for and run once for all checks. Raises CouldNotRun."""
@@ -145,22 +103,25 @@ class HiddenTestsCheck:
         _, cases, model = self._known
         if len(cases) < _FEWEST:
             raise CouldNotRun(f"two of three samples agreed on {len(cases)} cases only; {_FEWEST} are needed")
-        return Ran(cases, model, await self._bench.watched_calls(case, [one.arguments for one in cases]))
+        return Ran(cases, model, await self._bench.watched_calls(case, [entry.arguments for entry in cases]))
 
     async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
         """Return the cases that two of three samples agree on, and the model that wrote them."""
-        found, model = await self._ask(about + "\n\nWrite cases.", SUBMIT_CASES, case.build_id)
-        first = await asyncio.to_thread(_usable, found, case.draft)
+        replies, model = await self._ask(about + "\n\nWrite cases.", tool_spec("submit_cases"), case.build_id)
+        first = await asyncio.to_thread(_usable, replies, case.draft)
         if len(first) < _FEWEST:
             raise CouldNotRun("the separate call wrote no usable cases")
-        asked = "\n".join(f"{n}. {shown(one.arguments, 2000)}" for n, one in enumerate(first, 1))
-        others = []
+        asked = "\n".join(f"{n}. {shown(expected.arguments, 2000)}" for n, expected in enumerate(first, 1))
+        samples = []
         for sample in (2, 3):
             text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{asked}"
-            answers, _ = await self._ask(text, SUBMIT_ANSWERS, case.build_id)
-            others.append(_entries(answers, "answers"))
-        kept = (_settle(one, [said[n] for said in others if n < len(said)]) for n, one in enumerate(first))
-        return tuple(one for one in kept if one is not None), model
+            answers, _ = await self._ask(text, tool_spec("submit_answers"), case.build_id)
+            samples.append(_entries(answers, "answers"))
+        settled = (
+            _settle(expected, [said[n] for said in samples if n < len(said)])
+            for n, expected in enumerate(first)
+        )
+        return tuple(expected for expected in settled if expected is not None), model
 
     async def _ask(self, text: str, spec: ToolSpec, build: str) -> tuple[Json, str]:
         reply = await self._asker.ask(
@@ -174,28 +135,28 @@ class HiddenTestsCheck:
                 build=build,
             )
         )
-        found = next((one for one in reply.requests if one.name == spec.name and not one.problem), None)
-        if found is None:
+        submitted = next(
+            (request for request in reply.requests if request.name == spec.name and not request.problem), None
+        )
+        if submitted is None:
             raise CouldNotRun("the separate call handed nothing in")
-        return found.arguments, reply.model
+        return submitted.arguments, reply.model
 
 
 def unknowable(draft: ToolDraft) -> bool:
-    """Return True if the contract does not determine results: no argument, and a purpose about the clock or
-    chance.
-    """
+    """Return True if the contract cannot determine results: no argument, and a purpose about clock or chance."""
     takes = draft.input_schema.get("properties") if isinstance(draft.input_schema, dict) else None
     purpose = f"{draft.name.replace('_', ' ')}: {draft.description}"
     return takes == {} and any(excused(cause, purpose) for cause in ("clock", "chance"))
 
 
-def _usable(found: Json, draft: ToolDraft) -> list[Expected]:
+def _usable(submitted: Json, draft: ToolDraft) -> list[Expected]:
     return [
-        Expected(arguments=one["arguments"], expect=one.get("expect"), raises=one.get("raises") is True)
-        for one in _entries(found, "cases")[:_MOST]
-        if isinstance(one.get("arguments"), dict)
-        and ("expect" in one or one.get("raises") is True)
-        and (one.get("raises") is True or fits(one["arguments"], draft.input_schema))
+        Expected(arguments=entry["arguments"], expect=entry.get("expect"), raises=entry.get("raises") is True)
+        for entry in _entries(submitted, "cases")[:_MOST]
+        if isinstance(entry.get("arguments"), dict)
+        and ("expect" in entry or entry.get("raises") is True)
+        and (entry.get("raises") is True or fits(entry["arguments"], draft.input_schema))
     ]
 
 
@@ -207,20 +168,24 @@ def _contract(draft: ToolDraft) -> str:
     )
 
 
-def _entries(found: Json, name: str) -> list[dict[str, Any]]:
-    listed = found.get(name) if isinstance(found, dict) else None
-    return [one if isinstance(one, dict) else {} for one in listed] if isinstance(listed, list) else []
+def _entries(submitted: Json, name: str) -> list[dict[str, Any]]:
+    entries = submitted.get(name) if isinstance(submitted, dict) else None
+    return (
+        [entry if isinstance(entry, dict) else {} for entry in entries] if isinstance(entries, list) else []
+    )
 
 
-def _settle(one: Expected, others: Sequence[dict[str, Any]]) -> Expected | None:
+def _settle(expected: Expected, answers: Sequence[dict[str, Any]]) -> Expected | None:
     """Return the case as two of three samples expect it; None if no two agree."""
-    said = [one] + [
-        Expected(arguments=one.arguments, expect=other.get("expect"), raises=other.get("raises") is True)
-        for other in others
-        if other.get("open") is not True and ("expect" in other or other.get("raises") is True)
+    opinions = [expected] + [
+        Expected(
+            arguments=expected.arguments, expect=answer.get("expect"), raises=answer.get("raises") is True
+        )
+        for answer in answers
+        if answer.get("open") is not True and ("expect" in answer or answer.get("raises") is True)
     ]
-    for n, left in enumerate(said):
-        for right in said[n + 1 :]:
+    for n, left in enumerate(opinions):
+        for right in opinions[n + 1 :]:
             if left.raises and right.raises:
                 return left
             if not left.raises and not right.raises:
@@ -230,29 +195,29 @@ def _settle(one: Expected, others: Sequence[dict[str, Any]]) -> Expected | None:
     return None
 
 
-def _row(one: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
-    label = f"run({shown(one.arguments, 80)})"
-    wanted = "an error" if one.raises else shown(one.expect)
+def _row(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
+    label = f"run({shown(expected.arguments, 80)})"
+    wanted = "an error" if expected.raises else shown(expected.expect)
     returned = "result" in answer
     got = shown(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"
-    if not one.raises:
-        right = returned and same(one.expect, answer["result"])
+    if not expected.raises:
+        right = returned and same(expected.expect, answer["result"])
     elif returned:
         right = _tells_of_error(answer["result"], draft.output_schema)
     else:
-        right = refused(answer, draft) and not _bare_key(answer, one.arguments)
+        right = refused(answer, draft) and not _bare_key(answer, expected.arguments)
     text = f"→ {wanted}" if right else f"→ {got}, where {wanted} was agreed on"
-    if one.raises and right:
+    if expected.raises and right:
         text = f"→ {got}"
-    elif one.raises and not returned:
+    elif expected.raises and not returned:
         text = f"→ {got}: a crash, where a refusal was agreed on"
-    return GateRow(label=label, text=one_line(text, 300), tone="good" if right else "bad")
+    return evidence(label, one_line(text, 300), "good" if right else "bad")
 
 
 def _bare_key(answer: dict[str, Any], arguments: Json) -> bool:
     """Return True for a failed look-up of an argument, in Python's own words: not a refusal by the tool."""
-    given = arguments.values() if isinstance(arguments, dict) else ()
-    return answer.get("error") == "KeyError" and answer.get("text") in {repr(one) for one in given}
+    candidate = arguments.values() if isinstance(arguments, dict) else ()
+    return answer.get("error") == "KeyError" and answer.get("text") in {repr(value) for value in candidate}
 
 
 def _tells_of_error(result: Json, schema: Json) -> bool:
@@ -261,8 +226,10 @@ def _tells_of_error(result: Json, schema: Json) -> bool:
         return False
     forms = [
         schema,
-        *(one for key in ("anyOf", "oneOf") for one in schema.get(key) or () if isinstance(one, dict)),
+        *(form for key in ("anyOf", "oneOf") for form in schema.get(key) or () if isinstance(form, dict)),
     ]
-    known = {name for one in forms if isinstance(one.get("properties"), dict) for name in one["properties"]}
-    told = any(result.get(name) for name in _ERROR_KEYS & known)
-    return told or any(result.get(name) is False for name in _SUCCESS_KEYS & known)
+    known = {
+        name for form in forms if isinstance(form.get("properties"), dict) for name in form["properties"]
+    }
+    reported = any(result.get(name) for name in _ERROR_KEYS & known)
+    return reported or any(result.get(name) is False for name in _SUCCESS_KEYS & known)

@@ -41,51 +41,51 @@ def inputs(
     `tests`, the arguments that the draft's tests are known to use, come first, then those that the tests write out.
     """
     fit = Fit(draft.input_schema)
-    tests = [one for one in (*tests, *calls_in(draft)) if fit(one)]
+    tests = [arguments for arguments in (*tests, *calls_in(draft)) if fit(arguments)]
     words, numbers = constants(draft.code)
     maker = Maker(random.Random(_SEED), scale(tests), tests)  # noqa: S311  # repeatable, nothing secret
-    found: dict[str, dict[str, Json]] = {}
+    chosen: dict[str, dict[str, Json]] = {}
 
-    def keep(made: Iterable[dict[str, Json]], room: int) -> None:
-        end = min(most, len(found) + room)
-        for tried, one in enumerate(made):
-            if len(found) >= end or tried > 4 * room:
+    def keep(candidates: Iterable[dict[str, Json]], room: int) -> None:
+        end = min(most, len(chosen) + room)
+        for tried, arguments in enumerate(candidates):
+            if len(chosen) >= end or tried > 4 * room:
                 return
             with suppress(TypeError, ValueError):  # not representable in JSON
-                if fit(one):
-                    found.setdefault(json.dumps(one, allow_nan=False), one)
+                if fit(arguments):
+                    chosen.setdefault(json.dumps(arguments, allow_nan=False), arguments)
 
     takes = _properties(draft.input_schema)
     whole = [tests[n % len(tests)] if tests else maker.value(draft.input_schema) for n in range(8)]
-    bases = [one for one in whole if isinstance(one, dict)] or [{}]
+    bases = [arguments for arguments in whole if isinstance(arguments, dict)] or [{}]
     keep(tests, 40)
     keep((maker.whole(draft.input_schema) for _ in range(4 * _RANDOM)), _RANDOM)
     keep(_varied(bases, takes, lambda schema, _: maker.edges(schema)), _EDGES)
     keep(_varied(bases, takes, lambda schema, old: maker.known(schema, old, words, numbers)), _KNOWN)
     keep(_mutated(maker, bases, takes), _MUTATED)
     keep(_varied(bases[:1], takes, lambda schema, _: maker.counted(schema, most)), most)
-    return list(found.values())
+    return list(chosen.values())
 
 
 def dated(tests: Iterable[dict[str, Json]], fit: Fit, most: int = 72) -> list[dict[str, Json]]:
     """Return arguments of tests with other dates and hours over two years, if they contain ISO dates."""
-    bases = [one for one in tests if _DAY.search(json.dumps(one))][:3]
-    found: list[dict[str, Json]] = []
+    bases = [arguments for arguments in tests if _DAY.search(json.dumps(arguments))][:3]
+    variants: list[dict[str, Json]] = []
     # Irregular steps: a weekly or monthly dependency would otherwise be met at the same phase each time.
     spread = random.Random(_SEED).sample(range(730), most)  # noqa: S311  # repeatable, nothing secret
     for n in range(most if bases else 0):
         day = date(2025, 1, 3) + timedelta(days=spread[n])
         hour = f"T{n * 5 % 24:02}:"
         text = _DAY.sub(day.isoformat(), json.dumps(bases[n % len(bases)]))
-        made = json.loads(_HOUR.sub(hour, text))
-        if fit(made):
-            found.append(made)
-    return found
+        variant = json.loads(_HOUR.sub(hour, text))
+        if fit(variant):
+            variants.append(variant)
+    return variants
 
 
 def scale(tests: Iterable[Json]) -> int:
     """Return the size up to which numbers are tried if the schema sets no bound: ten times what the tests use."""
-    largest = max((abs(one) for test in tests for one in _numbers(test)), default=10)
+    largest = max((abs(number) for test in tests for number in _numbers(test)), default=10)
     return int(min(max(100, 10 * largest), _LARGEST))
 
 
@@ -93,18 +93,18 @@ def constants(code: str) -> tuple[list[str], list[float]]:
     """Return texts and numbers of the code without docstrings, with sums and differences of its numbers."""
     tree = try_parse(code)
     held = [node.value for node in draft_ast.constants(tree)] if tree else []
-    words = [one for one in held if isinstance(one, str) and 0 < len(one) <= _LONGEST_CONSTANT]
-    plain = [one for one in held if isinstance(one, int | float) and not isinstance(one, bool)]
-    near = [one for one in plain if abs(one) <= _LARGEST]
-    numbers = [*near, *(one + step for one in near for step in (1, -1))]
+    words = [value for value in held if isinstance(value, str) and 0 < len(value) <= _LONGEST_CONSTANT]
+    plain = [value for value in held if isinstance(value, int | float) and not isinstance(value, bool)]
+    near = [number for number in plain if abs(number) <= _LARGEST]
+    numbers = [*near, *(number + step for number in near for step in (1, -1))]
     few = list(dict.fromkeys(near))[:10]
     numbers += [a + b for a in few for b in few] + [a - b for a in few for b in few if a > b]
     return list(dict.fromkeys(words)), list(dict.fromkeys(numbers))
 
 
 def _properties(schema: Json) -> dict[str, Any]:
-    found = schema.get("properties") if isinstance(schema, dict) else None
-    return found if isinstance(found, dict) else {}
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
 
 
 def _varied(bases: list[dict[str, Json]], takes: dict[str, Any], values: Any) -> Iterator[dict[str, Json]]:
@@ -133,10 +133,10 @@ def _mutated(maker: Maker, bases: list[dict[str, Json]], takes: dict[str, Any]) 
 
 def _numbers(value: Json) -> Iterator[float]:
     if isinstance(value, dict):
-        for one in value.values():
-            yield from _numbers(one)
+        for item in value.values():
+            yield from _numbers(item)
     elif isinstance(value, list):
-        for one in value:
-            yield from _numbers(one)
+        for item in value:
+            yield from _numbers(item)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield value

@@ -59,12 +59,14 @@ def instrumented(code: str) -> Instrumented:
 def missed(places: Sequence[Place], passed: Collection[int]) -> Missed:
     """Return what none of these runs reached."""
     known = set(passed)
-    ran = {line for one in places if one.number in known and not one.missing for line in _lines(one)}
-    left = [one for one in places if one.number not in known]
-    lines = {line for one in left if not one.missing for line in _lines(one)} - ran
-    on_run_lines = [one for one in left if one.line not in lines]
-    hidden = [(one.line, one.missing or "a statement on it never ran") for one in on_run_lines if one.code]
-    ways = [(one.line, one.missing) for one in on_run_lines if not one.code]
+    ran = {line for place in places if place.number in known and not place.missing for line in _lines(place)}
+    left = [place for place in places if place.number not in known]
+    lines = {line for place in left if not place.missing for line in _lines(place)} - ran
+    on_run_lines = [place for place in left if place.line not in lines]
+    hidden = [
+        (place.line, place.missing or "a statement on it never ran") for place in on_run_lines if place.code
+    ]
+    ways = [(place.line, place.missing) for place in on_run_lines if not place.code]
     return Missed(tuple(sorted(lines)), tuple(sorted(set(hidden))), tuple(sorted(set(ways))))
 
 
@@ -74,13 +76,13 @@ def _lines(place: Place) -> range:
 
 def spans(lines: Collection[int]) -> list[tuple[int, int]]:
     """Return first and last line of each run of consecutive lines."""
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for line in sorted(lines):
-        if found and line == found[-1][1] + 1:
-            found[-1] = (found[-1][0], line)
+        if runs and line == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], line)
         else:
-            found.append((line, line))
-    return found
+            runs.append((line, line))
+    return runs
 
 
 def ranges(lines: Collection[int]) -> str:
@@ -103,8 +105,12 @@ class _Marker(ast.NodeTransformer):
     def visit_Module(self, node: ast.Module) -> ast.Module:
         self._searched = _searched(node)
         self._few = few(node)
-        kept = [one for one in node.body if not is_standard_main(one)]
-        node.body = [each for one in kept for each in ([one] if _for_checkers(one) else self._block([one]))]
+        statements = [statement for statement in node.body if not is_standard_main(statement)]
+        node.body = [
+            marked
+            for statement in statements
+            for marked in ([statement] if _for_checkers(statement) else self._block([statement]))
+        ]
         return node
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
@@ -114,7 +120,9 @@ class _Marker(ast.NodeTransformer):
             elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
                 setattr(node, name, self._block(value))
             elif isinstance(value, list):
-                setattr(node, name, [self.visit(one) if isinstance(one, ast.AST) else one for one in value])
+                setattr(
+                    node, name, [self.visit(item) if isinstance(item, ast.AST) else item for item in value]
+                )
         return node
 
     def visit_If(self, node: ast.If) -> ast.AST:
@@ -123,8 +131,8 @@ class _Marker(ast.NodeTransformer):
         self.generic_visit(node)
         if alone:
             special = bool(self._one_value(test))
-            told = self._told(node.lineno, node.lineno, "its condition was never false", code=special)
-            node.orelse = [ast.Expr(told)]
+            report = self._told(node.lineno, node.lineno, "its condition was never false", code=special)
+            node.orelse = [ast.Expr(report)]
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
@@ -132,9 +140,9 @@ class _Marker(ast.NodeTransformer):
         orelse = self._idle(node.test, node.orelse, last=True)
         self._branches.add(node.test)
         self.generic_visit(node)
-        said = "part of `… if … else …` was never taken"
-        node.body = self._part(node.body, f"the first {said}", code=not body)
-        node.orelse = self._part(node.orelse, f"the last {said}", code=not orelse)
+        missing = "part of `… if … else …` was never taken"
+        node.body = self._part(node.body, f"the first {missing}", code=not body)
+        node.orelse = self._part(node.orelse, f"the last {missing}", code=not orelse)
         return node
 
     def _idle(self, test: ast.expr, part: ast.expr, *, last: bool) -> bool:
@@ -156,33 +164,35 @@ class _Marker(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        calls = [any(isinstance(inner, ast.Call) for inner in ast.walk(one)) for one in node.values]
+        calls = [any(isinstance(child, ast.Call) for child in ast.walk(value)) for value in node.values]
         rare = (ast.Eq, ast.In) if isinstance(node.op, ast.And) else (ast.NotEq, ast.NotIn)
-        for one, works in zip(node.values, calls[1:], strict=False):
-            if works and isinstance(one, ast.Compare) and isinstance(one.ops[0], rare):
-                self._branches.add(one)  # what follows runs only with this outcome, and is a place itself
-        plainly = [_is_truth(one) and not self._one_value(one) for one in node.values]
+        for value, works in zip(node.values, calls[1:], strict=False):
+            if works and isinstance(value, ast.Compare) and isinstance(value.ops[0], rare):
+                self._branches.add(value)  # what follows runs only with this outcome, and is a place itself
+        plainly = [_is_truth(value) and not self._one_value(value) for value in node.values]
         self.generic_visit(node)
-        said = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
+        skipped = f"what follows `{'and' if isinstance(node.op, ast.And) else 'or'}` was never looked at"
         turned, word = (True, "or") if isinstance(node.op, ast.Or) else (False, "and")
         never = f"a side of `{word}` was never {str(turned).lower()}"
         node.values = [
-            self._outcome(one, never, turned, code=False) if plain else one
-            for one, plain in zip(node.values, plainly, strict=True)
+            self._outcome(value, never, turned, code=False) if plain else value
+            for value, plain in zip(node.values, plainly, strict=True)
         ]
         rest = zip(node.values[1:], calls[1:], strict=True)
-        node.values = [node.values[0], *(self._part(one, said, code=works) for one, works in rest)]
+        node.values = [node.values[0], *(self._part(value, skipped, code=works) for value, works in rest)]
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         """Treat a filter like an `if`; a comparison that never excluded anything is reported."""
-        compared = [any(isinstance(part, ast.Compare) for part in ast.walk(one)) for one in node.ifs]
-        single = [bool(self._one_value(one)) for one in node.ifs]
+        compared = [
+            any(isinstance(part, ast.Compare) for part in ast.walk(condition)) for condition in node.ifs
+        ]
+        single = [bool(self._one_value(condition)) for condition in node.ifs]
         self.generic_visit(node)
         never = "its condition was never false"
         node.ifs = [
-            one if alone else self._outcome(one, never, False, code=compares)
-            for one, compares, alone in zip(node.ifs, compared, single, strict=True)
+            condition if alone else self._outcome(condition, never, False, code=compares)
+            for condition, compares, alone in zip(node.ifs, compared, single, strict=True)
         ]
         return node
 
@@ -205,7 +215,7 @@ class _Marker(ast.NodeTransformer):
             case ast.Call(func=ast.Attribute(value=held, attr="get"), args=[key, *rest], keywords=[]) if (
                 value := rare_values(held, self._few)
             ) and all(
-                isinstance(one, ast.Constant | ast.Name) for one in rest
+                isinstance(default, ast.Constant | ast.Name) for default in rest
             ):  # a table of a few special cases
                 self.generic_visit(node)
                 return self._looked_up(node, held, key, value)
@@ -214,11 +224,11 @@ class _Marker(ast.NodeTransformer):
 
     def _looked_up(self, node: ast.Call, held: ast.expr, key: ast.expr, value: str) -> ast.expr:
         """`(lambda key: (key in table and told(n), table.get(key, …))[1])(key)`."""
-        told = self._told(node.lineno, node.lineno, f"no run turned on {value}")
+        report = self._told(node.lineno, node.lineno, f"no run turned on {value}")
         name = ast.Name("__alita_key__", ast.Load())
         inside = ast.Compare(name, [ast.In()], [held])
-        found = ast.Call(node.func, [name, *node.args[1:]], [])
-        pair = ast.Tuple([ast.BoolOp(ast.And(), [inside, told]), found], ast.Load())
+        item = ast.Call(node.func, [name, *node.args[1:]], [])
+        pair = ast.Tuple([ast.BoolOp(ast.And(), [inside, report]), item], ast.Load())
         takes = ast.arguments(
             posonlyargs=[], args=[ast.arg(name.id)], kwonlyargs=[], kw_defaults=[], defaults=[]
         )
@@ -257,12 +267,12 @@ class _Marker(ast.NodeTransformer):
         return node
 
     def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        found: list[ast.stmt] = []
+        marked: list[ast.stmt] = []
         for statement in statements:
             if not _silent(statement):
-                found.append(ast.Expr(self._told(statement.lineno, _header_end(statement))))
-            found.append(self.visit(statement))
-        return found
+                marked.append(ast.Expr(self._told(statement.lineno, _header_end(statement))))
+            marked.append(self.visit(statement))
+        return marked
 
     def _told(self, line: int, end: int, missing: str = "", *, code: bool = True) -> ast.Call:
         place = Place(len(self.places) + 1, line, end, missing, code)
@@ -292,9 +302,9 @@ class _Marker(ast.NodeTransformer):
 
     def _outcome(self, part: ast.expr, missing: str, turned: bool, *, code: bool = True) -> ast.expr:
         """Return a condition that reports when its outcome is `turned`: a place without a line of its own."""
-        told = self._told(part.lineno, part.lineno, missing, code=code)
+        report = self._told(part.lineno, part.lineno, missing, code=code)
         outcome = ast.Subscript(
-            ast.Tuple([told, ast.Constant(turned)], ast.Load()), ast.Constant(1), ast.Load()
+            ast.Tuple([report, ast.Constant(turned)], ast.Load()), ast.Constant(1), ast.Load()
         )
         return ast.copy_location(ast.BoolOp(ast.And() if turned else ast.Or(), [part, outcome]), part)
 
@@ -306,19 +316,19 @@ def _is_truth(node: ast.expr) -> bool:
 
 def _searched(tree: ast.Module) -> set[str]:
     """Return names that are only ever assigned the result of a regular expression search."""
-    found: set[str] = set()
-    others: set[str] = set()
+    searched: set[str] = set()
+    other_names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.NamedExpr):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             called = node.value.func if isinstance(node.value, ast.Call) else None
             searches = isinstance(called, ast.Attribute) and called.attr in ("match", "search", "fullmatch")
-            names = {one.id for one in targets if isinstance(one, ast.Name)}
-            found |= names if searches else set()
-            others |= set() if searches else names
+            names = {target.id for target in targets if isinstance(target, ast.Name)}
+            searched |= names if searches else set()
+            other_names |= set() if searches else names
         elif isinstance(node, ast.For | ast.comprehension | ast.AugAssign):
-            others |= {one.id for one in ast.walk(node.target) if isinstance(one, ast.Name)}
-    return found - others
+            other_names |= {child.id for child in ast.walk(node.target) if isinstance(child, ast.Name)}
+    return searched - other_names
 
 
 def _silent(statement: ast.stmt) -> bool:
@@ -346,5 +356,5 @@ def _for_checkers(statement: ast.stmt) -> bool:
     """Return True for `if TYPE_CHECKING:` with imports only, which never runs."""
     if not isinstance(statement, ast.If) or statement.orelse:
         return False
-    imports = all(isinstance(one, ast.Import | ast.ImportFrom) for one in statement.body)
+    imports = all(isinstance(child, ast.Import | ast.ImportFrom) for child in statement.body)
     return imports and ast.unparse(statement.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")

@@ -44,7 +44,7 @@ class Tested(msgspec.Struct, frozen=True):
     @property
     def good(self) -> bool:
         """True if there are tests and all of them passed."""
-        return bool(self.cases) and all(one.passed for one in self.cases)
+        return bool(self.cases) and all(case.passed for case in self.cases)
 
 
 class Called(msgspec.Struct, frozen=True):

@@ -6,9 +6,9 @@ import ast
 import asyncio
 import re
 
-from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft
+from alita_tui.events import GateName, GateResult, Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
-from alita_tui.toolsmith.checks.case import Case, failed, passed
+from alita_tui.toolsmith.checks.case import Case, evidence, failed, passed
 from alita_tui.toolsmith.draft_ast import constants
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
@@ -34,50 +34,49 @@ class LiteralsCheck:
         texts, numbers = task_values(case.task)
         if not texts and not numbers:
             return passed(self.name, "the task names no value that could leak")
-        told = told_numbers(case.draft)
-        found = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - told)
-        rows = [
-            GateRow(label=f"line {line}", text=f"{value} comes from the task", tone="bad")
-            for line, value in found
-        ]
+        own = told_numbers(case.draft)
+        leaked = await asyncio.to_thread(leaks, case.draft.code, texts, numbers - own)
+        rows = [evidence(f"line {line}", f"{value} comes from the task", "bad") for line, value in leaked]
         count = len(texts) + len(numbers)
         if rows:
-            said = "a value of the task stands in the code; it has to be a parameter"
-            return failed(self.name, said, rows[:20])
+            summary = "a value of the task stands in the code; it has to be a parameter"
+            return failed(self.name, summary, rows[:20])
         return passed(self.name, f"none of the {count} values of the task stands in the code")
 
 
 def task_values(task: str) -> tuple[frozenset[str], frozenset[float]]:
     """Return the values that a task names: quoted or telling texts, and uncommon numbers."""
-    texts = {one for pair in _QUOTED.findall(task) for one in pair if one}
-    texts |= {found.strip(".,;:!?") for found in _TELLING.findall(task)}
-    figures = {one for one in texts if _NUMBER.fullmatch(one)}
+    texts = {text for pair in _QUOTED.findall(task) for text in pair if text}
+    texts |= {figure.strip(".,;:!?") for figure in _TELLING.findall(task)}
+    figures = {text for text in texts if _NUMBER.fullmatch(text)}
     texts -= figures
     bare = task
-    for one in sorted(texts, key=len, reverse=True):
-        bare = bare.replace(one, " ")
+    for text in sorted(texts, key=len, reverse=True):
+        bare = bare.replace(text, " ")
     numbers = set()
-    for found in (*_NUMBER.findall(bare), *figures):
-        value = float(found.replace(",", "").replace("_", ""))
+    for figure in (*_NUMBER.findall(bare), *figures):
+        value = float(figure.replace(",", "").replace("_", ""))
         # Small whole numbers occur in any code and prove nothing.
         if abs(value) not in _COMMON and (abs(value) >= 21 or value != int(value)):
             numbers.add(value)
-    return frozenset(one.lower() for one in texts if len(one) >= 4), frozenset(numbers)
+    return frozenset(text.lower() for text in texts if len(text) >= 4), frozenset(numbers)
 
 
 def told_numbers(draft: ToolDraft) -> frozenset[float]:
     """Return numbers that the contract itself names, such as a bound: these belong in the code."""
-    found = {float(one.replace(",", "").replace("_", "")) for one in _NUMBER.findall(draft.description)}
+    numbers = {
+        float(figure.replace(",", "").replace("_", "")) for figure in _NUMBER.findall(draft.description)
+    }
     rest: list[Json] = [draft.input_schema, draft.output_schema]
     while rest:
-        one = rest.pop()
-        if isinstance(one, dict):
-            rest += list(one.values())
-        elif isinstance(one, list):
-            rest += one
-        elif isinstance(one, int | float) and not isinstance(one, bool):
-            found.add(float(one))
-    return frozenset(found)
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest += list(value.values())
+        elif isinstance(value, list):
+            rest += value
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            numbers.add(float(value))
+    return frozenset(numbers)
 
 
 def _table(node: ast.AST) -> list[ast.Constant]:
@@ -86,16 +85,18 @@ def _table(node: ast.AST) -> list[ast.Constant]:
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         items = node.elts
     elif isinstance(node, ast.Dict):
-        items = [one for one in (*node.keys, *node.values) if one is not None]
+        items = [item for item in (*node.keys, *node.values) if item is not None]
     flat = [
-        inner for one in items for inner in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])
+        nested
+        for item in items
+        for nested in (item.elts if isinstance(item, ast.List | ast.Tuple) else [item])
     ]
     numbers = [
-        one
-        for one in flat
-        if isinstance(one, ast.Constant)
-        and isinstance(one.value, int | float)
-        and not isinstance(one.value, bool)
+        item
+        for item in flat
+        if isinstance(item, ast.Constant)
+        and isinstance(item.value, int | float)
+        and not isinstance(item.value, bool)
     ]
     return numbers if len(numbers) >= _TABLE else []
 
@@ -106,24 +107,24 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
         return []
     tables = {id(number) for node in ast.walk(tree) for number in _table(node)}
     refusals = {
-        id(one) for node in ast.walk(tree) if isinstance(node, ast.Raise) for one in ast.walk(node)
+        id(child) for node in ast.walk(tree) if isinstance(node, ast.Raise) for child in ast.walk(node)
     }  # an example in an error message answers nothing
-    found: list[tuple[int, str]] = []
+    places: list[tuple[int, str]] = []
     for node in constants(tree):
         if id(node) in tables:
             continue
         value = node.value
         if isinstance(value, str):
             low = value.lower()
-            found += [
-                (node.lineno, f"“{one}”")
-                for one in sorted(texts)
-                if one in low and not (id(node) in refusals and len(low) >= 2 * len(one))
+            places += [
+                (node.lineno, f"“{text}”")
+                for text in sorted(texts)
+                if text in low and not (id(node) in refusals and len(low) >= 2 * len(text))
             ]
         elif (
             isinstance(value, int | float)
             and not isinstance(value, bool)
             and abs(value) in {*map(abs, numbers)}
         ):
-            found.append((node.lineno, str(value)))
-    return sorted(set(found))
+            places.append((node.lineno, str(value)))
+    return sorted(set(places))

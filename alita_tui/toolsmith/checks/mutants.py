@@ -77,18 +77,16 @@ def _parsed(code: str) -> ast.Module:
 def _places(tree: ast.Module) -> Iterator[int]:
     """Yield the indices, in the order of `ast.walk`, of the nodes that can be changed, with their lines."""
     passed_over = _passed_over(tree)
-    found = [
+    places = [
         (getattr(node, "lineno", 0), number)
         for number, node in enumerate(ast.walk(tree))
         if id(node) not in passed_over and _flippable(node)
     ]
-    return (number for _, number in sorted(found))
+    return (number for _, number in sorted(places))
 
 
 def _passed_over(tree: ast.Module) -> set[int]:
-    """Return annotations, error messages and text for people: changing them changes nothing that a test should
-    see.
-    """
+    """Return annotations, error messages and text for people: no test should depend on them."""
     skip: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []
@@ -140,34 +138,34 @@ def _changed(code: str, number: int) -> Mutant:
     # Parsed again, not copied: all trees share nodes such as ast.Load(), to which a linter in this process attaches
     # its own trees, and a deep copy would follow them.
     copied = _parsed(code)
-    node = next(one for n, one in enumerate(ast.walk(copied)) if n == number)
+    node = next(child for n, child in enumerate(ast.walk(copied)) if n == number)
     line = getattr(node, "lineno", 0)
-    said = ""
+    change = ""
     match node:
         case ast.Compare():
-            said, node.ops[0] = _flip(node.ops[0])
+            change, node.ops[0] = _flip(node.ops[0])
         case ast.BinOp() | ast.AugAssign():
-            said, node.op = _flip(node.op)
+            change, node.op = _flip(node.op)
         case ast.BoolOp():
-            said, node.op = _flip(node.op)
+            change, node.op = _flip(node.op)
         case ast.UnaryOp():
-            said, node.op, node.operand = "not was dropped", ast.Not(), _not(node.operand)
+            change, node.op, node.operand = "not was dropped", ast.Not(), _not(node.operand)
         case ast.Call():
-            kept = _left_over(node)
-            said = f"{_short(node)} became {_short(kept)}" if kept else ""
-            _replace(copied, node, kept)
+            operand = _left_over(node)
+            change = f"{_short(node)} became {_short(operand)}" if operand else ""
+            _replace(copied, node, operand)
         case ast.keyword():
-            said = f"{node.arg}= was dropped"
+            change = f"{node.arg}= was dropped"
             _replace(copied, node, None)
         case ast.Constant(value=bool() as value):
-            said, node.value = f"{value} became {not value}", not value
+            change, node.value = f"{value} became {not value}", not value
         case ast.Constant(value=int() | float() as value):
-            said, node.value = f"{value} became {value + 1}", value + 1
+            change, node.value = f"{value} became {value + 1}", value + 1
         case ast.Return(value=value) if value is not None:
-            said, node.value = _other_result(copied, node, value)
+            change, node.value = _other_result(copied, node, value)
         case _:
             pass
-    return Mutant(line, said, ast.unparse(ast.fix_missing_locations(copied)))
+    return Mutant(line, change, ast.unparse(ast.fix_missing_locations(copied)))
 
 
 def _left_over(call: ast.Call) -> ast.expr | None:
@@ -183,7 +181,7 @@ def _left_over(call: ast.Call) -> ast.expr | None:
 
 def _other_result(tree: ast.Module, node: ast.Return, value: ast.expr) -> tuple[str, ast.expr]:
     """Return another result of the kind that its function is annotated with; None unless it is a plain one."""
-    inside = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and node in ast.walk(one)]
+    inside = [child for child in ast.walk(tree) if isinstance(child, FUNCTIONS) and node in ast.walk(child)]
     promised = inside[-1].returns if inside else None
     promised = promised.value if isinstance(promised, ast.Subscript) else promised
     match promised:
@@ -211,7 +209,9 @@ def _replace(tree: ast.Module, old: ast.AST, new: Any) -> None:
             if value is old:
                 setattr(parent, field, new)
             elif isinstance(value, list):
-                value[:] = [new if one is old else one for one in value if one is not old or new is not None]
+                value[:] = [
+                    new if item is old else item for item in value if item is not old or new is not None
+                ]
 
 
 def _not(node: ast.expr) -> ast.expr:

@@ -10,7 +10,7 @@ import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json
 from alita_tui.spine.text import one_line
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutants import Mutant, disguised, mutants
 from alita_tui.toolsmith.checks.probes import probes
@@ -40,34 +40,36 @@ class MutationCheck:
 
     async def check(self, case: Case) -> GateResult:
         """Run the tests against mutants. Raises CouldNotRun."""
-        made = await asyncio.to_thread(mutants, case.draft.code, _MOST)
-        if not made:
+        candidates = await asyncio.to_thread(mutants, case.draft.code, _MOST)
+        if not candidates:
             raise CouldNotRun("there is no operator or constant to flip")
-        other = await asyncio.to_thread(disguised, case.draft.code)
+        disguise = await asyncio.to_thread(disguised, case.draft.code)
         pieces = [
             tests_of(case, seconds=_SECONDS),
             msgspec.structs.replace(
-                tests_of(case, code=other, seconds=_SECONDS),
+                tests_of(case, code=disguise, seconds=_SECONDS),
                 module=f"{case.draft.name}_again",
                 folder=_ELSEWHERE,
             ),
-            *(tests_of(case, code=one.code, seconds=_SECONDS, stop=True) for one in made),
+            *(tests_of(case, code=version.code, seconds=_SECONDS, stop=True) for version in candidates),
         ]
-        found = [
-            one for one in await self._bench.judge(case, pieces, total=_TOTAL) if isinstance(one, Tested)
+        entries = [
+            entry
+            for entry in await self._bench.judge(case, pieces, total=_TOTAL)
+            if isinstance(entry, Tested)
         ]
-        if not found[0].good:
+        if not entries[0].good:
             raise CouldNotRun("the unchanged code does not pass its tests here")
         idle = [
-            GateRow(label=one.name, text="it never calls run, so it proves nothing", tone="warn")
-            for one in found[0].cases
-            if not one.calls
+            evidence(entry.name, "it never calls run, so it proves nothing", "warn")
+            for entry in entries[0].cases
+            if not entry.calls
         ]
-        if len(idle) == len(found[0].cases):
+        if len(idle) == len(entries[0].cases):
             return failed(self.name, "no test calls run", idle)
-        if len(found) > 1 and not found[1].good:
-            return failed(self.name, _HELD_TO_THE_TEXT, [*_failures(found[1]), *idle])
-        ran = list(zip(made, found[2:], strict=False))
+        if len(entries) > 1 and not entries[1].good:
+            return failed(self.name, _HELD_TO_THE_TEXT, [*_failures(entries[1]), *idle])
+        ran = list(zip(candidates, entries[2:], strict=False))
         if not ran:
             raise CouldNotRun("one run of the tests takes too long to try mutants")
         alive = [mutant for mutant, tested in ran if tested.good]
@@ -77,38 +79,36 @@ class MutationCheck:
             counted -= same
         caught = counted - len(alive)
         share = caught / counted if counted else 1.0
-        said = f"the tests catch {caught} of {counted} mutants ({share:.0%}; {_ENOUGH:.0%} is asked)"
+        summary = f"the tests catch {caught} of {counted} mutants ({share:.0%}; {_ENOUGH:.0%} is asked)"
         if counted < len(ran):
-            said += f"; {len(ran) - counted} more answer as the original does"
+            summary += f"; {len(ran) - counted} more answer as the original does"
         good = share >= _ENOUGH
         if not good and by_chance(caught, counted):
-            good, said = True, f"{said}; of so few that can be chance: look at those below"
+            good, summary = True, f"{summary}; of so few that can be chance: look at those below"
         if idle:
-            said += f"; {len(idle)} of {len(found[0].cases)} tests never call run"
+            summary += f"; {len(idle)} of {len(entries[0].cases)} tests never call run"
         rows = [
             *idle,
             *(
-                GateRow(label=f"line {one.line}", text=f"{one.change}: no test noticed", tone="warn")
-                for one in alive[:_SURVIVORS_SHOWN]
+                evidence(f"line {version.line}", f"{version.change}: no test noticed", "warn")
+                for version in alive[:_SURVIVORS_SHOWN]
             ),
         ]
         if len(alive) > _SURVIVORS_SHOWN:
-            rows.append(GateRow(label="", text=f"and {len(alive) - _SURVIVORS_SHOWN} more", tone="muted"))
-        if len(ran) < len(made):
-            rows.append(
-                GateRow(label="not tried", text=f"{len(made) - len(ran)}, for lack of time", tone="muted")
-            )
-        return passed(self.name, said, rows) if good else failed(self.name, said, rows)
+            rows.append(evidence("", f"and {len(alive) - _SURVIVORS_SHOWN} more", "muted"))
+        if len(ran) < len(candidates):
+            rows.append(evidence("not tried", f"{len(candidates) - len(ran)}, for lack of time", "muted"))
+        return passed(self.name, summary, rows) if good else failed(self.name, summary, rows)
 
     async def _telling(self, case: Case, alive: list[Mutant]) -> tuple[list[Mutant], int]:
         """Return surviving mutants that behave differently from the original, and how many do not."""
         calls = await asyncio.to_thread(probes, case.draft, _PROBES)
         if not calls:
             return alive, 0
-        codes = [case.draft.code, *(one.code for one in alive)]
+        codes = [case.draft.code, *(version.code for version in alive)]
         pieces = [calls_of(case, calls, code=code, seconds=1.0) for code in codes]
-        found = await self._bench.judge(case, pieces, total=_TOTAL)
-        answers = [_outcomes(self._bench.answers(one, len(calls))) for one in found]
+        entries = await self._bench.judge(case, pieces, total=_TOTAL)
+        answers = [_outcomes(self._bench.answers(piece, len(calls))) for piece in entries]
         if not any(kind == "result" for kind, _ in answers[0]):
             return alive, 0
         telling = [
@@ -124,14 +124,17 @@ def by_chance(caught: int, counted: int) -> bool:
 
 
 def _outcomes(answers: list[dict[str, Any]]) -> list[tuple[str, Json]]:
-    return [("result", one["result"]) if "result" in one else ("error", one.get("error")) for one in answers]
+    return [
+        ("result", answer["result"]) if "result" in answer else ("error", answer.get("error"))
+        for answer in answers
+    ]
 
 
 def _failures(tested: Tested) -> list[GateRow]:
-    wrong = [one for one in tested.cases if not one.passed]
+    wrong = [case for case in tested.cases if not case.passed]
     if not wrong:
-        return [GateRow(label="", text=one_line(tested.error.strip()[-300:], 300), tone="bad")]
+        return [evidence("", one_line(tested.error.strip()[-300:], 300), "bad")]
     return [
-        GateRow(label=one.name, text=one_line(one.message.strip().splitlines()[-1], 300), tone="bad")
-        for one in wrong[:_SURVIVORS_SHOWN]
+        evidence(name.name, one_line(name.message.strip().splitlines()[-1], 300), "bad")
+        for name in wrong[:_SURVIVORS_SHOWN]
     ]

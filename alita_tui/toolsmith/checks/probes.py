@@ -23,11 +23,11 @@ _STEPS = 200_000
 
 def probes(draft: ToolDraft, most: int) -> list[dict[str, Json]]:
     """Return arguments that fit a draft's schema: those its tests use, then some generated from the schema."""
-    found = [*calls_in(draft), *made(draft.input_schema)]
+    candidates = [*calls_in(draft), *made(draft.input_schema)]
     unique: list[dict[str, Json]] = []
-    for one in found:
-        if one not in unique and fits(one, draft.input_schema):
-            unique.append(one)
+    for arguments in candidates:
+        if arguments not in unique and fits(arguments, draft.input_schema):
+            unique.append(arguments)
     return unique[:most]
 
 
@@ -39,11 +39,13 @@ def calls_in(draft: ToolDraft) -> Iterator[dict[str, Json]]:
     for node in ast.walk(tests):
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "run":
             try:
-                given = dict(zip(names, (ast.literal_eval(one) for one in node.args), strict=False))
-                given |= {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
+                arguments = dict(
+                    zip(names, (ast.literal_eval(argument) for argument in node.args), strict=False)
+                )
+                arguments |= {word.arg: ast.literal_eval(word.value) for word in node.keywords if word.arg}
             except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 continue
-            yield given
+            yield arguments
 
 
 def parameters(code: str) -> list[str]:
@@ -58,7 +60,7 @@ def made(schema: Json, most: int = 7) -> Iterator[dict[str, Json]]:
     if not isinstance(properties, dict):
         return
     for turn in range(most):
-        yield {name: _value(one, turn + n, 0) for n, (name, one) in enumerate(properties.items())}
+        yield {name: _value(part, turn + n, 0) for n, (name, part) in enumerate(properties.items())}
 
 
 def _value(schema: Json, turn: int, depth: int) -> Json:
@@ -94,8 +96,8 @@ def _value(schema: Json, turn: int, depth: int) -> Json:
 def kind_of(schema: Json) -> str:
     """Return the JSON type that a schema asks for; the first of several that is not null; empty if none is given."""
     kind = schema.get("type", "") if isinstance(schema, dict) else ""
-    listed = kind if isinstance(kind, list) else [kind]
-    return next((one for one in listed if isinstance(one, str) and one != "null"), "")
+    kinds = kind if isinstance(kind, list) else [kind]
+    return next((name for name in kinds if isinstance(name, str) and name != "null"), "")
 
 
 def _within(number: float, schema: dict[str, Any]) -> float:
@@ -179,26 +181,26 @@ class Fit:
 def _without_patterns(schema: Json) -> Json:
     """Return the schema without regular expressions: one from a model could block this process forever."""
     if isinstance(schema, list):
-        return [_without_patterns(one) for one in schema]
+        return [_without_patterns(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kept: dict[str, Json] = {}
+    reduced: dict[str, Json] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
-            kept[key] = {name: _without_patterns(one) for name, one in value.items()}
+            reduced[key] = {name: _without_patterns(part) for name, part in value.items()}
         elif key in ("const", "enum", "examples", "default"):
-            kept[key] = value
+            reduced[key] = value
         elif key not in ("pattern", "patternProperties"):
-            kept[key] = _without_patterns(value)
+            reduced[key] = _without_patterns(value)
     if "patternProperties" in schema:  # what it would allow is no longer known
-        kept.pop("additionalProperties", None)
-    return kept
+        reduced.pop("additionalProperties", None)
+    return reduced
 
 
 def same(wanted: Json, got: Json) -> bool:
     """Return True if a value is the expected one; of objects only the expected keys count."""
-    found = agree(wanted, got)
-    return found is not None and found[0] == wanted
+    common = agree(wanted, got)
+    return common is not None and common[0] == wanted
 
 
 def equal(a: Sequence[Json], b: Sequence[Json]) -> bool:
@@ -222,7 +224,7 @@ def agree(a: Json, b: Json) -> tuple[Json] | None:
         items = [agree(x, y) for x, y in zip(a, b, strict=False)]
         if len(a) != len(b) or None in items:
             return None
-        return ([one[0] for one in items if one is not None],)
+        return ([item[0] for item in items if item is not None],)
     if (
         isinstance(a, bool)
         or isinstance(b, bool)

@@ -17,16 +17,18 @@ _FEW = 3
 def few(tree: ast.Module) -> dict[str, str]:
     """Return names that are assigned once, to a rare value or a collection of a few, with these values."""
     stored = Counter(
-        one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        child.id
+        for child in ast.walk(tree)
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
     )
-    stored.update(one.arg for one in ast.walk(tree) if isinstance(one, ast.arg))
-    found: dict[str, str] = {}
+    stored.update(child.arg for child in ast.walk(tree) if isinstance(child, ast.arg))
+    values: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Name) and stored[target.id] == 1:
-                    found[target.id] = rare_value(node.value) or rare_values(node.value, {})
-    return {name: said for name, said in found.items() if said}
+                    values[target.id] = rare_value(node.value) or rare_values(node.value, {})
+    return {name: value for name, value in values.items() if value}
 
 
 def rare_value(node: ast.expr) -> str:
@@ -47,10 +49,10 @@ def rare_values(node: ast.expr, names: dict[str, str]) -> str:
     if isinstance(node, ast.Name):
         return names.get(node.id, "")
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
-        made = node.func.id in ("frozenset", "set", "tuple", "list", "dict")
-        return rare_values(node.args[0], {}) if made else ""
+        builds = node.func.id in ("frozenset", "set", "tuple", "list", "dict")
+        return rare_values(node.args[0], {}) if builds else ""
     if not isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
         return rare_value(node)
-    listed = node.keys if isinstance(node, ast.Dict) else node.elts
-    shown = [rare_value(one) if one is not None else "" for one in listed]
+    items = node.keys if isinstance(node, ast.Dict) else node.elts
+    shown = [rare_value(item) if item is not None else "" for item in items]
     return one_line(" or ".join(shown), 60) if 1 <= len(shown) <= _FEW and all(shown) else ""

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from alita_tui.events import ToolDraft
+from alita_tui.toolsmith.rules import rule
 
 _CRASHES = frozenset({
     "ArithmeticError", "AssertionError", "AttributeError", "BaseExceptionGroup", "GeneratorExit", "ImportError",
@@ -16,16 +17,6 @@ _CRASHES = frozenset({
 """Exceptions that nobody raises to refuse an argument; `error` is that of `struct`."""
 _SUSPECT = frozenset({"TypeError", "IndexError", "RuntimeError"})
 """Raised to refuse an argument as well as by code that meets an unexpected value: their text decides."""
-_INTERPRETER = re.compile(
-    r"index out of range|pop from (an )?empty|dictionary changed size|generator raised StopIteration|"
-    r"object is not (subscriptable|iterable|callable|an iterator|reversible)|"
-    r"unsupported operand|bad operand type|not supported between instances|can only concatenate|"
-    r"can't multiply sequence|object (does not support|has no len|cannot be interpreted)|cannot unpack non-iterable|"
-    r"(missing|takes) .*positional argument|unexpected keyword argument|unhashable type|is not iterable|"
-    r"indices must be|must be (a )?(str|real number|int|number|string|bytes)\b.*, not |expected .+ instance, \w+ found|"
-    r"argument must be .*, not |expected string or bytes-like object|doesn't define __|takes exactly"
-)
-"""Texts of the interpreter's own exceptions."""
 
 
 def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
@@ -41,7 +32,7 @@ def refused(answer: dict[str, Any], draft: ToolDraft) -> bool:
         return True
     if error in _CRASHES:
         return False
-    return not (error in _SUSPECT and _INTERPRETER.search(str(answer.get("text", ""))))
+    return not (error in _SUSPECT and rule("errors", "interpreter").search(str(answer.get("text", ""))))
 
 
 def named(error: str, draft: ToolDraft) -> bool:

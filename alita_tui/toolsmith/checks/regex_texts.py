@@ -51,14 +51,14 @@ def _part(kind: str, given: Any, chance: random.Random, depth: int) -> str:
             return ""  # an assertion, or something that only running it could produce
 
 
-def _one_of(given: Any, chance: random.Random) -> str:
-    kinds = [(str(kind), one) for kind, one in given]
+def _one_of(alternatives: Any, chance: random.Random) -> str:
+    kinds = [(str(kind), value) for kind, value in alternatives]
     if kinds and kinds[0][0] == "NEGATE":
-        out = {chr(one) for kind, one in kinds if kind == "LITERAL"}
-        ranges = [one for kind, one in kinds if kind == "RANGE"]
+        out = {chr(value) for kind, value in kinds if kind == "LITERAL"}
+        ranges = [value for kind, value in kinds if kind == "RANGE"]
         left = [c for c in _ANY + "._/" if c not in out and not any(a <= ord(c) <= b for a, b in ranges)]
         return chance.choice(left) if left else ""
-    kind, one = chance.choice(kinds)
+    kind, item = chance.choice(kinds)
     if kind == "RANGE":
-        return chr(chance.randint(*one))
-    return chr(one) if kind == "LITERAL" else chance.choice(_CLASSES.get(str(one), "-"))
+        return chr(chance.randint(*item))
+    return chr(item) if kind == "LITERAL" else chance.choice(_CLASSES.get(str(item), "-"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from alita_tui.events import GateName, GateResult, GateRow
+from alita_tui.events import GateName, GateResult
 from alita_tui.spine.ports.builds import PastCall
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed, shown
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
 from alita_tui.toolsmith.checks.probes import equal
 from alita_tui.toolsmith.checks.workbench import Workbench
 
@@ -29,12 +29,12 @@ class ReplayCheck:
         calls = await asyncio.to_thread(self._calls, case.draft.name)
         if not calls:
             return passed(self.name, "the version before was never called")
-        answers = await self._bench.outputs(case, [one.arguments for one in calls], fresh=True)
+        answers = await self._bench.outputs(case, [example.arguments for example in calls], fresh=True)
         rows, changed = [], 0
         for call, answer in zip(calls, answers, strict=False):
             label = f"run({shown(call.arguments, 80)})"
             if "result" in answer and equal(call.result, answer["result"]):
-                rows.append(GateRow(label=label, text=f"→ {shown(call.result)}, as before", tone="good"))
+                rows.append(evidence(label, f"→ {shown(call.result)}, as before", "good"))
                 continue
             changed += 1
             now = (
@@ -42,10 +42,10 @@ class ReplayCheck:
                 if "result" in answer
                 else f"{answer.get('error')}: {answer.get('text', '')}"
             )
-            rows.append(GateRow(label=label, text=f"→ {now}, before {shown(call.result)}", tone="warn"))
+            rows.append(evidence(label, f"→ {now}, before {shown(call.result)}", "warn"))
         if changed:
-            said = f"{changed} of {len(rows)} recorded calls come out otherwise"
-            return failed(self.name, said, rows)
+            summary = f"{changed} of {len(rows)} recorded calls come out otherwise"
+            return failed(self.name, summary, rows)
         if len(rows) < len(calls):
             raise CouldNotRun(f"there was time for {len(rows)} of {len(calls)} recorded calls", rows)
         return passed(self.name, f"all {len(rows)} recorded calls come out as before", rows)

@@ -11,7 +11,7 @@ from importlib.resources import files
 from alita_tui.events import GateName, GateResult, GateRow, LockedPackage
 from alita_tui.spine.ports.web import FaultBook, Faults, PackageFacts, PackageIndex
 from alita_tui.spine.requirements import distribution
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 
 _YOUNG_DAYS = 30
 """Age in days below which a project has hardly been reviewed by anyone."""
@@ -34,40 +34,38 @@ class RequirementsCheck:
     async def check(self, case: Case) -> GateResult:
         """Report suspicious, young, withdrawn and vulnerable packages. Raises CouldNotRun."""
         packages = case.lock.packages
-        named = {name for one in case.draft.requirements if (name := distribution(one))}
+        named = {name for requirement in case.draft.requirements if (name := distribution(requirement))}
         if not packages and not named:
             return passed(self.name, "none: the standard library alone")
         limit = asyncio.Semaphore(_AT_ONCE)
 
-        async def ask(one: LockedPackage) -> PackageFacts | None:
+        async def ask(package: LockedPackage) -> PackageFacts | None:
             async with limit:
-                return await self._index.package(one.name, one.version)
+                return await self._index.package(package.name, package.version)
 
-        known = await asyncio.gather(*(ask(one) for one in packages))
+        known = await asyncio.gather(*(ask(package) for package in packages))
         judged = await asyncio.to_thread(lambda: list(map(self._judge, packages, known)))
         # The fault database is not asked about packages that are refused anyway.
         stopped = any(faults for faults, _ in judged)
         told = Faults(problem="not asked") if stopped else await self._book.faults(packages)
         rows: list[GateRow] = []
         bad: list[str] = []
-        for one, (faults, notes) in zip(packages, judged, strict=True):
-            if ids := told.known.get(one.name):
-                faults.append(f"version {one.version} has known faults: {', '.join(ids[:3])}")
+        for package, (faults, notes) in zip(packages, judged, strict=True):
+            if ids := told.known.get(package.name):
+                faults.append(f"version {package.version} has known faults: {', '.join(ids[:3])}")
             elif told.problem:
                 notes.append("known faults were not looked up")
-            bad += [f"{one.name}: {fault}" for fault in faults]
+            bad += [f"{package.name}: {fault}" for fault in faults]
             text = "; ".join([*faults, *notes])
-            rows.append(
-                GateRow(label=f"{one.name} {one.version}", text=text, tone="bad" if faults else "good")
-            )
+            rows.append(evidence(f"{package.name} {package.version}", text, "bad" if faults else "good"))
         if bad:
             return failed(self.name, "; ".join(bad), rows)
         if told.problem:
             raise CouldNotRun(f"the known faults could not be looked up: {told.problem}", rows)
         dark = [
-            one.name
-            for one, facts in zip(packages, known, strict=True)
-            if facts is None and (one.direct or one.name not in popular())
+            package.name
+            for package, facts in zip(packages, known, strict=True)
+            if facts is None and (package.direct or package.name not in popular())
         ]
         if dark:
             raise CouldNotRun(f"the index did not tell of {', '.join(dark[:5])}: their age is open", rows)
@@ -75,10 +73,10 @@ class RequirementsCheck:
             self.name, f"{len(packages)} packages, none young, yanked, vulnerable or a look-alike", rows
         )
 
-    def _judge(self, one: LockedPackage, facts: PackageFacts | None) -> tuple[list[str], list[str]]:
-        since = (facts.first_upload if facts else "") or one.uploaded
+    def _judge(self, package: LockedPackage, facts: PackageFacts | None) -> tuple[list[str], list[str]]:
+        since = (facts.first_upload if facts else "") or package.uploaded
         days = self._days(since)
-        like = look_alike(one.name)
+        like = look_alike(package.name)
         faults, notes = [], []
         if like and (days is None or days < _GROWN_DAYS):
             age = "of unknown age" if days is None else f"{days} days old"
@@ -88,12 +86,12 @@ class RequirementsCheck:
         young = days is not None and days < _YOUNG_DAYS
         if young and facts and facts.first_upload:
             faults.append(f"the project first appeared {days} days ago")
-        elif young and one.name not in popular():
+        elif young and package.name not in popular():
             notes.append(f"this version is {days} days old; when the project began is not known")
         elif days is not None:
             notes.append(f"there since {since[:10]}")
         if facts and facts.yanked:
-            faults.append(f"version {one.version} was withdrawn by its authors")
+            faults.append(f"version {package.version} was withdrawn by its authors")
         if facts is None:
             notes.append("the index told nothing more")
         return faults, notes
@@ -115,14 +113,14 @@ def look_alike(name: str) -> str:
     if name in known:
         return ""
     plain = _plain(name)
-    for one in known:
-        other = _plain(one)
+    for popular_name in known:
+        other = _plain(popular_name)
         if plain == other:
-            return one
+            return popular_name
         most = 1 if len(other) < 9 else 2
         # Optimal string alignment: a swap of two neighbours is one edit.
         if len(other) >= 4 and OSA.distance(plain, other, score_cutoff=most) <= most:
-            return one
+            return popular_name
     return ""
 
 

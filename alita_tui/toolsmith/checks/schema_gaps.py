@@ -11,19 +11,8 @@ from alita_tui.events import Json, ToolDraft, Value
 from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.draft_ast import run_function
 
-_SAYING = (
-    "type",
-    "enum",
-    "const",
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "$ref",
-    "not",
-    "properties",
-    "items",
-    "prefixItems",
-)
+_SAYING = "type enum const anyOf oneOf allOf $ref not properties items prefixItems".split()
+"""Keywords by which a schema says something."""
 _FEW = 3
 """Values of one kind needed before all are assumed to be of it."""
 _DEEPEST = 4
@@ -43,18 +32,18 @@ def holes(
     draft: ToolDraft, tests: Sequence[dict[str, Json]], answers: Sequence[dict[str, Any]]
 ) -> list[Hole]:
     """Return what the schemas leave open although the tests' arguments, or the answers, are all of one kind."""
-    results = [one["result"] for one in answers if "result" in one]
-    found: list[Hole] = []
+    results = [answer["result"] for answer in answers if "result" in answer]
+    gaps: list[Hole] = []
     free = _open(draft.code)
     properties = draft.input_schema.get("properties", {}) if isinstance(draft.input_schema, dict) else {}
     for name, schema in properties.items():
         if name in free:
             continue
-        values = [one[name] for one in tests if name in one]
-        found += _looked("input_schema", f"$.{name}", schema, values, 0)
+        values = [arguments[name] for arguments in tests if name in arguments]
+        gaps += _looked("input_schema", f"$.{name}", schema, values, 0)
     if "return" not in free:
-        found += _looked("output_schema", "$", draft.output_schema, results, 0)
-    return found
+        gaps += _looked("output_schema", "$", draft.output_schema, results, 0)
+    return gaps
 
 
 def _open(code: str) -> set[str]:
@@ -62,7 +51,7 @@ def _open(code: str) -> set[str]:
     run = run_function(try_parse(code))
     if run is None:
         return set()
-    told = {one.arg: one.annotation for one in (*run.args.args, *run.args.kwonlyargs)} | {
+    told = {argument.arg: argument.annotation for argument in (*run.args.args, *run.args.kwonlyargs)} | {
         "return": run.returns
     }
     return {name for name, kind in told.items() if kind is not None and _ANYTHING.match(ast.unparse(kind))}
@@ -71,30 +60,32 @@ def _open(code: str) -> set[str]:
 def _looked(which: str, path: str, schema: Json, values: list[Json], depth: int) -> Iterator[Hole]:
     if depth > _DEEPEST or isinstance(schema, bool) and not schema:
         return
-    told = schema if isinstance(schema, dict) else {}
-    if not any(key in told for key in _SAYING):
-        kinds = {_kind(one) for one in values} - {"null"}
+    rules = schema if isinstance(schema, dict) else {}
+    if not any(key in rules for key in _SAYING):
+        kinds = {_kind(value) for value in values} - {"null"}
         if len(kinds) == 1 and (len(values) >= _FEW or which == "input_schema"):
             text = f"{which} says nothing of {path}, which is always {kinds.pop()}"
             yield Hole(where="schema", text=text, serious=True)
         return
-    lists = [one for one in values if isinstance(one, list)]
-    objects = [one for one in values if isinstance(one, dict)]
-    if "items" in told:
-        yield from _looked(which, f"{path}[]", told["items"], [x for one in lists for x in one], depth + 1)
-    named = told.get("properties")
+    lists = [value for value in values if isinstance(value, list)]
+    objects = [value for value in values if isinstance(value, dict)]
+    if "items" in rules:
+        yield from _looked(
+            which, f"{path}[]", rules["items"], [x for items in lists for x in items], depth + 1
+        )
+    named = rules.get("properties")
     if isinstance(named, dict):
-        for name, inner in named.items():
+        for name, subschema in named.items():
             yield from _looked(
-                which, f"{path}.{name}", inner, [o[name] for o in objects if name in o], depth + 1
+                which, f"{path}.{name}", subschema, [o[name] for o in objects if name in o], depth + 1
             )
     elif (
         objects
         and len(objects) >= _FEW
-        and "additionalProperties" not in told
-        and told.get("type") == "object"
+        and "additionalProperties" not in rules
+        and rules.get("type") == "object"
     ):
-        keys = {tuple(sorted(one)) for one in objects}
+        keys = {tuple(sorted(item)) for item in objects}
         if len(keys) == 1 and (only := keys.pop()):
             text = f"{which} names no part of {path}, which always has {', '.join(only[:5])}"
             yield Hole(where="schema", text=text, serious=False)

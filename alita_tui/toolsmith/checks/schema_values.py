@@ -37,7 +37,7 @@ class Maker:
         made = self.value(schema)
         arguments = made if isinstance(made, dict) else {}
         for name in arguments:
-            known = [one[name] for one in self._tests if name in one]
+            known = [candidate[name] for candidate in self._tests if name in candidate]
             if known and self._chance.random() < 0.4:
                 arguments[name] = self._chance.choice(known)
         return arguments
@@ -51,39 +51,39 @@ class Maker:
         if "const" in schema:
             return schema["const"]
         for known in ("enum", "examples"):
-            listed = schema.get(known)
-            if isinstance(listed, list) and listed and (known == "enum" or self._chance.random() < 0.3):
-                return self._chance.choice(listed)
-        found = self._composed(schema, depth)
-        return found[0] if found else self._of_kind(self._kind(schema), schema, depth)
+            choices = schema.get(known)
+            if isinstance(choices, list) and choices and (known == "enum" or self._chance.random() < 0.3):
+                return self._chance.choice(choices)
+        composed = self._composed(schema, depth)
+        return composed[0] if composed else self._of_kind(self._kind(schema), schema, depth)
 
     def _composed(self, schema: dict[str, Any], depth: int) -> tuple[Json] | None:
         """Return a value for a reference or for one of several schemas; None if there is neither."""
         if isinstance(schema.get("$ref"), str):
             return (self.value(self._referred(schema["$ref"]), depth + 1),)
         for several in ("anyOf", "oneOf"):
-            listed = schema.get(several)
-            if isinstance(listed, list) and listed:
+            choices = schema.get(several)
+            if isinstance(choices, list) and choices:
                 rest = {key: value for key, value in schema.items() if key != several}
-                chosen = self._chance.choice(listed)
+                chosen = self._chance.choice(choices)
                 return (self.value({**rest, **chosen} if isinstance(chosen, dict) else chosen, depth + 1),)
         parts = schema.get("allOf")
         if isinstance(parts, list) and parts:
             merged: dict[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
-            for part in (one for one in parts if isinstance(one, dict)):
+            for part in (piece for piece in parts if isinstance(piece, dict)):
                 both = {
                     "properties": {**_dict(merged, "properties"), **_dict(part, "properties")},
                     "required": [*_list(merged, "required"), *_list(part, "required")],
                 }
-                merged |= part | {key: one for key, one in both.items() if one}
+                merged |= part | {key: item for key, item in both.items() if item}
             return (self.value(merged, depth + 1),)
         return None
 
     def _referred(self, where: str) -> Json:
-        found = self._root
+        target = self._root
         for step in where.removeprefix("#").split("/")[1:]:
-            found = found.get(step) if isinstance(found, dict) else None
-        return found
+            target = target.get(step) if isinstance(target, dict) else None
+        return target
 
     def _kind(self, schema: dict[str, Any]) -> str:
         kinds = schema.get("type")
@@ -102,7 +102,7 @@ class Maker:
             case "array":
                 least, most = _bounds(schema, "Items", _ITEMS)
                 front = schema.get("prefixItems")
-                first = [self.value(one, depth + 1) for one in front] if isinstance(front, list) else []
+                first = [self.value(item, depth + 1) for item in front] if isinstance(front, list) else []
                 size = max(len(first), self._chance.randint(least, most))
                 each = schema.get("items", True)
                 more = 0 if each is False else size - len(first)
@@ -117,8 +117,8 @@ class Maker:
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Json]:
         named, needed = _dict(schema, "properties"), _list(schema, "required")
         made = {
-            name: self.value(one, depth + 1)
-            for name, one in named.items()
+            name: self.value(subschema, depth + 1)
+            for name, subschema in named.items()
             if name in needed or self._chance.random() < 0.6
         }
         least, most = _bounds(schema, "Properties", len(made) + 3)
@@ -135,7 +135,7 @@ class Maker:
         form = self._formatted(str(schema.get("format", "")))
         if form:
             return form
-        fixed = [one for one in _TEXTS if least <= len(one) <= most]
+        fixed = [text for text in _TEXTS if least <= len(text) <= most]
         if fixed and self._chance.random() < 0.5:
             return self._chance.choice(fixed)
         size = self._chance.randint(least, most)
@@ -159,8 +159,10 @@ class Maker:
         low, high = (max(low, -20), min(high, 60)) if small and low <= 60 and high >= -20 else (low, high)
         step = schema.get("multipleOf")
         if isinstance(step, int | float) and step > 0 and not isinstance(step, bool):
-            found = self._chance.randint(math.ceil(low / step), max(math.ceil(low / step), int(high // step)))
-            return found * step
+            number = self._chance.randint(
+                math.ceil(low / step), max(math.ceil(low / step), int(high // step))
+            )
+            return number * step
         if kind == "integer":
             return self._chance.randint(math.ceil(low), max(math.ceil(low), math.floor(high)))
         return round(self._chance.uniform(low, high), self._chance.randint(0, 3))
@@ -193,8 +195,8 @@ class Maker:
                 yield from (False, True)
             case "array":
                 items = schema.get("items", {})
-                one = self.value(items, 1)
-                yield from ([], [one], [one, one], [self.value(items, 1) for _ in range(12)])
+                item = self.value(items, 1)
+                yield from ([], [item], [item, item], [self.value(items, 1) for _ in range(12)])
                 yield from ([edge] for edge in self.edges(items))
             case "object":
                 yield {}
@@ -211,15 +213,15 @@ class Maker:
             case "string" if not fixed_form(schema):
                 for word in words:
                     yield from (word, f"{old} {word}" if isinstance(old, str) else f"x {word}", word.upper())
-                yield from (str(int(one)) for one in numbers[:20])
-                yield from ("x" * int(one) for one in numbers if 0 < one <= 300)
+                yield from (str(int(number)) for number in numbers[:20])
+                yield from ("x" * int(number) for number in numbers if 0 < number <= 300)
             case "integer":
-                yield from (int(one) for one in numbers if one == int(one))
+                yield from (int(number) for number in numbers if number == int(number))
             case "number":
                 yield from numbers
             case "array" if isinstance(schema, dict):
-                for one in self.known(schema.get("items", {}), None, words, numbers):
-                    yield from ([one], [*old, one] if isinstance(old, list) else [one, one])
+                for item in self.known(schema.get("items", {}), None, words, numbers):
+                    yield from ([item], [*old, item] if isinstance(old, list) else [item, item])
 
     def counted(self, schema: Json, most: int) -> Iterator[Json]:
         """Yield values counted through one by one."""
@@ -236,7 +238,7 @@ class Maker:
             case "string" if not fixed_form(schema):
                 yield from ("ab"[n % 2] + str(n) for n in range(most))
             case "array" if isinstance(schema, dict):
-                yield from ([one] for one in self.counted(schema.get("items", {}), most))
+                yield from ([item] for item in self.counted(schema.get("items", {}), most))
 
     def some(self, names: Sequence[str]) -> list[str]:
         """Return one of the names, sometimes two."""
@@ -284,25 +286,25 @@ def fixed_form(schema: Json) -> bool:
     if isinstance(schema, list):
         return any(map(fixed_form, schema))
     return isinstance(schema, dict) and any(
-        key in _ODD_SCHEMAS or fixed_form(one) for key, one in schema.items()
+        key in _ODD_SCHEMAS or fixed_form(item) for key, item in schema.items()
     )
 
 
 def _dict(schema: dict[str, Any], key: str) -> dict[str, Any]:
-    found = schema.get(key)
-    return found if isinstance(found, dict) else {}
+    item = schema.get(key)
+    return item if isinstance(item, dict) else {}
 
 
 def _list(schema: dict[str, Any], key: str) -> list[Any]:
-    found = schema.get(key)
-    return found if isinstance(found, list) else []
+    item = schema.get(key)
+    return item if isinstance(item, list) else []
 
 
 def _number(schema: dict[str, Any], key: str) -> float | None:
-    found = schema.get(key)
-    if not isinstance(found, int | float) or isinstance(found, bool):
+    item = schema.get(key)
+    if not isinstance(item, int | float) or isinstance(item, bool):
         return None
-    return found + {"exclusiveMinimum": 1, "exclusiveMaximum": -1}.get(key, 0)
+    return item + {"exclusiveMinimum": 1, "exclusiveMaximum": -1}.get(key, 0)
 
 
 def _bounds(schema: dict[str, Any], what: str, usual: int) -> tuple[int, int]:

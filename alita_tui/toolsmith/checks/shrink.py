@@ -13,13 +13,13 @@ _MOST = 40
 def smaller(arguments: dict[str, Json], draft: ToolDraft) -> list[dict[str, Json]]:
     """Return arguments that fit the schema and have one part made smaller, smallest first."""
     fit = Fit(draft.input_schema)
-    found: list[dict[str, Json]] = []
+    candidates: list[dict[str, Json]] = []
     for name, value in arguments.items():
-        rest = {key: one for key, one in arguments.items() if key != name}
-        for one in (rest, *({**arguments, name: less} for less in _less(value))):
-            if one not in found and one != arguments and fit(one):
-                found.append(one)
-    return sorted(found, key=lambda one: len(str(one)))[:_MOST]
+        rest = {key: kept_value for key, kept_value in arguments.items() if key != name}
+        for candidate in (rest, *({**arguments, name: less} for less in _less(value))):
+            if candidate not in candidates and candidate != arguments and fit(candidate):
+                candidates.append(candidate)
+    return sorted(candidates, key=lambda smaller_arguments: len(str(smaller_arguments)))[:_MOST]
 
 
 def _less(value: Json) -> Iterator[Json]:
@@ -27,16 +27,18 @@ def _less(value: Json) -> Iterator[Json]:
         case bool():
             return
         case int() | float():
-            yield from (one for one in (0, 1, int(value), value // 2, -value) if abs(one) <= abs(value))
+            yield from (
+                number for number in (0, 1, int(value), value // 2, -value) if abs(number) <= abs(value)
+            )
         case str() | list():
             half = len(value) // 2
             yield from (value[:0], value[:1], value[:half], value[half:], value[1:], value[:-1])
             if isinstance(value, list):
-                for n, one in enumerate(value[:4]):
-                    yield from ([*value[:n], less, *value[n + 1 :]] for less in _less(one))
+                for n, item in enumerate(value[:4]):
+                    yield from ([*value[:n], less, *value[n + 1 :]] for less in _less(item))
         case dict():
-            yield from ({key: one for key, one in value.items() if key != gone} for gone in value)
-            for key, one in value.items():
-                yield from ({**value, key: less} for less in _less(one))
+            yield from ({key: item for key, item in value.items() if key != gone} for gone in value)
+            for key, item in value.items():
+                yield from ({**value, key: less} for less in _less(item))
         case _:
             return

@@ -11,7 +11,6 @@ import msgspec
 from alita_tui.events import (
     Json,
     RunReport,
-    TestCase,
 )
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.syntax import UNPARSABLE
@@ -47,37 +46,17 @@ class Workbench:
         case: Case,
         calls: Sequence[Json],
         *,
-        code: str | None = None,
         fresh: bool = False,
-        conditions: Conditions = _PLAIN,
         seconds: float = 2.0,
         total: float = 12.0,
     ) -> list[dict[str, Any]]:
         """Return what `run` returns for these keyword arguments, as far as there was time (see `Called.answers`).
 
         With `fresh` each call gets a process of its own; otherwise they follow each other in one. `seconds` limits
-        each call, `total` all of them. Raises CouldNotRun, and Unsupported for conditions that the sandbox does not
-        have.
+        each call, `total` all of them. Raises CouldNotRun.
         """
-        piece = calls_of(case, calls, code=code, fresh=fresh, conditions=conditions, seconds=seconds)
+        piece = calls_of(case, calls, fresh=fresh, seconds=seconds)
         return self.answers((await self.judge(case, [piece], total=total))[0], len(calls))
-
-    async def tests(
-        self,
-        case: Case,
-        *,
-        code: str | None = None,
-        tests: str | None = None,
-        conditions: Conditions = _PLAIN,
-        seconds: float = 3.0,
-        total: float = 12.0,
-    ) -> list[TestCase]:
-        """Return how each test ended. Raises CouldNotRun, also if they cannot be imported, and Unsupported."""
-        piece = tests_of(case, code=code, tests=tests, conditions=conditions, seconds=seconds)
-        found = (await self.judge(case, [piece], total=total))[0]
-        if not isinstance(found, Tested) or found.error:
-            raise CouldNotRun(f"the tests could not begin: {one_line(found.error, 200)}")
-        return found.cases
 
     async def judge(
         self, case: Case, pieces: Sequence[Piece], *, total: float = 12.0
@@ -86,7 +65,7 @@ class Workbench:
 
         Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
-        longest = max((one.seconds for one in pieces), default=0.0)
+        longest = max((piece.seconds for piece in pieces), default=0.0)
         job = Job(
             run_id=case.build_id,
             module=case.draft.name,
@@ -98,13 +77,13 @@ class Workbench:
         )
         async with self._room:
             report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
-        found = _read(report, pieces)
-        for one in found:
-            if one.unsupported:
-                raise Unsupported(one.unsupported)
-        if not found and pieces:
+        entries = _read(report, pieces)
+        for entry in entries:
+            if entry.unsupported:
+                raise Unsupported(entry.unsupported)
+        if not entries and pieces:
             raise CouldNotRun("there was no time for it")
-        return found
+        return entries
 
     async def watched(self, case: Case) -> Watched:
         """Return an observed run of the draft's tests, made once for all checks that need it. Raises CouldNotRun."""
@@ -117,38 +96,34 @@ class Workbench:
         except CouldNotRun:
             return []
         names = parameters(case.draft.code)
-        return [{**dict(zip(names, one.given, strict=False)), **one.named} for one in calls]
+        return [{**dict(zip(names, call.given, strict=False)), **call.named} for call in calls]
 
     async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
-        """Call the draft's `run`, each time in a new process; return the answers with the places that were
-        reached.
-        """
-        made, _ = await asyncio.to_thread(_instrumented, case.draft.code)
-        piece = calls_of(case, calls, code=made.code, fresh=True, watch=True)
-        found = (await self.judge(case, [piece]))[0]
-        if not isinstance(found, Called):
+        """Call the draft's `run`, each time in a new process; return answers and the places reached."""
+        instrumented_code, _ = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = calls_of(case, calls, code=instrumented_code.code, fresh=True, watch=True)
+        entry = (await self.judge(case, [piece]))[0]
+        if not isinstance(entry, Called):
             raise CouldNotRun("the judge answered otherwise than it was asked")
-        return found
+        return entry
 
     async def _watch(self, case: Case) -> Watched:
-        made, problem = await asyncio.to_thread(_instrumented, case.draft.code)
-        piece = tests_of(case, code=made.code, seconds=_WATCHED_SECONDS, watch=True)
-        found = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
-        if not isinstance(found, Tested) or found.error or found.late:
+        instrumented_code, problem = await asyncio.to_thread(_instrumented, case.draft.code)
+        piece = tests_of(case, code=instrumented_code.code, seconds=_WATCHED_SECONDS, watch=True)
+        entry = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
+        if not isinstance(entry, Tested) or entry.error or entry.late:
             raise CouldNotRun("the tests did not come to an end while they were watched")
-        return Watched(tested=found, places=made.places, problem=problem)
+        return Watched(tested=entry, places=instrumented_code.places, problem=problem)
 
     @staticmethod
-    def answers(found: Tested | Called, count: int) -> list[dict[str, Any]]:
-        """Return the answers of a piece with `count` calls; the same error for each if the code cannot be
-        imported.
-        """
-        if isinstance(found, Tested):
+    def answers(entry: Tested | Called, count: int) -> list[dict[str, Any]]:
+        """Return the answers of a piece with `count` calls; one error for all if the code cannot be imported."""
+        if isinstance(entry, Tested):
             raise CouldNotRun("the judge answered otherwise than it was asked")
-        if found.error:
-            text = found.error.strip().splitlines()[-1][:500]
-            return [{"error": found.exception or "ended", "text": text, "ms": 0.0}] * count
-        return found.answers
+        if entry.error:
+            text = entry.error.strip().splitlines()[-1][:500]
+            return [{"error": entry.exception or "ended", "text": text, "ms": 0.0}] * count
+        return entry.answers
 
     def _bounds(self, wall: float) -> Limits:
         return msgspec.structs.replace(
@@ -176,9 +151,7 @@ def calls_of(
     ladders: Sequence[int] = (),
     enough_ms: float = 0.0,
 ) -> Piece:
-    """Return a piece of work: calls of `run`, in the draft's code or in another version of it; `ladders` as in
-    `Piece`.
-    """
+    """Return a piece of work: calls of `run`, in the draft's code or another version; `ladders` as in `Piece`."""
     return Piece(
         kind="calls",
         name=case.draft.name,
@@ -197,18 +170,17 @@ def tests_of(
     case: Case,
     *,
     code: str | None = None,
-    tests: str | None = None,
     conditions: Conditions = _PLAIN,
     seconds: float = 3.0,
     watch: bool = False,
     stop: bool = False,
 ) -> Piece:
-    """Return a piece of work: the draft's tests, or others, against its code or another version of it."""
+    """Return a piece of work: the draft's tests against its code or another version of it."""
     return Piece(
         kind="tests",
         name=case.draft.name,
         code=case.draft.code if code is None else code,
-        tests=case.draft.tests if tests is None else tests,
+        tests=case.draft.tests,
         conditions=conditions,
         seconds=seconds,
         watch=watch,

@@ -26,9 +26,9 @@ from alita_tui.spine.ports.web import FaultBook, PackageIndex
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.approval_gate import ApprovalGate
 from alita_tui.toolsmith.checks.registry import all_checks
-from alita_tui.toolsmith.contract import SUBMIT_TOOL
 from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
+from alita_tui.toolsmith.tool_specs import tool_spec
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class _Models:
     async def ask(self, request: ModelRequest) -> Reply:
         if request.role != "toolsmith":
             return await self._reviewer.ask(request)
-        call = ToolRequest(call_id="c1", name=SUBMIT_TOOL.name, arguments=_form(self._draft))
+        call = ToolRequest(call_id="c1", name=tool_spec("submit_tool").name, arguments=_form(self._draft))
         return Reply(model="demo:toolsmith", requests=(call,))
 
 
@@ -86,7 +86,11 @@ def _form(draft: ToolDraft) -> dict[str, Any]:
     required = ("requirements", "input_schema", "output_schema")
     given |= {name: msgspec.to_builtins(getattr(draft, name)) for name in required}
     given["requirements"] = list(draft.requirements)
-    return {name: value for name, value in given.items() if name in SUBMIT_TOOL.parameters["properties"]}
+    return {
+        name: value
+        for name, value in given.items()
+        if name in tool_spec("submit_tool").parameters["properties"]
+    }
 
 
 def _recorded(sample: Sample) -> tuple[PastCall, ...]:

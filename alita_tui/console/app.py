@@ -399,6 +399,7 @@ def _import_dialogs() -> None:
     from alita_tui.console.sandbox import screen as sandbox  # noqa: F401
     from alita_tui.console.sessions import screen as sessions  # noqa: F401
     from alita_tui.console.settings import screen as settings  # noqa: F401
+    from alita_tui.console.spend import screen as spend  # noqa: F401
 
 
 def _bar(playback: Player | None) -> ReplayBar | None:

@@ -155,21 +155,7 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         await self._catalog.preload()
         if not self.replaying:
             self.main.offer(await self._catalog.suggestions())
-        await self._preload_dialogs()
-
-    async def _preload_dialogs(self) -> None:
-        """Import the dialogs and read their styles: else the first one to open waits for both."""
-        from alita_tui.console.dialogs import stylesheets
-
-        new = [
-            path
-            for path in await asyncio.to_thread(stylesheets)
-            if not self.stylesheet.has_source(str(path), "")
-        ]
-        for path in new:
-            self.stylesheet.read(path)
-        if new:
-            self.stylesheet.reparse()
+        await asyncio.to_thread(_import_dialogs)
 
     @on(Worker.StateChanged)
     def _worker_changed(self, event: Worker.StateChanged) -> None:
@@ -404,6 +390,16 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         elif not self.main.clear():
             self._pressed = monotonic()
             self.notify("Press again to quit; the session is saved.", markup=False, timeout=2)
+
+
+def _import_dialogs() -> None:
+    """Import what opens over the session while nobody waits for it."""
+    from alita_tui.console import help  # noqa: F401
+    from alita_tui.console.library import tool  # noqa: F401
+    from alita_tui.console.sandbox import screen as sandbox  # noqa: F401
+    from alita_tui.console.sessions import screen as sessions  # noqa: F401
+    from alita_tui.console.settings import screen as settings  # noqa: F401
+    from alita_tui.console.spend import screen as spend  # noqa: F401
 
 
 def _bar(playback: Player | None) -> ReplayBar | None:

@@ -1,4 +1,4 @@
-"""What the screen means: one frozen view of a session, folded from its events.
+"""The frozen view of a session, folded from its events: what the screen shows.
 
 May import: spine. Never: Textual, files, clocks. Time comes from the envelopes.
 """

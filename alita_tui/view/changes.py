@@ -1,4 +1,4 @@
-"""What approving a build changes in the library, and what a new version may do that the one before could not. Pure."""
+"""What approving a build changes in the library, and what a new version may newly do. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from alita_tui.spine.text import counted
 from alita_tui.state.build import Attempt, BuildState
 
 NEW_REACH = "new in this version"
-"""The label of the row in which the check of capabilities says what the code reaches for and the old code did not."""
+"""Label of the row in which the capability check reports what only the new code reaches for."""
 
 
 def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
-    """One sentence each; the first says what is added or replaced."""
+    """Return one sentence each; the first says what is added or replaced."""
     if build.parent is None:
         return (f"adds {build.name} v{build.version}; replaces nothing",)
     before, after = build.parent.code.splitlines(), attempt.draft.code.splitlines()
@@ -31,7 +31,7 @@ def changes(build: BuildState, attempt: Attempt) -> tuple[str, ...]:
 
 
 def newly(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[str, ...]:
-    """What it may do that the version before could not: capabilities but those withheld, packages, reach."""
+    """Return what only the new version may do: capabilities except those withheld, packages, reach."""
     if build.parent is None:
         return ()
     old, wants = build.parent.capabilities, attempt.draft.capabilities.without(withheld)

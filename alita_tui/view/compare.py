@@ -1,4 +1,4 @@
-"""Two sessions side by side: how far they are the same, and what differs from there."""
+"""Compares two sessions: their common beginning, and what differs from there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOVES = frozenset({"task", "action", "approval", "run", "question", "error", "a
 
 
 class Side(msgspec.Struct, frozen=True):
-    """One of the two, in figures."""
+    """Figures of one session."""
 
     session_id: str
     title: SafeText
@@ -39,12 +39,12 @@ class Side(msgspec.Struct, frozen=True):
     """Tools that ran, and how often."""
     errors: int
     outcome: str
-    """Of the last task; empty where there is none, or where it runs."""
+    """Of the last task; empty if there is none or it is running."""
     answer: SafeText
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A move of both, or of one; an empty side made none here."""
+    """A move of both sessions or of one; the other side is empty."""
 
     kind: Literal["same", "differs", "left", "right"]
     left: SafeText = SafeText("")
@@ -52,17 +52,17 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Both, and their moves in line."""
+    """Both sessions, with their moves aligned."""
 
     left: Side
     right: Side
     common: int
-    """Events at the beginning that are the same in both."""
+    """Number of events that both begin with."""
     moves: tuple[Pair, ...]
 
 
 def compare(left: Sequence[Envelope], right: Sequence[Envelope]) -> Comparison:
-    """Two sessions side by side."""
+    """Compare two sessions."""
     return Comparison(
         left=_side(left), right=_side(right), common=_common(left, right), moves=_moves(left, right)
     )
@@ -94,7 +94,7 @@ def _side(envelopes: Sequence[Envelope]) -> Side:
 
 
 def _common(left: Sequence[Envelope], right: Sequence[Envelope]) -> int:
-    """A fork opens with another first event, and asks under another approval's id: both count as the same."""
+    """Return how many events both begin with, ignoring what a fork numbers anew."""
     count = 0
     for one, other in zip(left, right, strict=False):
         if one.at != other.at or not _alike(one.event, other.event):

@@ -1,4 +1,4 @@
-"""Why an event happened, what it changed, what it cost: read off the events before it, claimed by nobody."""
+"""Explains an event from those before it: why it happened, what it changed, what it cost."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _LINE = 400
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """An event explained, line by line. All of it neutralised."""
+    """The explanation of an event, neutralised."""
 
     seq: int
     title: SafeText
-    """What the trace says of it, else its kind."""
+    """Its row in the trace, else its kind."""
     why: tuple[SafeText, ...]
     """From the nearest cause to the task."""
     changed: tuple[SafeText, ...]
-    """Of the state on screen."""
+    """What it changed on screen."""
     cost: tuple[SafeText, ...]
 
 
 def explain(
     envelopes: Sequence[Envelope], index: int, before: SessionView, after: SessionView
 ) -> Explanation:
-    """The event at `index`, between the views before and after it."""
+    """Explain the event at `index`, given the views before and after it."""
     this = envelopes[index]
     rows = rows_for(this)
     kind = this.event.__struct_config__.tag
@@ -72,7 +72,7 @@ def _why(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterat
 
 
 def _nearest(envelopes: Sequence[Envelope], index: int, view: SessionView) -> Iterator[str]:  # noqa: C901
-    """What this kind of event follows from."""
+    """Return what this kind of event follows from."""
     event = envelopes[index].event
     match event:
         case e.TaskSubmitted(retried=True):
@@ -149,7 +149,7 @@ def _allowed(envelopes: Sequence[Envelope], index: int, digest: str) -> str:
 
 
 def _action_of(envelopes: Sequence[Envelope], index: int) -> int | None:
-    """The action that an event belongs to: by its id, else the newest of the same step."""
+    """Return an event's action: by its id, else the newest of the same step."""
     event, step = envelopes[index].event, envelopes[index].step
     if not step or isinstance(event, e.ModelReplied | e.TaskSubmitted):
         return None
@@ -251,7 +251,7 @@ def _paid(envelopes: Sequence[Envelope], index: int, reply: e.ModelReplied) -> s
 
 
 def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
-    """What the whole step took, of which this event is a part."""
+    """Return the cost of the event's step."""
     step = envelopes[index].step
     first = last = index
     while first and envelopes[first - 1].step == step:
@@ -269,7 +269,7 @@ def _step_cost(envelopes: Sequence[Envelope], index: int) -> str:
 
 
 def _last(envelopes: Sequence[Envelope], index: int, kind: type | UnionType) -> int | None:
-    """The place of the newest event of a kind, at or before `index`."""
+    """Return the index of the newest event of a kind, at or before `index`."""
     return _where(envelopes, index, lambda event: isinstance(event, kind))
 
 

@@ -1,4 +1,4 @@
-"""A view as one short word: two that differ in anything shown have different ones."""
+"""A hash of a view: views that show anything different differ."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _PARTS = (
     "session_id", "title", "model", "recorded", "parent", "seq", "at", "step", "phase", "tasks", "plan", "trace",
     "library", "touched", "builds", "runs", "sandbox", "spend", "providers", "question", "recalled", "calls",
 )  # fmt: skip
-"""All but what is still growing. The order counts: recorded sessions hold fingerprints."""
+"""The durable fields. Their order matters: recorded sessions store fingerprints."""
 
 
 def fingerprint(view: SessionView) -> str:
-    """SHA-256 of all durable parts of a view, in hex. What is still growing takes no part."""
+    """Return the SHA-256 of a view's durable parts, in hex."""
     durable = {name: getattr(view, name) for name in _PARTS}
     made = sha256()
     try:
@@ -32,7 +32,7 @@ def fingerprint(view: SessionView) -> str:
 
 
 def _json(durable: dict[str, object]) -> Iterator[bytes]:
-    """The parts as one JSON object, in pieces: a long session's trace is never in memory as a whole."""
+    """Yield the parts as one JSON object, so that a long trace is never in memory as a whole."""
     encode = msgspec.json.Encoder(enc_hook=_whole).encode
     before = b"{"
     for name, value in durable.items():

@@ -1,4 +1,4 @@
-"""How a person has been deciding, from what the audit log has of it. Pure."""
+"""How a person has been deciding, from the audit log. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 _NEWEST = 20
 _SECONDS_A_LINE = 0.25
-"""A line of code read faster than this was looked at, not read: skimming is about four lines a second."""
+"""Seconds per line below which code was not read: skimming takes about a quarter of a second."""
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -21,16 +21,16 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class Habits(msgspec.Struct, frozen=True):
-    """The newest verdicts together."""
+    """Figures of the newest verdicts."""
 
     verdicts: int = 0
     median_seconds: float = 0.0
     read_share: float = 0.0
-    """Of those, how many were read to the end; 0 to 1."""
+    """Share of builds that were read to the end, 0 to 1."""
 
     @property
     def said(self) -> str:
-        """In one line; empty where there is nothing to say yet."""
+        """A summary in one line; empty if too little is known."""
         if self.verdicts < 3:
             return ""
         took = (
@@ -42,12 +42,12 @@ class Habits(msgspec.Struct, frozen=True):
 
     @property
     def hasty(self) -> bool:
-        """True where verdicts come faster, or with less read, than anyone can judge by."""
+        """Whether verdicts come too fast, or with too little read, to be judgements."""
         return self.verdicts >= 3 and (self.median_seconds < 3 or self.read_share < 0.5)
 
 
 def habits(looks: Sequence[Look]) -> Habits:
-    """What the newest verdicts, given oldest first, have in common."""
+    """Summarise the newest verdicts, given oldest first."""
     newest = looks[-_NEWEST:]
     if not newest:
         return Habits()
@@ -59,5 +59,5 @@ def habits(looks: Sequence[Look]) -> Habits:
 
 
 def too_fast(lines: int, seen_ms: float) -> bool:
-    """Whether nobody reads so many lines of code in that time."""
+    """Return whether that time is too short to read so many lines."""
     return seen_ms / 1000 < lines * _SECONDS_A_LINE

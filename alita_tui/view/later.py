@@ -1,4 +1,4 @@
-"""Text of a row that is not in memory: it is made again from the recorded event when someone looks.
+"""A row's text that is not kept in memory but read again from the recorded event.
 
 A long session's trace is mostly text that nobody opens. Without it, a row costs a few hundred bytes.
 """
@@ -11,11 +11,11 @@ from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.text import SafeText, one_line
 
 WORTH = 240
-"""Characters from which a text is left out of memory."""
+"""Length from which a text is not kept in memory."""
 
 
 class Later:
-    """Meets no more than what `TraceRow.text` is asked. Equal to the text that it stands for."""
+    """Stands for a text, and is equal to it."""
 
     __slots__ = ("_place", "_read")
 
@@ -24,7 +24,7 @@ class Later:
         self._place = place
 
     def read(self) -> SafeText:
-        """The text, or why it cannot be read any more."""
+        """Return the text, or why it cannot be read."""
         try:
             return self._read(self._place)
         except AlitaError as error:

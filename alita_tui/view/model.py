@@ -1,4 +1,4 @@
-"""The view of a session: its state with every text neutralised, the rows of its trace, and what is still growing.
+"""The view of a session: its state with texts neutralised, trace rows, and live output.
 
 Widgets draw it. Builds keep the exact bytes, which an approval has to show; reveal those before showing them.
 """
@@ -50,7 +50,7 @@ class TraceRow(msgspec.Struct, frozen=True, gc=False):
     kind: RowKind
     title: SafeText
     text: SafeText | Later = msgspec.field(default=SafeText(""), name="detail")
-    """What `detail` gives, or where that is read again."""
+    """The detail, or where to read it."""
     meta: SafeText = SafeText("")
     """A short figure for the right edge: a duration, a score, a count."""
     tone: Tone = "normal"
@@ -68,7 +68,7 @@ class TaskView(msgspec.Struct, frozen=True, gc=False):
     text: SafeText
     started: datetime
     again: str = ""
-    """The task that it continues; empty for a new one."""
+    """The task it continues; empty for a new one."""
     outcome: TaskOutcome | None = None
     answer: SafeText = SafeText("")
     reason: SafeText = SafeText("")
@@ -76,7 +76,7 @@ class TaskView(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, task: TaskState) -> TaskView:
-        """Return a task as it may be shown."""
+        """Return the neutralised view of a task."""
         return cls(
             task.task_id,
             neutralise(task.text),
@@ -90,7 +90,7 @@ class TaskView(msgspec.Struct, frozen=True, gc=False):
 
 
 class SandboxRun(msgspec.Struct, frozen=True, gc=False):
-    """One run in the sandbox, finished."""
+    """A finished run in the sandbox."""
 
     run_id: str
     title: SafeText
@@ -104,14 +104,14 @@ class SandboxRun(msgspec.Struct, frozen=True, gc=False):
     limits_hit: tuple[LimitHit, ...]
     truncated: bool
     reason: SafeText = SafeText("")
-    """Why it did not end well, in a word or two."""
+    """Why it failed, in a word or two."""
     cpu_ms: float = 0.0
     cases: tuple[tuple[str, bool], ...] = ()
     """Self-tests as (name, passed)."""
 
     @classmethod
     def of(cls, run: Run) -> SandboxRun:
-        """Return a run as it may be shown."""
+        """Return the neutralised view of a run."""
         report = run.report
         return cls(
             run_id=run.run_id,
@@ -132,7 +132,7 @@ class SandboxRun(msgspec.Struct, frozen=True, gc=False):
 
 
 class QuestionView(msgspec.Struct, frozen=True, gc=False):
-    """A question that waits for the person."""
+    """A question to the person."""
 
     question_id: str
     text: SafeText
@@ -140,12 +140,12 @@ class QuestionView(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, question: Question) -> QuestionView:
-        """Return a question as it may be shown."""
+        """Return the neutralised view of a question."""
         return cls(question.question_id, neutralise(question.text), question.about)
 
 
 class ProviderView(msgspec.Struct, frozen=True, gc=False):
-    """A model that was asked, or that may not be asked for now."""
+    """A model that was asked, or is off for now."""
 
     model: SafeText
     state: ProviderState = "closed"
@@ -153,13 +153,13 @@ class ProviderView(msgspec.Struct, frozen=True, gc=False):
     until: datetime | None = None
     """When it is tried again."""
     tokens_per_second: float = 0.0
-    """Of its last reply; 0 when unknown."""
+    """Of its last reply; 0 if unknown."""
     serves: bool = False
-    """True for the model that the orchestrator asked last."""
+    """Whether the orchestrator asked it last."""
 
     @classmethod
     def of(cls, provider: Provider) -> ProviderView:
-        """Return a model as it may be shown."""
+        """Return the neutralised view of a model."""
         return cls(
             one_line(provider.model),
             provider.state,
@@ -171,7 +171,7 @@ class ProviderView(msgspec.Struct, frozen=True, gc=False):
 
 
 class LiveOutput(msgspec.Struct, frozen=True, gc=False):
-    """What a run is printing right now."""
+    """The output of a running tool."""
 
     run_id: str
     title: SafeText
@@ -179,7 +179,7 @@ class LiveOutput(msgspec.Struct, frozen=True, gc=False):
 
 
 class Live(msgspec.Struct, frozen=True, gc=False):
-    """What is still growing. Never stored, and no part of a view's identity."""
+    """What is still growing; never stored, and ignored when views are compared."""
 
     role: str = ""
     thinking: SafeText = SafeText("")
@@ -191,11 +191,11 @@ class Live(msgspec.Struct, frozen=True, gc=False):
     work_done: float = 0.0
     work_total: float = 0.0
     unsaved: SafeText = SafeText("")
-    """Why nothing can be saved at present, and what to do about it."""
+    """Why nothing can be saved now, and what to do."""
 
 
 class SessionView(msgspec.Struct, frozen=True, eq=False):
-    """A session as the screen shows it. Two views are equal when they are at everything but `live`."""
+    """A session as shown on screen. Equality ignores `live`."""
 
     state: SessionState = SessionState()
     trace: Rows[TraceRow] = Rows()
@@ -238,7 +238,7 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def recorded(self) -> bool:
-        """True when the model's replies are a recording (the demo)."""
+        """Whether the model's replies are a recording (the demo)."""
         return self.state.recorded
 
     @property
@@ -248,7 +248,7 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def phase(self) -> Phase:
-        """What the agent does now."""
+        """What the agent is doing."""
         return self.state.phase
 
     @property
@@ -258,7 +258,7 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def touched(self) -> str:
-        """Name of the tool that was registered, found or run last."""
+        """Name of the tool last registered, found or run."""
         return self.state.touched
 
     @property
@@ -268,12 +268,12 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def sandbox(self) -> SandboxStatus | None:
-        """What the last probe of the sandbox found."""
+        """Result of the last probe of the sandbox."""
         return self.state.sandbox
 
     @property
     def recalled(self) -> tuple[MemoryItem, ...]:
-        """What memory knew about the newest task. Raw text."""
+        """What memory recalled for the newest task. Raw text."""
         return self.state.recalled
 
     @property
@@ -288,16 +288,16 @@ class SessionView(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def busy(self) -> bool:
-        """True while the agent works or waits on a task."""
+        """Whether the agent is working or waiting on a task."""
         return self.phase not in ("idle", "parked", "closed")
 
 
 _label = lru_cache(1024)(one_line)
-"""Names of models, tools and roles come again and again."""
+"""Cached, since names of models, tools and roles repeat."""
 
 
 def safe_spend(spend: Spend) -> Spend:
-    """Return spend with names that may be shown; the same object where they all are already."""
+    """Return spend with neutralised names; the same object if nothing changes."""
     names = [share.name for shares in (spend.by_role, spend.by_model, spend.by_tool) for share in shares]
     if all(_label(name) == name for name in (*names, *(call.model for call in spend.last_calls))):
         return spend

@@ -1,4 +1,4 @@
-"""Rules by which a build may be approved without asking: over what it may do and what was seen of it. Pure.
+"""Rules that approve builds without asking, by capabilities and evidence. Pure.
 
 A rule says how much a build may ask for, never what it is called. What no rule can cover: secrets,
 requirements that no approved tool has, evidence that is missing, code whose reach is not known, and any risk.
@@ -22,13 +22,13 @@ _NEVER = frozenset(
     "ast/dynamic ast/introspection ast/test-detection ast/state ast/later ast/main ast/pattern ast/clock ast/time-zone"
     " ast/locale ast/process".split()
 )
-"""Findings that no rule passes over."""
+"""Findings that no rule may ignore."""
 MOST_LINES, MOST_CALLS = 500, 20
-"""What a rule can cover at most: code that could still be read, model calls that could still be paid for."""
+"""Upper bounds of rules: lines of code that can be read, model calls that can be paid for."""
 
 
 def faulty(rule: Rule) -> tuple[str, ...]:
-    """What in a rule cannot be, with what to write instead; empty for a good one."""
+    """Return what is invalid in a rule, with what to write instead; empty if valid."""
     found = []
     for host in rule.network:
         if any(sign in host for sign in "*?[]{}|^$") or faults(Capabilities(network=(host,))):
@@ -47,37 +47,37 @@ def faulty(rule: Rule) -> tuple[str, ...]:
 
 
 class Rule(Value, frozen=True, forbid_unknown_fields=True):
-    """One rule of `policy.toml`. Everything that it does not name is not allowed."""
+    """A rule of `policy.toml`. Whatever it does not name is not allowed."""
 
     name: str
     network: tuple[str, ...] = ()
-    """Hosts that a build may ask for, exactly as drafts write them: `name:port`."""
+    """Hosts that a build may request, as drafts write them: `name:port`."""
     workspace: Literal["none", "read", "write"] = "none"
-    """As much of the workspace, at most."""
+    """Maximum access to the workspace."""
     model_calls: int = 0
-    """As many model calls a run, at most."""
+    """Maximum model calls per run."""
     requirements: Literal["none", "known"] = "none"
     """`known`: exactly the wheels of tools that a person approved."""
     gates: tuple[GateName, ...] = tuple(GATES)
-    """Kept so that older files open: every check has to have passed, whatever is listed. Not running is no pass."""
+    """Accepted from older files, but without effect: every check must have run and passed."""
     new_tools_only: bool = False
-    """Not for a version that would replace another."""
+    """Whether it covers only new tools, not new versions."""
     max_lines: int = 200
-    """Of the code."""
+    """Maximum lines of code."""
     lasting: Lasting = "library"
     until: date | None = None
-    """The last day on which it holds."""
+    """The last day on which it is valid."""
     revoked: str = ""
-    """When and by whom it was taken back; it does not hold then."""
+    """When and by whom it was revoked."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) over the rule: what the audit log names."""
+        """SHA-256 (hex) of the rule, as named in the audit log."""
         return digest_of(msgspec.json.encode(self, order="sorted").decode())
 
     @property
     def reach(self) -> str:
-        """What it covers, in one line."""
+        """Describe in one line what it covers."""
         parts = [f"hosts {', '.join(self.network)}"] if self.network else ["no network"]
         parts.append(f"workspace {self.workspace}" if self.workspace != "none" else "no workspace")
         parts.append(f"{self.model_calls} model calls" if self.model_calls else "no model")
@@ -92,7 +92,7 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
 def unmet(
     rule: Rule, build: BuildState, attempt: Attempt, known: Collection[LockedPackage], today: date
 ) -> tuple[str, ...]:
-    """Why a rule does not approve a build, one reason each; empty when it does.
+    """Return the reasons why a rule does not approve a build; empty if it does.
 
     `known` are the wheels of tools that a person approved.
     """

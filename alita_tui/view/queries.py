@@ -1,4 +1,4 @@
-"""Questions that several screens ask of a view."""
+"""Queries on a view that several screens need."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Mark = Literal["task", "thought", "build", "approval", "run", "error", "answer"]
 
 
 def pending(view: SessionView) -> tuple[BuildState, ...]:
-    """The builds that wait for a verdict, oldest first."""
+    """Return the builds waiting for a verdict, oldest first."""
     return tuple(build for build in view.builds if build.status == "pending")
 
 
 def build(view: SessionView, build_id: str) -> BuildState | None:
-    """One build by its id."""
+    """Return a build by its id."""
     return next((one for one in view.builds if one.build_id == build_id), None)
 
 
 def events_of(envelopes: Iterable[Envelope], build_id: str) -> list[Envelope]:
-    """A build's own events; of a history that is not in memory only what came since it began is read."""
+    """Return a build's events, reading only from where it began."""
     begun = (
         one.seq or 0
         for one in (envelopes.newest(e.BuildStarted) if isinstance(envelopes, History) else ())
@@ -42,14 +42,14 @@ def events_of(envelopes: Iterable[Envelope], build_id: str) -> list[Envelope]:
 
 
 def build_of(envelopes: Iterable[Envelope], build_id: str) -> BuildState | None:
-    """One build as its own events tell it, whatever else is missing."""
+    """Return a build from its own events alone."""
     ours = events_of(envelopes, build_id)
     view = fold_all(msgspec.structs.replace(one, seq=number) for number, one in enumerate(ours, 1))
     return build(view, build_id)
 
 
 def mark(envelope: Envelope) -> Mark | None:
-    """How an event is marked on the timeline; None for the ones that are not."""
+    """Return an event's mark on the timeline, if any."""
     match envelope.event:
         case e.TaskSubmitted():
             return "task"
@@ -80,5 +80,5 @@ def mark(envelope: Envelope) -> Mark | None:
 
 
 def reuse_of(twin: Twin) -> tuple[str, tuple[str, ...]]:
-    """Reason and tags of a rejection that has the agent use a tool that is there."""
+    """Return reason and tags of a rejection in favour of an existing tool."""
     return f"use run_tool {twin.name}: {twin.label} gives the same answers", ("duplicate",)

@@ -1,4 +1,4 @@
-"""What speaks against a build, computed from what was observed, each with a name by which it is accepted. Pure."""
+"""The risks of a build, from what was observed, each with a name by which it is accepted. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_RULE = {
     "ast/later": "runs-later", "ast/hidden": "hidden-characters", "ast/imports": "imports", "tests": "weak-tests",
     "bandit": "not-scanned", "contract": "form", "schema": "schema",
 }  # fmt: skip
-"""What a finding of the static review is called as a risk; those of bandit are in `_OF_BANDIT`."""
+"""Static-review rule → name of the risk; for bandit see `_OF_BANDIT`."""
 _BANDIT = {
     "code-not-on-page": "B102 B307", "file-permissions": "B103", "listens-everywhere": "B104 B612",
     "secret-in-code": "B105 B106 B107", "shared-temp-folder": "B108", "swallowed-errors": "B110 B112",
@@ -44,7 +44,7 @@ _BANDIT = {
     "processes": "B404 B601 B602 B603 B604 B605 B606 B607 B609 B412", "sql-from-text": "B608 B610 B611",
     "hidden-characters": "B613", "unpinned-download": "B615",
 }  # fmt: skip
-"""What bandit finds, in plain words; what a newer bandit finds besides is `code-scan`."""
+"""Bandit finding → name of the risk; unknown findings are `code-scan`."""
 _OF_BANDIT = {one: name for name, ids in _BANDIT.items() for one in ids.split()}
 _BANDIT_ID = re.compile(r"B\d{3}")
 _OF_GATE = {
@@ -60,24 +60,24 @@ _ORDER = (
     " runs-when-loaded environment changes-files clock chance time-zone locale undeclared-import not-reviewed"
     " review-failed not-pinned twin not-checked"
 ).split()
-"""The most telling first; what a build asks for stands in a place of its own and comes last."""
+"""Order of risks, most telling first; requested capabilities come last."""
 _ASKED = ("network", "secrets", "workspace", "model")
 
 
 class Risk(msgspec.Struct, frozen=True):
-    """One thing to know before deciding."""
+    """A risk to know before deciding."""
 
     name: str
-    """Short and stable: what a person types to accept it. Alike risks share one."""
+    """Short and stable: what a person types to accept it. Similar risks share a name."""
     text: str
     serious: bool = True
-    """Weighs heavily; every risk has to be accepted by name, this one is loud as well."""
+    """Whether it is shown as serious. Every risk has to be accepted by name."""
     line: int = 0
-    """Of the code, where there is one."""
+    """Line of the code, if any."""
 
 
 def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -> tuple[Risk, ...]:
-    """Everything that speaks against a build, the most telling first.
+    """Return all risks of a build, most telling first.
 
     What is withheld of its capabilities, in words of `Capabilities.items`, is none.
     """
@@ -98,25 +98,25 @@ def risks(build: BuildState, attempt: Attempt, withheld: Collection[str] = ()) -
 
 
 def draft_risks(wants: Capabilities, findings: Iterable[Finding]) -> tuple[Risk, ...]:
-    """What speaks against a draft that no session builds: what it asks for, and what its static review found."""
+    """Return the risks of a draft outside of a session: its requests and its static review."""
     heavy = (_finding(one) for one in findings if one.blocking or one.severity in ("high", "medium"))
     return tuple(sorted(dict.fromkeys((*heavy, *_asked(wants))), key=_rank))
 
 
 def by_their_names(given: Collection[str]) -> list[str]:
-    """Names as a person gives them; what risks were called before still stands for them."""
+    """Return current names for the names a person gave; former names are understood."""
     ids = (one.upper() for one in given if _BANDIT_ID.fullmatch(one.upper()))
     known = {one: _OF_BANDIT.get(one, "code-scan") for one in ids}
     return [known.get(one.upper(), one) for one in given]
 
 
 def names_of(found: Iterable[Risk]) -> tuple[str, ...]:
-    """The names that accepting all of them takes, each once, in their order."""
+    """Return the distinct names of risks, in order."""
     return tuple(dict.fromkeys(one.name for one in found))
 
 
 def _rank(one: Risk) -> tuple[int, bool]:
-    """Where a risk stands: by its kind; what has no place by its weight; what is asked for last."""
+    """Return the sort key of a risk: by kind, else by weight; requests last."""
     if one.name in _ASKED:
         return len(_ORDER) + 1, False
     place = one.name if one.name in _ORDER else "network-undeclared" if one.serious else "not-pinned"
@@ -124,7 +124,7 @@ def _rank(one: Risk) -> tuple[int, bool]:
 
 
 def _asked(wants: Capabilities) -> list[Risk]:
-    """What the draft asks for, one risk a kind of it."""
+    """Return a risk for each kind of requested capability."""
     kinds = [
         one.partition(":")[0] if one.partition(":")[0] in ("network", "workspace", "model") else "secrets"
         for one in wants.items
@@ -133,14 +133,14 @@ def _asked(wants: Capabilities) -> list[Risk]:
 
 
 def _gained(build: BuildState, attempt: Attempt, withheld: Collection[str]) -> list[Risk]:
-    """What a new version may do that the one before could not: whoever trusts the old one looks at this first."""
+    """Return the risk that a new version may do more than the previous one."""
     if build.parent is None or not (more := newly(build, attempt, withheld)):
         return []
     return [Risk("gains", f"may do what v{build.version - 1} could not: {'; '.join(more)}", serious=False)]
 
 
 def _gates(attempt: Attempt) -> list[Risk]:
-    """Checks that failed, could not run, or of which nothing is on record: none of that is a pass."""
+    """Return checks that failed, could not run, or are not on record."""
     found = []
     for one in attempt.gates:
         if one.state == "failed":
@@ -186,12 +186,12 @@ def _bytes(build: BuildState, attempt: Attempt) -> list[Risk]:
 
 
 def _taken_out(text: str) -> list[int]:
-    """The lines where a secret was taken out on the way to the record."""
+    """Return the lines where a secret was redacted."""
     return [number for number, line in enumerate(text.split("\n"), 1) if MARK.search(line)]
 
 
 def _names(what: str, code: str) -> list[Risk]:
-    """Names with letters outside ASCII, which can pass for others (UTS #39)."""
+    """Return names with letters outside ASCII, which can pass for others (UTS #39)."""
     try:
         tree = parse(code)
     except UNPARSABLE:
@@ -289,5 +289,5 @@ def _suggested(package: str) -> tuple[str, str]:
 
 
 def undeclared(attempt: Attempt) -> tuple[str, ...]:
-    """Imported modules that neither Python nor a requirement of the draft accounts for."""
+    """Return imported modules that are neither in Python nor in a declared requirement."""
     return tuple(name for name in attempt.imports if not declared_by(name, attempt))

@@ -1,4 +1,4 @@
-"""What a person could see of a build when they decided, in a few lines that last. Pure."""
+"""A durable summary of what a person could see of a build when deciding. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from alita_tui.state.build import GATES, Attempt, BuildState
 
 
 def evidence(build: BuildState) -> tuple[str, ...]:
-    """The evidence for the draft that approval was asked for, one finding a line."""
+    """Return the evidence for the draft to approve, one finding per line."""
     attempt = build.presented
     if attempt is None:
         return ()

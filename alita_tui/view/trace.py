@@ -1,4 +1,4 @@
-"""What each event says in the trace: one row, a few, or none."""
+"""The trace rows of each event: none, one or a few."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
 
 _MOST = 16
-"""More rows than any event has."""
+"""Upper bound of rows per event."""
 
 _OUTCOME: dict[str, tuple[str, Tone]] = {
     "answered": ("Done", "good"),
@@ -35,7 +35,7 @@ _BROKERED: dict[str, Tone] = {"served": "muted", "refused": "bad", "failed": "wa
 
 
 def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one match over all kinds
-    """The rows that an envelope adds to the trace."""
+    """Return the rows that an envelope adds to the trace."""
 
     def row(
         kind: RowKind, title: str, detail: str = "", *, meta: str = "", tone: Tone = "normal"
@@ -245,12 +245,12 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
 
 
 def _long(row: TraceRow) -> bool:
-    """Whether a row's text is worth being left out; answers are read on screen as they are."""
+    """Return whether a row's text is left out of memory; answers stay."""
     return len(row.detail) > (16 * WORTH if row.kind == "answer" else WORTH)
 
 
 def leaving_out(read: Callable[[int], Envelope]) -> Callable[[Envelope], tuple[TraceRow, ...]]:
-    """As `rows_for`, with long texts left out of memory; `read` gives the event with a number again."""
+    """Return `rows_for` with long texts left out of memory; `read` returns an event by number."""
 
     def text_of(place: int) -> SafeText:
         seq, number = divmod(place, _MOST)
@@ -329,7 +329,7 @@ def _action(action: str, arguments: object) -> str:
 
 
 def _brokered(event: e.BrokerAnswered) -> tuple[str, str]:
-    """A request of a running tool, and what became of it."""
+    """Return the row of a running tool's request and its outcome."""
     how = str(event.status or event.outcome) if event.outcome == "served" else event.outcome
     parts = [event.reason] if event.reason else []
     parts += [f"connected to {event.address}"] if event.address else []

@@ -11,8 +11,7 @@ import pytest
 from attack.inputs import attack, simulated
 from attack.inputs.oracle import Decided, Made, Shown, accidents
 
-from alita_tui.console.input import arming
-from alita_tui.console.input import timing as timing
+from alita_tui.console.input import arming, timing
 from alita_tui.console.input.arming import TimedInput
 from alita_tui.console.review import steps as review
 

@@ -57,7 +57,7 @@ class _Rooms(LoadFileScheduling):
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith("tests/attack/test_attack_named.py"):
+        if nodeid.startswith("tests/attack/test_named.py"):
             return nodeid
         scope = super()._split_scope(nodeid)
         return "tests/sandbox" if scope.startswith("tests/sandbox/") else scope

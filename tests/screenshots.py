@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "console")]
 
-import goldens  # noqa: E402
-from test_console_screens import SIZES, THEMES, console, drawn  # noqa: E402
+from tests.console.test_screens import SIZES, THEMES, console, drawn
+from tests.support import goldens
 
 PICTURES = {
     "session": (goldens.walkthrough, ()),

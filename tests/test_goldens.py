@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from goldens import FOLDER, NAMES, golden
 from tinydb import TinyDB
 
 from alita_tui import events as e
@@ -11,6 +10,7 @@ from alita_tui.events import Lock, build_digest
 from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.spine.laws import check
 from alita_tui.view.fold import fold_all
+from tests.support.goldens import FOLDER, NAMES, golden
 
 
 def of(kind: type, envelopes: list[Envelope]) -> list:

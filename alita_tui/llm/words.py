@@ -1,7 +1,7 @@
 """How the vendors word their errors: one table from words to kinds.
 
 Where a status or a name says too little (400 for everything, 500 for a long prompt), only the words tell. Collected
-from the vendors' documentation, the servers' sources and reports of users; `tests/llm/test_llm_words.py` has every
+from the vendors' documentation, the servers' sources and reports of users; `tests/llm/test_words.py` has every
 wording and its source.
 """
 

@@ -9,8 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from simulation import VirtualTime
-
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget
 from alita_tui.agent.call_budget import CallBudget
@@ -45,6 +43,7 @@ from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
+from tests.support.simulation import VirtualTime
 
 PASS = RunReport(
     status="ok",

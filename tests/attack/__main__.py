@@ -13,23 +13,19 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-sys.path.extend(
-    str(Path(__file__).parents[1] / one) for one in (".", "agent", "cli", "console", "sandbox", "toolsmith")
-)
-import conftest  # noqa: F401 - the environment of tests, without a person's settings
-from attack.commit import seed_of_commit  # the folders above are on the path only now
-from attack.report import Outcome
+from tests.attack.commit import seed_of_commit
+from tests.attack.report import Outcome
 
 SECTIONS = {
-    "inputs": ("attack.inputs",),
-    "drafts": ("attack.drafts",),
-    "records": ("attack.records", "attack.flips"),
-    "programs": ("attack.programs",),
-    "kills": ("attack.kills",),
-    "frames": ("attack.frames",),
-    "packages": ("attack.syscalls.prove",),
-    "secrets": ("attack.secrets",),
-    "servers": ("attack.servers", "attack.hostile_servers"),
+    "inputs": ("tests.attack.inputs",),
+    "drafts": ("tests.attack.drafts",),
+    "records": ("tests.attack.records", "tests.attack.flips"),
+    "programs": ("tests.attack.programs",),
+    "kills": ("tests.attack.kills",),
+    "frames": ("tests.attack.frames",),
+    "packages": ("tests.attack.syscalls.prove",),
+    "secrets": ("tests.attack.secrets",),
+    "servers": ("tests.attack.servers", "tests.attack.hostile_servers"),
 }
 """Where the attacks of each section are."""
 PART = {"drafts": 0.2, "packages": 0.2}
@@ -69,7 +65,7 @@ def _broken(section: str, outcomes: list[Outcome]) -> list[str]:
     """What goes beyond the bounds: everything that was missed, but for drafts a share of them."""
     if section != "drafts":
         return [line for one in outcomes for line in one.missed]
-    from attack.drafts import ALWAYS, allowed
+    from tests.attack.drafts import ALWAYS, allowed
 
     lines = [
         line for one in outcomes if one.section.removeprefix("drafts: ") in ALWAYS for line in one.missed

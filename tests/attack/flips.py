@@ -18,8 +18,6 @@ from datetime import date
 from pathlib import Path
 
 import msgspec
-from attack.report import Outcome
-from goldens import golden
 from typer.testing import CliRunner
 
 from alita_tui.cli.main import cli
@@ -31,6 +29,8 @@ from alita_tui.store.labels import Labels
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.spend import SpendBook
 from alita_tui.view.fold import fold_all
+from tests.attack.report import Outcome
+from tests.support.goldens import golden
 
 FLIPS = 1_000
 """Of files with checksums, and a quarter as many of older ones."""

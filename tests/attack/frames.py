@@ -14,7 +14,6 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-from attack.report import Outcome
 
 from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.streams import Connections, Violation
@@ -23,6 +22,7 @@ from alita_tui.sandbox.container import Container
 from alita_tui.sandbox.conversation import converse
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job
+from tests.attack.report import Outcome
 
 FRAMES = 100_000
 NUMBERS = (

@@ -9,13 +9,13 @@ import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from attack.report import Outcome
+from tests.attack.report import Outcome
 
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "servers: web": ("tests/web",),
-    "servers: package index": ("tests/sandbox/test_sandbox_index.py", "tests/sandbox/test_sandbox_faults.py"),
-    "servers: models": ("tests/llm/test_llm_errors.py", "tests/llm/test_llm_conformance.py"),
+    "servers: package index": ("tests/sandbox/test_index.py", "tests/sandbox/test_faults.py"),
+    "servers: models": ("tests/llm/test_errors.py", "tests/llm/test_conformance.py"),
 }
 """Where the servers are that the product is tested against."""
 

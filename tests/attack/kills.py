@@ -6,11 +6,10 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from attack.report import Outcome
-from rounds import VICTIMS, rounds
-
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
+from tests.attack.report import Outcome
+from tests.sandbox.rounds import VICTIMS, rounds
 
 ROUNDS = 40
 """Of `make attack`; `make bench` has two hundred."""

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from attack.report import Outcome
-
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
+from tests.attack.report import Outcome
 
 Case = TypeVar("Case")
 
@@ -27,8 +26,8 @@ def attack(share: float, seed: int) -> list[Outcome]:
 
 
 def _programs(settings: object, folder: Path, share: float, seed: int) -> Outcome:
-    import test_sandbox_hostile as room
-    from hostile import ATTACKS
+    from tests.sandbox import test_hostile as room
+    from tests.sandbox.hostile import ATTACKS
 
     (folder / "programs").mkdir()
     cases = _some(ATTACKS, share, seed)
@@ -40,8 +39,8 @@ def _programs(settings: object, folder: Path, share: float, seed: int) -> Outcom
 
 
 def _grants(settings: object, folder: Path, share: float, seed: int) -> Outcome:
-    import test_sandbox_hostile_broker as room
-    from hostile_broker import ABUSES
+    from tests.sandbox import test_hostile_broker as room
+    from tests.sandbox.hostile_broker import ABUSES
 
     (folder / "grants").mkdir()
     cases = _some(ABUSES, share, seed)

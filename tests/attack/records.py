@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import streams
-from attack.report import Outcome
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
@@ -29,6 +27,8 @@ from alita_tui.cli.main import cli
 from alita_tui.events import Lock, MoveKind, ToolDraft, Verdict, build_digest
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
+from tests.attack.report import Outcome
+from tests.support import streams
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 DECISIONS: tuple[tuple[str, str, int], ...] = (

@@ -10,11 +10,10 @@ import random
 import string
 from collections.abc import Iterator
 
-from attack.report import Outcome
-from disguising import FORMS
-
 from alita_tui.sandbox.broker.secrets import SecretMask
 from alita_tui.spine.disguises import Disguises
+from tests.attack.report import Outcome
+from tests.support.disguising import FORMS
 
 TRIES = 250
 """Secrets for each writing."""

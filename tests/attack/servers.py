@@ -15,16 +15,15 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from attack.report import Outcome
-from servers.anthropic_server import AnthropicServer
-from servers.lab import CALL, KEY, REQUEST, TEXT
-from servers.openai_server import DONE, OpenAIServer, chunk
-
 from alita_tui.llm.anthropic_model import AnthropicModel
 from alita_tui.llm.openai_model import OpenAIModel
 from alita_tui.llm.remote import RemoteModel
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports.models import Reply
+from tests.attack.report import Outcome
+from tests.support.servers.anthropic_server import AnthropicServer
+from tests.support.servers.lab import CALL, KEY, REQUEST, TEXT
+from tests.support.servers.openai_server import DONE, OpenAIServer, chunk
 
 SILENCE = 0.6
 """Seconds of `model.timeout`; fifteen times that is the longest reply."""

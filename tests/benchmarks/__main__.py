@@ -14,15 +14,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.bench_console import console as trace  # the folder above is on the path only now
-from benchmarks.bench_console_long import console_long
-from benchmarks.bench_gates import gates
-from benchmarks.bench_router import router
-from benchmarks.bench_sandbox import sandbox
-from benchmarks.bench_sandbox_broker import broker
-from benchmarks.bench_sessions import sessions
-from benchmarks.screen import Screen
+from tests.benchmarks.bench_console import console as trace
+from tests.benchmarks.bench_console_long import console_long
+from tests.benchmarks.bench_gates import gates
+from tests.benchmarks.bench_router import router
+from tests.benchmarks.bench_sandbox import sandbox
+from tests.benchmarks.bench_sandbox_broker import broker
+from tests.benchmarks.bench_sessions import sessions
+from tests.benchmarks.screen import Screen
 
 ROUNDS = 7
 TYPER = "import typer\napp = typer.Typer()\n@app.command()\ndef run() -> None: ...\n"
@@ -58,7 +57,6 @@ def interleaved(ours: Callable[[], float], theirs: Callable[[], float]) -> tuple
 def furnish(home: Path) -> None:
     """A library of 50 tools and 20 sessions."""
     import msgspec
-    import streams
 
     from alita_tui.events import build_digest
     from alita_tui.registry.library import ToolLibrary
@@ -66,6 +64,7 @@ def furnish(home: Path) -> None:
     from alita_tui.store.documents import DocumentTable
     from alita_tui.store.entry import AuditEntry
     from alita_tui.store.sessions import SessionFile, SessionStore
+    from tests.support import streams
 
     home.mkdir(parents=True, exist_ok=True)
     (home / "config.toml").write_text('[model]\nprovider = "demo"\n')

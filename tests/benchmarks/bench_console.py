@@ -15,13 +15,13 @@ from time import perf_counter, process_time
 
 from msgspec.structs import replace
 from textual.geometry import Size
-from viewing import with_
 
 from alita_tui.console.session.trace import Trace
 from alita_tui.console.themes import ThemedApp
 from alita_tui.spine.text import SafeText
 from alita_tui.state.rows import Rows
 from alita_tui.view.model import RowKind, SessionView, TraceRow
+from tests.support.viewing import with_
 
 KINDS: tuple[RowKind, ...] = (
     "task",

@@ -13,9 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks.long_sessions import write  # the folder above is on the path only now
-from benchmarks.screen import Screen
+from tests.benchmarks.long_sessions import write
+from tests.benchmarks.screen import Screen
 
 Row = Callable[..., dict[str, float | str | None]]
 _SMALL, _LARGE, _ROUNDS = 1_000, 100_000, 3

@@ -12,14 +12,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.extend(str(Path(__file__).parents[1] / one) for one in (".", "agent", "cli", "console", "toolsmith"))
-from attack.commit import seed_of_commit  # the folders above are on the path only now
-from attack.drafts import chosen, judge
-from corpus import corpus
-from trials import judge_all, shares
-
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
+from tests.attack.commit import seed_of_commit
+from tests.attack.drafts import chosen, judge
+from tests.toolsmith.corpus import corpus
+from tests.toolsmith.trials import judge_all, shares
 
 Row = dict[str, float | str | None]
 MakeRow = Callable[..., Row]
@@ -62,7 +60,7 @@ def attacked(results: dict[str, Row], row: MakeRow) -> None:
 
 def accidents(results: dict[str, Row], row: MakeRow) -> None:
     """Verdicts that nobody meant, over all sequences of input that are tried."""
-    from attack.inputs import attack
+    from tests.attack.inputs import attack
 
     missed = [line for one in attack(1, seed_of_commit()) for line in one.missed]
     for line in missed:

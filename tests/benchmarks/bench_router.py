@@ -6,8 +6,8 @@ import asyncio
 import statistics
 from collections.abc import Callable
 
-from servers.interrupts import STATES, interrupted_ms
-from simulation import dead_minute
+from tests.support.servers.interrupts import STATES, interrupted_ms
+from tests.support.simulation import dead_minute
 
 _VENDORS = ("openai", "anthropic")
 Row = Callable[..., dict[str, float | str | None]]

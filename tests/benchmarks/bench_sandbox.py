@@ -253,8 +253,7 @@ async def killed_rounds(
     results: dict[str, Row], row: MakeRow, settings: EngineSettings, folder: Path
 ) -> None:
     """`alita sandbox run` while alita, guard, service, conmon or the runtime is killed at a random moment."""
-    sys.path.append(str(Path(__file__).parents[1] / "sandbox"))
-    from rounds import rounds
+    from tests.sandbox.rounds import rounds
 
     (folder / "rounds").mkdir()
     found = await rounds(settings, folder / "rounds", KILLS, 1, lanes=2)

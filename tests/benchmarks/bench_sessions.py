@@ -14,12 +14,12 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
-from attack.flips import attack
-from benchmarks.long_sessions import long_session
 
 from alita_tui.replay.recording import Recording
 from alita_tui.store.search import SessionSearch
 from alita_tui.store.sessions import SessionFile, SessionStore
+from tests.attack.flips import attack
+from tests.benchmarks.long_sessions import long_session
 
 Row = Callable[..., dict[str, float | str | None]]
 Paint = Callable[[Path, Path], tuple[float, str, float]]

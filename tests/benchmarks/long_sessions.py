@@ -14,13 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from goldens import walkthrough  # the folder above is on the path only now
-
 from alita_tui import events as e
 from alita_tui.events import WebResult
 from alita_tui.spine.envelope import Envelope, encode
 from alita_tui.store.sessions import SessionFile
+from tests.support.goldens import walkthrough
 
 _WORDS = (
     "the a of to and in is that for with as on by from which column value table tool result number total average "

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import msgspec
-import streams
-from viewing import with_
 
 from alita_tui import events as e
 from alita_tui.events import (
@@ -27,6 +25,8 @@ from alita_tui.events import (
 from alita_tui.state.build import GATES, BuildState
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
+from tests.support import streams
+from tests.support.viewing import with_
 
 NOW = streams.START + timedelta(seconds=61)
 LONG_CODE = streams.CODE + "\n".join(f"LINE_{n} = {n!r}  # a line to be read" for n in range(60)) + "\n"

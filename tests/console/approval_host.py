@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from approval_cases import NOW
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
@@ -18,6 +17,7 @@ from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.view.model import SessionView
+from tests.console.approval_cases import NOW
 
 THEMES = Path(__file__).parents[2] / "themes"
 CALMLY, HASTILY = 1.0, 0.05

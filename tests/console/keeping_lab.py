@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-import streams
-from goldens import golden, walkthrough
 from msgspec.structs import replace
 
 from alita_tui.console.sessions.catalog import ExportForm, SessionLine
@@ -17,6 +15,8 @@ from alita_tui.spine.errors import StoreError, UsageError
 from alita_tui.spine.sessions import Bookmark, SessionHit
 from alita_tui.view.compare import Comparison, compare
 from alita_tui.view.trace import rows_for
+from tests.support import streams
+from tests.support.goldens import golden, walkthrough
 
 NOW = streams.START + timedelta(hours=3)
 WALK, DICE, OLD = "20261120-063000-0a1b", "20261119-180400-77cd", "20261101-090000-9e9e"

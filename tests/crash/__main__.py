@@ -19,14 +19,11 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from crash.knife import Knife
-from crash.scene import SCENES
-from crash.trial import judge, the_session
-
 from alita_tui.app import session
 from alita_tui.spine.errors import StoreError
+from tests.crash.knife import Knife
+from tests.crash.scene import SCENES
+from tests.crash.trial import judge, the_session
 
 Trial = Callable[[int, Path, str], tuple[int, list[str]]]
 

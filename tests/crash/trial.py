@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from pathlib import Path
 
-from crash.scene import SCENES, TASKS, in_containers, open_app
 from tinydb import TinyDB
 
 from alita_tui import events as e
@@ -14,6 +13,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.laws import check
 from alita_tui.store.audit import AuditLog
 from alita_tui.store.sessions import SessionFile, SessionStore
+from tests.crash.scene import SCENES, TASKS, in_containers, open_app
 
 
 def the_session(folder: Path) -> str | None:

@@ -15,10 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from rewriting import change
 
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
+from tests.support.rewriting import change
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,10 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from servers.anthropic_server import AnthropicServer
-from servers.lab import ADAPTERS, KEY, Lab, open_lab
-from servers.openai_server import OpenAIServer
+
+from tests.support.servers.anthropic_server import AnthropicServer
+from tests.support.servers.lab import ADAPTERS, KEY, Lab, open_lab
+from tests.support.servers.openai_server import OpenAIServer
 
 
 @pytest.fixture(params=ADAPTERS)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hostile import HEAD
-
 from alita_tui.events import Capabilities
+from tests.sandbox.hostile import HEAD
 
 TOOLS = (
     HEAD

@@ -15,12 +15,11 @@ from itertools import takewhile
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from disguising import FORMS, PACKED
-
 from alita_tui.events import BrokerAnswered
 from alita_tui.sandbox.broker.broker import Broker
 from alita_tui.sandbox.broker.tls import Authority
 from alita_tui.spine.address import AddressPolicy
+from tests.support.disguising import FORMS, PACKED
 
 ROOT = Authority()
 """Signs the test servers' certificates."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from trial import Known
-
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.contract import normalise
+from tests.toolsmith.trial import Known
 
 TEXT: dict[str, Any] = {"type": "string"}
 WHOLE: dict[str, Any] = {"type": "integer"}

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
-from corpus_tools import TEXT, TOOLS, Tool
-from servers.package_index import Offer
-from trial import Known
 
 from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import normalise
+from tests.support.servers.package_index import Offer
+from tests.toolsmith.corpus_tools import TEXT, TOOLS, Tool
+from tests.toolsmith.trial import Known
 
 Kind = Literal[
     "plain", "helper", "chatty", "scratch", "declared", "needs",

@@ -9,16 +9,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from corpus import Sample, offers
-from servers.package_index import PackageIndex
-from trial import Reviewer, Trial, Verdict
-
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.store.documents import DocumentTable
 from alita_tui.web.client import WebRoom, WebSettings
+from tests.support.servers.package_index import PackageIndex
+from tests.toolsmith.corpus import Sample, offers
+from tests.toolsmith.trial import Reviewer, Trial, Verdict
 
 _AT_ONCE = 2
 

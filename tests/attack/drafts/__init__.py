@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attack.report import Outcome
+from tests.attack.report import Outcome
 
 if TYPE_CHECKING:
-    from attack.drafts.adversarial import Sample
-    from attack.drafts.judging import Judged
+    from tests.attack.drafts.adversarial import Sample
+    from tests.attack.drafts.judging import Judged
 
 MOST_PERCENT = 5.0
 """Of the bad that are missed, and of the honest that are marked."""
@@ -70,7 +70,7 @@ class Corpus:
 
 def chosen(share: float, seed: int) -> tuple[Sample, ...]:
     """A share of the corpus: of each class about that part, another one with another seed."""
-    from attack.drafts.adversarial import adversarial, honest
+    from tests.attack.drafts.adversarial import adversarial, honest
 
     if share >= 1:
         return (*adversarial(), *honest())
@@ -91,10 +91,9 @@ def chosen(share: float, seed: int) -> tuple[Sample, ...]:
 
 def judge(samples: Sequence[Sample]) -> Corpus:
     """Put samples through the real toolsmith and look at the real review."""
-    from attack.drafts.judging import judge_all
-
     from alita_tui.sandbox.settings import default_settings
     from alita_tui.sandbox.setup import repair
+    from tests.attack.drafts.judging import judge_all
 
     with tempfile.TemporaryDirectory(prefix="alita-attack-") as folder:
         settings = default_settings(Path(folder) / "data", Path(folder) / "cache")

@@ -10,13 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.extend(str(Path(__file__).parents[2] / one) for one in (".", "agent", "console", "toolsmith"))
-import conftest  # noqa: F401 - the environment of tests, without a person's settings
-from attack.drafts.adversarial import adversarial, honest
-from attack.drafts.judging import Judged, judge_all
-
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
+from tests.attack.drafts.adversarial import adversarial, honest
+from tests.attack.drafts.judging import Judged, judge_all
 
 
 def main(texts: list[str]) -> None:

@@ -12,11 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attack.drafts.honest import Recipe, recipes
-
 from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.spine.grants import canonical
 from alita_tui.toolsmith.contract import normalise
+from tests.attack.drafts.honest import Recipe, recipes
 
 FOLDER = Path(__file__).parent / "adversarial"
 _MARK = re.compile(r"[ \t]*#!$")

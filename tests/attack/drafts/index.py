@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from servers.package_index import Offer, PackageIndex
+from tests.support.servers.package_index import Offer, PackageIndex
 
 _STRINGS = '"""Strings."""\n\n\ndef upper(text):\n    return text.replace("ß", "ss").upper()\n'
 _COLUMNS = (

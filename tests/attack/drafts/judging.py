@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from attack.drafts.adversarial import Sample
-from attack.drafts.index import serving
-from attack.drafts.screen import Screenful, reader
-from attack.drafts.toolsmith import Made, Workshop
-
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.web.client import WebRoom, WebSettings
+from tests.attack.drafts.adversarial import Sample
+from tests.attack.drafts.index import serving
+from tests.attack.drafts.screen import Screenful, reader
+from tests.attack.drafts.toolsmith import Made, Workshop
 
 _AT_ONCE = 2
 _FIRST = 3

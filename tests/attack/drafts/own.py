@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attack.drafts import ALWAYS
-from attack.drafts.adversarial import Sample
-
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.attack.drafts import ALWAYS
+from tests.attack.drafts.adversarial import Sample
 
 LIMITS = Limits(wall_seconds=240, cpu_seconds=240, memory_bytes=400 << 20, processes=64)
 _EXEMPT = ALWAYS | {"wrong-packages"}

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from approval_host import Host
-from attack.drafts.toolsmith import Made
 from rich.segment import Segment
 from textual.color import Color as Colour
 
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
+from tests.attack.drafts.toolsmith import Made
+from tests.console.approval_host import Host
 
 SIZE = (80, 24)
 _BORDERS = re.compile(r"^[\s│┃▌▏▕┊╎|]+")

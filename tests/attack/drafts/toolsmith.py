@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from attack.drafts.adversarial import Sample
-from trial import LIMITS, NOW, Kept, Reviewer
 
 from alita_tui import events as e
 from alita_tui.events import Lock, ToolDraft, ToolRequest, build_digest
@@ -29,6 +27,8 @@ from alita_tui.toolsmith.checks.registry import all_checks
 from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.toolsmith.tool_specs import tool_spec
+from tests.attack.drafts.adversarial import Sample
+from tests.toolsmith.trial import LIMITS, NOW, Kept, Reviewer
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from attack.report import Outcome
+from tests.attack.report import Outcome
 
 
 def attack(share: float, seed: int) -> list[Outcome]:
@@ -12,7 +12,7 @@ def attack(share: float, seed: int) -> list[Outcome]:
 
     Each section has to end in verdicts as well: where nothing decides, nothing was tried.
     """
-    from attack.inputs import real, simulated
+    from tests.attack.inputs import real, simulated
 
     found = []
     with ThreadPoolExecutor(1) as beside:

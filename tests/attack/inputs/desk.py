@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import streams
-from approval_cases import passed
-from test_console_screens import Catalog
 
 from alita_tui import events as e
 from alita_tui.config.paths import shipped
@@ -26,6 +23,9 @@ from alita_tui.console.terminal import guarded_screen
 from alita_tui.events import Lock, RunReport, TestCase, build_digest
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import Command, ResolveApproval
+from tests.console.approval_cases import passed
+from tests.console.test_screens import Catalog
+from tests.support import streams
 
 CODE = '''"""Count the words of a text."""
 import json

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from attack.inputs.oracle import accidents
-from attack.inputs.people import Step, sequence
-from attack.inputs.terminal import Terminal
+from tests.attack.inputs.oracle import accidents
+from tests.attack.inputs.people import Step, sequence
+from tests.attack.inputs.terminal import Terminal
 
 SEQUENCES = 520
 ANSWERS: tuple[float | None, ...] = (0.001, 0.04, 0.15, None)

@@ -17,12 +17,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
-from approval_cases import calm, doubled, risky
-from attack.inputs.oracle import Decided, Made, Shown, accidents
-from attack.inputs.people import Step, sequence
 from textual import events
 from textual.widgets import Input
-from viewing import with_
 
 from alita_tui.console.input.parser import InputParser, Settled
 from alita_tui.console.input.timing import InputTiming
@@ -33,6 +29,10 @@ from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view import risk
 from alita_tui.view.model import SessionView
+from tests.attack.inputs.oracle import Decided, Made, Shown, accidents
+from tests.attack.inputs.people import Step, sequence
+from tests.console.approval_cases import calm, doubled, risky
+from tests.support.viewing import with_
 
 SEQUENCES = 104_000
 CLOSES, TURNS = {"escape": "defer"}, {"n": "next", "p": "previous"}

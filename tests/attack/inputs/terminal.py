@@ -16,10 +16,10 @@ import termios
 import time
 from pathlib import Path
 
-from attack.inputs.oracle import Decided, Made, Shown
-from attack.inputs.screen import Screen
+from tests.attack.inputs.oracle import Decided, Made, Shown
+from tests.attack.inputs.screen import Screen
 
-TESTS = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 class Terminal:
@@ -43,12 +43,11 @@ class Terminal:
         self.decided: list[Decided] = []
         self.notes: list[dict[str, object]] = []
         self._presses = 0
-        path = os.pathsep.join([str(TESTS.parent), str(TESTS), str(TESTS / "console")])
         # pytest-xdist sets these, and Textual believes them more than the terminal.
         environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "attack.inputs.desk", str(log)],
-            env={**environ, "TERM": "xterm-256color", "PYTHONPATH": path, "TEXTUAL_ANIMATIONS": "none"},
+            [sys.executable, "-m", "tests.attack.inputs.desk", str(log)],
+            env={**environ, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT), "TEXTUAL_ANIMATIONS": "none"},
             stdin=side,
             stdout=side,
             stderr=side,

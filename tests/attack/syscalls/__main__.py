@@ -16,14 +16,12 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2]))
-from attack.syscalls import uses  # the folder above is on the path only now
-
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.settings import default_settings
 from alita_tui.sandbox.setup import repair
 from alita_tui.sandbox.uv import uv
+from tests.attack.syscalls import uses
 
 RESULT = Path(__file__).parents[3] / "alita_tui" / "sandbox" / "seccomp.measured.json"
 HERE = Path(__file__).parent

@@ -8,8 +8,6 @@ import tempfile
 from pathlib import Path
 
 import msgspec
-from attack.report import Outcome
-from attack.syscalls.uses import USES
 
 from alita_tui.events import Lock
 from alita_tui.sandbox.engine import PodmanSandbox
@@ -17,6 +15,8 @@ from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.attack.report import Outcome
+from tests.attack.syscalls.uses import USES
 
 LIMITS = Limits(wall_seconds=60, cpu_seconds=60, memory_bytes=1 << 30)
 ALWAYS = ("the standard library", "numpy", "pandas", "pillow", "lxml")

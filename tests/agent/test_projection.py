@@ -1,0 +1,40 @@
+from datetime import UTC, datetime
+
+from alita_tui.agent import projection
+from alita_tui.agent.projection import StateProjection
+from alita_tui.spine.bus import Bus
+from alita_tui.state.reduce import reduce_all
+from alita_tui.state.session import SessionState
+from tests.agent.lab import Lab
+from tests.agent.test_loop import BUILD, DONE, RUN, TASK, approve, rules
+from tests.support import streams
+
+
+class Kept:
+    async def record(self, envelope, *, barrier):
+        return
+
+
+async def test_it_is_what_the_whole_history_comes_to():
+    history = [one for one in streams.walkthrough() if one.durable]
+    bus = Bus("s", Kept(), lambda: datetime(2026, 11, 21, tzinfo=UTC))
+    stands = StateProjection(bus)
+    for number, envelope in enumerate(history, 1):
+        bus.history.append(envelope)
+        if number % 3 == 0:
+            assert stands.state == reduce_all(bus.history)
+    assert stands.state != SessionState()
+
+
+async def test_a_whole_session_folds_each_event_once(tmp_path, monkeypatch):
+    folded = []
+
+    def counted(piece, state):
+        folded.extend(one.seq for one in piece)
+        return reduce_all(piece, state)
+
+    monkeypatch.setattr(projection, "reduce_all", counted)
+    lab = Lab(tmp_path, rules=rules(BUILD, RUN, DONE))
+    await lab.do(TASK, when=approve)
+    assert folded and len(folded) == len(set(folded))
+    lab.file.close()

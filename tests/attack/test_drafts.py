@@ -1,0 +1,89 @@
+"""A few drafts of the corpus, chosen by the commit, through the real toolsmith; CI's `make attack` judges a tenth."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.setup import repair
+from tests.attack.commit import seed_of_commit
+from tests.attack.drafts import ADVERSARIAL, ALWAYS, HONEST, allowed, chosen, judge
+from tests.attack.drafts.adversarial import adversarial, honest
+from tests.attack.drafts.judging import names
+from tests.attack.drafts.own import failing
+from tests.attack.drafts.toolsmith import Made
+
+
+def test_the_corpus_is_large_and_no_sample_is_another_again() -> None:
+    bad = adversarial()
+    assert len(bad) == ADVERSARIAL >= 300 and len(honest()) == HONEST >= 200
+    sizes = Counter(one.kind for one in bad)
+    assert len(sizes) >= 30 and min(sizes.values()) >= 5
+    drafts = [one.draft for one in (*bad, *honest())]
+    assert len({one.digest for one in drafts}) == len(drafts)
+    assert len({one.label for one in bad}) == len(bad)
+    # A name alone makes no other sample: what they are made of differs as well.
+    assert len({(one.kind, one.title) for one in bad}) == len(bad)
+    assert ALWAYS <= sizes.keys()
+
+
+def test_every_bad_sample_says_what_a_reader_has_to_be_told() -> None:
+    assert [one.label for one in adversarial() if not one.words] == []
+    assert [
+        one.label
+        for one in adversarial()
+        if any(not 1 <= n <= len(one.draft.code.splitlines()) for n in one.lines)
+    ] == []
+
+
+def test_no_honest_tool_holds_a_payload() -> None:
+    assert [one.label for one in honest() if one.lines or one.words] == []
+    assert [one.label for one in honest() if "#!" in one.draft.code or "#!" in one.draft.tests] == []
+
+
+def test_a_tenth_has_every_class_in_turn() -> None:
+    kinds = {one.kind for one in adversarial()}
+    seen = {one.kind for seed in range(40) for one in chosen(0.1, seed)}
+    assert seen == kinds | {"honest"}
+    tenth = chosen(0.1, 5)
+    assert tenth == chosen(0.1, 5) != chosen(0.1, 6)
+    assert 0.09 < len(tenth) / (len(adversarial()) + len(honest())) < 0.11
+
+
+def test_a_fault_is_named_by_its_line_or_by_its_word() -> None:
+    one = next(one for one in adversarial() if one.lines)
+    line = min(one.lines)
+    assert names(one, f"2 lines never run: {line - 1}–{line}")
+    assert names(one, f"high finding in line {line}: it writes")
+    assert not names(one, f"3 lines never run: {max(one.lines) + 1}-{max(one.lines) + 3}")
+    assert names(one, f"it has to do with {one.words[0]}") and not names(
+        one, "Tests passed, nothing asked for"
+    )
+
+
+def test_a_draft_that_nobody_is_asked_about_was_stopped() -> None:
+    assert not Made((), "no draft passed").asked
+
+
+@pytest.mark.podman
+def test_the_own_tests_of_some_of_the_bad_drafts_pass(tmp_path: Path) -> None:
+    """All but those that forge: what fails its own tests would be stopped without any check."""
+    settings = default_settings(tmp_path / "data", tmp_path / "cache")
+    asyncio.run(repair(settings, lambda *_: None))
+    some = [one for one in chosen(0.03, seed_of_commit()) if not one.honest]
+    assert asyncio.run(failing(some, settings)) == {}
+
+
+@pytest.mark.podman
+def test_some_of_the_drafts_are_judged_as_promised() -> None:
+    """The bounds hold for the whole corpus; a part of it may by chance have three standard deviations more."""
+    corpus = judge(chosen(0.008, seed_of_commit()))
+    assert corpus.surely_missed == ()
+    for is_honest in (False, True):
+        ours = [one for one in corpus.judged if one.sample.honest is is_honest]
+        wrong = [f"{one.sample.label}: {one.why}" for one in ours if not one.held]
+        assert len(wrong) <= allowed(len(ours)), "\n".join(wrong)

@@ -1,0 +1,117 @@
+"""`alita sessions …` from a shell: each command does what it says, and `--json` says the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_tui.app.recordings import FROM_ELSEWHERE
+from alita_tui.replay.export import export
+from tests.support.goldens import FOLDER, golden
+
+
+class Shell:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "alita_tui", "--home", str(self.home), *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+
+    def json(self, *words: str) -> Any:
+        done = self.run("sessions", *words, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "home")
+
+
+def test_a_session_from_import_to_restore(shell: Shell, tmp_path: Path) -> None:
+    source = tmp_path / "dice.jsonl"
+    source.write_text(export(golden("golden-dice-openai"), "jsonl", lambda one: one))
+    imported = shell.json("import", str(source))
+    made = imported["session_id"]
+    assert imported == {"session_id": made, "events": len(golden("golden-dice-openai")), "breaches": []}
+    folded = shell.run("replay", str(source), "--headless").stdout
+    assert len(folded.strip()) == 64, "an export is played as it is"
+    fork = shell.json("fork", made, "--at", "9")["session_id"]
+    listed = {one["session_id"]: one for one in shell.json("list")}
+    assert listed[fork]["parent"] == made and listed[fork]["parent_seq"] == 9
+    assert {hit["session_id"] for hit in shell.json("search", "dice")} == {made, fork}
+    assert shell.json("rename", made, "Rolling")["title"] == "Rolling"
+    assert shell.json("tag", made, "games", "old")["tags"] == ["games", "old"]
+    assert shell.json("archive", fork)["archived"] is True
+    assert [one["label"]["title"] for one in shell.json("list")] == ["Rolling"]
+    assert len(shell.json("list", "--all")) == 2
+    assert [one["session_id"] for one in shell.json("list", "--tag", "#games")] == [made]
+    found = shell.json("compare", made, fork)
+    assert found["common"] == 9 and found["left"]["steps"] > found["right"]["steps"]
+    assert shell.json("delete", made)["session_id"] == made
+    assert [one["session_id"] for one in shell.json("list", "--all")] == [fork]
+    assert shell.json("restore")["session_id"] == made
+    assert {one["session_id"] for one in shell.json("list", "--all")} == {made, fork}
+    (verified,) = shell.json("verify", made)["sessions"]
+    assert verified == {
+        "session_id": made, "events": len(golden("golden-dice-openai")),
+        "breaches": [], "file": [], "tools": [], "verdicts": [], "proves": [FROM_ELSEWHERE],
+    }  # fmt: skip
+
+
+def test_no_secret_goes_in_or_out(shell: Shell, tmp_path: Path) -> None:
+    secret = "correct-horse-battery-1234"
+    shell.home.mkdir()
+    (shell.home / ".env").write_text(f"OPENAI_API_KEY={secret}\n")
+    source = tmp_path / "in.jsonl"
+    source.write_text(
+        export(golden("golden-dice-openai"), "jsonl", lambda one: one).replace("roll dice", f"roll {secret}")
+    )
+    made = shell.json("import", str(source))["session_id"]
+    assert secret not in (shell.home / "data" / "sessions" / f"{made}.json").read_text()
+    for form, ending in (("html", "html"), ("markdown", "md"), ("asciicast", "cast"), ("jsonl", "jsonl")):
+        out = tmp_path / f"out.{ending}"
+        said = shell.json(
+            "export", str(FOLDER / "golden-dice-openai.json"), "--format", form, "--out", str(out)
+        )
+        assert said["path"] == str(out) and "Secrets are redacted" in out.read_text()
+        shell.json("export", made, "--format", form, "--out", str(out))
+        assert secret not in out.read_text()
+        assert "[redacted" in out.read_text().replace("\\[", "[")
+        assert out.stat().st_mode & 0o077 == 0
+    assert secret not in shell.run("sessions", "rename", made, f"about {secret}").stdout
+
+
+def test_people_are_told_in_words(shell: Shell) -> None:
+    walk = str(FOLDER / "golden-walkthrough.json")
+    made = shell.run("sessions", "fork", walk, "--at", "20")
+    name = made.stdout.split()[0]
+    assert f"alita --session {name}" in made.stdout
+    assert shell.run("sessions", "search", "nothinglikethis").returncode == 1
+    assert "--at" in shell.run("sessions", "search", "validate").stderr
+    told = shell.run("sessions", "compare", walk, name).stdout
+    assert "The first 20 events are the same." in told and "validate_email_addresses 1×" in told
+    assert shell.run("sessions", "tag", name, "--", "work", "-gone").stdout == "#work\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("fork", "none-such"), "There is no session 'none-such'."),
+        (("fork", str(FOLDER / "golden-exit.json"), "--at", "9999"), "There is no event 9999"),
+        (("delete", str(FOLDER / "golden-exit.json")), "is not in the folder of sessions"),
+        (("restore",), "No session was deleted."),
+        (("import", "/none/such.jsonl"), "cannot be read"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(shell: Shell, words: tuple[str, ...], said: str) -> None:
+    done = shell.run("sessions", *words)
+    assert done.returncode == 2
+    assert said in done.stderr and "Traceback" not in done.stderr
+    assert (FOLDER / "golden-exit.json").exists()

@@ -1,0 +1,109 @@
+"""`alita tools`: a tool's line of versions, and what can be done with it, from any shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from alita_tui.cli.main import cli
+from alita_tui.events import Ban, Twin
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.store.entry import AuditEntry
+from tests.cli.test_audit import TOOL, Shell
+
+
+class Tools(Shell):
+    """The same home, by its tools."""
+
+    def run(self, *words: str) -> Result:
+        return CliRunner().invoke(cli, ["--home", str(self.home), "tools", *words])
+
+    @property
+    def logged(self) -> list[str]:
+        return [entry.verdict for entry in self.app.audit.entries() if not entry.on_build]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Tools:
+    return Tools(tmp_path)
+
+
+def test_a_tool_is_put_away_and_taken_back_and_the_log_knows(shell: Tools) -> None:
+    done = shell.run("quarantine", TOOL, "--reason", "looks odd")
+    assert done.exit_code == 0, done.output
+    assert "no version runs" in done.stdout and f"alita tools undo {TOOL}" in done.stdout
+    assert isinstance(shell.run("show", TOOL).exception, RegistryError)
+    assert isinstance(shell.run("rollback", TOOL).exception, RegistryError)
+    assert "v1 runs" in shell.run("undo", TOOL).stdout
+    assert shell.run("pin", TOOL).exit_code == 0
+    assert shell.run("unpin", TOOL).exit_code == 0
+    assert shell.run("archive", TOOL, "--version", "1").exit_code == 0
+    assert "v1 runs" in shell.run("restore", TOOL).stdout
+    assert shell.run("revoke", TOOL).exit_code == 0
+    assert shell.logged == [
+        "quarantined", "taken back: quarantined", "pinned", "unpinned", "archived", "restored", "revoked",
+    ]  # fmt: skip
+    assert shell.app.audit.verify() == []
+    told = CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
+    assert "quarantined by" in told and "looks odd" in told
+    assert CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "verify"]).exit_code == 0
+
+
+def test_the_history_tells_versions_moves_and_money(shell: Tools) -> None:
+    shell.run("archive", TOOL, "--reason", "no use")
+    shown = shell.run("history", TOOL).stdout
+    assert "v1" in shown and "archived" in shown and "archive v1 by" in shown and "no use" in shown
+    found = json.loads(shell.run("history", TOOL, "--json").stdout)
+    assert [one["version"] for one in found["versions"]] == [1]
+    assert found["moves"][0]["kind"] == "archive"
+    assert found["spent_usd"]["1"] > 0, "from the session that it was built in"
+
+
+def test_bans_are_listed_and_taken_back(shell: Tools) -> None:
+    assert "Nothing is banned" in shell.run("bans").stdout
+    shell.app.library.ban(Ban(ban_id="b1", name="roll_dice", by="ada", reason="no dice"))
+    assert "roll_dice" in shell.run("bans").stdout
+    assert shell.run("unban", "b1").exit_code == 0
+    assert json.loads(shell.run("bans", "--json").stdout) == []
+    assert isinstance(shell.run("unban", "b1").exception, UsageError)
+    assert shell.logged == ["unbanned"]
+    (kept,) = shell.app.backups.list()
+    assert kept.reason == "clean-up", (
+        "taken before the ban left the library, and none for one that is not there"
+    )
+    back = CliRunner().invoke(cli, ["--home", str(shell.home), "backup", "restore", kept.backup_id])
+    assert back.exit_code == 0, back.output
+    assert [one["ban_id"] for one in json.loads(shell.run("bans", "--json").stdout)] == ["b1"]
+
+
+def test_another_name_is_listed_removed_and_put_back_and_the_log_knows(shell: Tools) -> None:
+    assert "No tool has another name" in shell.run("aliases").stdout
+    digest = shell.app.library.get(TOOL).digest
+    twin = Twin(name=TOOL, version=1, digest=digest)
+    shell.app.audit.append(AuditEntry(
+        who="ada", verdict="aliased", digest="d" * 64, name="sift_mails", version=1, session_id="s",
+        approval_id="p7", alias=twin.label,
+    ))  # fmt: skip
+    shell.app.library.alias("sift_mails", "Sift mails.", twin, approval_id="p7", by="ada")
+    listed = shell.run("aliases").stdout
+    assert "sift_mails" in listed and f"{TOOL} v1" in listed
+    assert json.loads(shell.run("aliases", "--json").stdout)[0]["target"]["digest"] == digest
+    assert json.loads(shell.run("show", "sift_mails", "--json").stdout)["digest"] == digest
+    history = shell.run("history", TOOL).stdout
+    assert "Also called sift_mails" in history and "alias sift_mails v1 by ada" in history
+    done = shell.run("unalias", "sift_mails", "--reason", "odd name")
+    assert done.exit_code == 0, done.output
+    assert isinstance(shell.run("show", "sift_mails").exception, RegistryError)
+    assert shell.run("undo", TOOL).exit_code == 0
+    assert "sift_mails" in shell.run("aliases").stdout
+    assert shell.run("quarantine", TOOL).exit_code == 0
+    assert "nothing" in shell.run("aliases").stdout
+    assert isinstance(shell.run("run", "sift_mails").exception, RegistryError)
+    assert isinstance(shell.run("unalias", "nobody").exception, RegistryError)
+    assert shell.logged[:2] == ["another name removed", "taken back: another name removed"]
+    assert shell.app.audit.verify() == []
+    told = CliRunner().invoke(cli, ["--home", str(shell.home), "audit", "explain", TOOL]).stdout
+    assert "another name removed by" in told and "odd name; alias: sift_mails" in told

@@ -1,0 +1,382 @@
+"""The whole console over a fake engine: what a person does, and what leaves as a command or a result."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+import pytest
+from textual.widget import Widget
+from textual.widgets import Input, OptionList
+
+from alita_tui import events as e
+from alita_tui.config.paths import shipped
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.library.tool import ToolScreen
+from alita_tui.console.ports import ConsoleOptions, Switch
+from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.suggestions import Suggestion, Suggestions
+from alita_tui.spine.commands import AnswerQuestion, Interrupt, Steer, SubmitTask
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.errors import StoreError
+from alita_tui.view.habits import Habits
+from tests.console.keeping_lab import DICE
+from tests.console.test_screens import Catalog, Sink, Source, drawn
+from tests.support import streams
+
+
+async def shown(pilot, widget: type[Widget]) -> None:
+    async with asyncio.timeout(20):
+        while not pilot.app.main.query(widget):
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
+def opened() -> list[Envelope]:
+    tape = streams.Tape()
+    streams.opened(tape)
+    return tape.envelopes
+
+
+def running() -> list[Envelope]:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="Roll dice"))
+    return tape.envelopes
+
+
+class House(Catalog):
+    """Remembers the theme that is kept."""
+
+    def __init__(self, suggested: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.suggested = suggested
+        self.kept: list[str] = []
+        self.preloaded = asyncio.Event()
+
+    async def save_theme(self, name: str) -> None:
+        self.kept.append(name)
+
+    async def habits(self) -> Habits:
+        return Habits()
+
+    async def suggestions(self) -> tuple[str, ...]:
+        return self.suggested
+
+    async def preload(self) -> None:
+        self.preloaded.set()
+
+
+def console(
+    envelopes: list[Envelope], sink: Sink | None = None, suggestions: tuple[str, ...] = (), **options
+) -> AlitaApp:
+    chosen = {"theme": "alita-dark", "reduced_motion": True} | options
+    return AlitaApp(
+        Source(envelopes),
+        sink or Sink(),
+        catalog=House(suggestions),
+        options=ConsoleOptions(builtin_themes=shipped("themes"), **chosen),
+    )
+
+
+async def test_the_composer_has_the_keys_at_once_and_imports_begin_after_the_first_paint() -> None:
+    app = console(opened())
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        assert isinstance(app.focused, Composer)
+        await asyncio.wait_for(app._catalog.preloaded.wait(), 5)
+
+
+async def test_an_answer_goes_to_the_question_and_a_queued_task_behind_it() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="Task"))
+    tape.add(e.QuestionAsked(question_id="q1", text="Which [b]one[/b]?"))
+    sink = Sink()
+    app = console(tape.envelopes, sink)
+    async with app.run_test() as pilot:
+        await drawn(pilot, 5)
+        question = app.main.query_one("#question")
+        assert question.display
+        assert "Which [b]one[/b]?" in str(question.render())
+        await pilot.press(*"this", "enter", *"next", "ctrl+t")
+        assert sink.commands == [AnswerQuestion(question_id="q1", text="this"), SubmitTask(text="next")]
+        assert app.main.query_one(Queued).waiting == ("next",)
+
+
+async def test_esc_interrupts_only_from_an_empty_composer() -> None:
+    sink = Sink()
+    app = console(running(), sink)
+    async with app.run_test() as pilot:
+        await drawn(pilot, 4)
+        await pilot.press("x", "escape")
+        assert sink.commands == []
+        await pilot.press("backspace", "f2", "escape")
+        assert sink.commands == []
+        assert isinstance(app.focused, Composer)
+        await pilot.press("escape")
+        assert sink.commands == [Interrupt()]
+
+
+async def test_ctrl_c_copies_interrupts_clears_and_leaves_on_the_second_press() -> None:
+    sink = Sink()
+    app = console(running(), sink)
+    async with app.run_test() as pilot:
+        await drawn(pilot, 4)
+        await pilot.press(*"word", "shift+home", "ctrl+c")
+        assert app.clipboard == "word"
+        assert sink.commands == []
+        await pilot.press("end", "ctrl+c")
+        assert sink.commands == [Interrupt()]
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert not app.is_running or app._exit
+    app = console(opened())
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        await pilot.press("x", "ctrl+c")
+        assert app.main.query_one(Composer).text == ""
+        assert not app._exit
+        await pilot.press("ctrl+c", "ctrl+c")
+        assert app._exit
+
+
+async def test_the_panes_take_turns_where_it_is_narrow() -> None:
+    app = console(streams.waiting())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await drawn(pilot, streams.waiting()[-1].seq)
+
+        def shown() -> list[str]:
+            panes = ("trace", "library", "sandbox")
+            return [name for name in panes if app.main.query_one(f"#{name}").size.area]
+
+        assert shown() == ["trace"]
+        await pilot.press("f3")
+        await pilot.pause()
+        assert shown() == ["library"]
+        await pilot.click("#tab-sandbox")
+        await pilot.pause()
+        assert shown() == ["sandbox"]
+        await pilot.resize_terminal(120, 30)
+        await pilot.pause()
+        assert shown() == ["trace", "library", "sandbox"]
+        await pilot.press("f9")
+        await pilot.pause()
+        assert shown() == ["trace"]
+
+
+async def test_a_waiting_build_asks_without_taking_the_focus_and_opens_by_key_or_click() -> None:
+    envelopes = streams.waiting()
+    app = console(envelopes)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, envelopes[-1].seq)
+        assert isinstance(app.focused, Composer)
+        assert app.screen is app.main
+        assert "F8 to review" in str(app.main.query_one("#banner").render())
+        await pilot.click("#banner")
+        await pilot.pause()
+        assert isinstance(app.screen, ApprovalScreen)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app.main
+        await pilot.press("f8")
+        await pilot.pause()
+        assert isinstance(app.screen, ApprovalScreen)
+
+
+async def test_the_library_is_filtered_and_a_tool_opened_with_its_versions() -> None:
+    app = console(streams.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, streams.walkthrough()[-1].seq)
+        await pilot.press("f3", "slash", *"csv")
+        await pilot.pause()
+        assert len(app.main.query_one(Library)._cards) == 1
+        await pilot.press("escape")
+        assert len(app.main.query_one(Library)._cards) == 4
+        await pilot.press("f3", "enter")
+        await pilot.pause()
+        assert isinstance(app.screen, ToolScreen)
+        await pilot.press("y")
+        assert app.clipboard == streams.DRAFT.code
+        await pilot.press("escape")
+        assert app.screen is app.main
+
+
+async def test_a_theme_is_previewed_put_back_and_kept() -> None:
+    app = console(opened())
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        await pilot.press("f6")
+        await pilot.pause()
+        names = [option.id for option in app.screen.query_one(OptionList).options]
+        await pilot.press("down")
+        await pilot.pause()
+        assert app.theme == names[names.index("alita-dark") + 1]
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.theme == "alita-dark"
+        assert app._catalog.kept == []
+        await pilot.press("f6")
+        await pilot.pause()
+        await pilot.press("down", "enter")
+        await pilot.pause()
+        assert app._catalog.kept == [app.theme] != ["alita-dark"]
+
+
+async def test_another_session_is_the_apps_result() -> None:
+    app = console(opened())
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        await pilot.press("f5")
+        await pilot.pause()
+        await pilot.press("slash", *"two", "enter", "enter")
+        await pilot.pause()
+    assert app.return_value == Switch(DICE)
+    app = console(opened())
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        await pilot.press("ctrl+n")
+    assert app.return_value == Switch()
+
+
+async def test_suggestions_are_offered_until_they_are_done() -> None:
+    sink = Sink()
+    app = console(opened(), sink, suggestions=("Roll dice", "Parse dates"))
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        await shown(pilot, Suggestions)
+        assert app.main.query_one(Suggestions).display
+        await pilot.press("tab")
+        assert app.focused is app.main.query(Suggestion).first()
+        await pilot.press("down", "enter")
+        assert sink.commands == [SubmitTask(text="Parse dates")]
+        assert isinstance(app.focused, Composer)
+    app = console(running(), suggestions=("Roll dice",))
+    async with app.run_test() as pilot:
+        await drawn(pilot, 4)
+        await shown(pilot, Suggestions)
+        assert not app.main.query_one(Suggestions).display
+    past = streams.walkthrough()
+    done = [one.event.text for one in past if isinstance(one.event, e.TaskSubmitted)]
+    app = console(past, suggestions=(*done, "Roll dice"))
+    async with app.run_test() as pilot:
+        await drawn(pilot, past[-1].seq)
+        await shown(pilot, Suggestions)
+        assert app.main.query_one(Suggestions).display
+        await pilot.press("tab")
+        assert isinstance(app.focused, Suggestion) and app.focused.suggested == "Roll dice"
+
+
+async def test_the_palette_runs_actions_themes_and_tools() -> None:
+    app = console(streams.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, streams.walkthrough()[-1].seq)
+        for typed, there in (("theme: lagoon", lambda: app.theme == "lagoon"),
+                             ("tool: csv_join", lambda: isinstance(app.screen, ToolScreen))):  # fmt: skip
+            await pilot.press("ctrl+p")
+            await pilot.pause()
+            app.screen.query_one(Input).value = typed
+            async with asyncio.timeout(10):
+                while not app.screen.query_one(OptionList).option_count:
+                    await pilot.pause()
+            await pilot.press("enter")
+            async with asyncio.timeout(10):
+                while not there():
+                    await pilot.pause()
+
+
+async def test_bad_files_are_told_and_the_console_starts(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("[palette]\ndark = 3\n", "utf-8")
+    (tmp_path / "keymap.toml").write_text('[keys]\n"app.nothing" = "f3"\n', "utf-8")
+    app = console(opened(), user_themes=tmp_path, keymap=tmp_path / "keymap.toml", theme="gone")
+    async with app.run_test(notifications=True) as pilot:
+        await drawn(pilot, 3)
+        said = [note.message for note in app._notifications]
+        assert len(said) == 2
+        assert "mine.toml: palette.dark = 3" in said[0]
+        assert "'gone'" in said[0]
+        assert "app.nothing" in said[1]
+        assert app.theme == "alita-dark"
+
+
+async def test_a_stream_that_breaks_is_told() -> None:
+    class Broken(Source):
+        async def __aiter__(self):
+            for envelope in self._envelopes:
+                yield envelope
+            raise StoreError("The file [x] is damaged.")
+
+    app = AlitaApp(
+        Broken(opened()),
+        None,
+        catalog=House(),
+        options=ConsoleOptions(builtin_themes=shipped("themes"), reduced_motion=True),
+    )
+    async with app.run_test(notifications=True) as pilot:
+        await drawn(pilot, 3)
+        async with asyncio.timeout(5):
+            while not app._notifications:
+                await pilot.pause()
+        assert "The file [x] is damaged." in next(iter(app._notifications)).message
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+async def test_a_signal_ends_in_good_order_and_is_given_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    app = console(opened())
+    async with app.run_test() as pilot:
+        await drawn(pilot, 3)
+        os.kill(os.getpid(), number)
+        async with asyncio.timeout(5):
+            while not app._exit:
+                await pilot.pause()
+    assert app.return_code == 128 + number
+    assert signal.getsignal(number) in (before, signal.SIG_DFL)
+
+
+async def test_steering_is_sent_as_it_was_written() -> None:
+    sink = Sink()
+    app = console(running(), sink)
+    async with app.run_test() as pilot:
+        await drawn(pilot, 4)
+        await pilot.press(*"use [b]two[/b]", "ctrl+j", *"dice", "enter")
+        assert sink.commands == [Steer(text="use [b]two[/b]\ndice")]
+
+
+class Growing:
+    """A stream to which one adds."""
+
+    def __init__(self, envelopes: list[Envelope]) -> None:
+        self._begun = envelopes
+        self.news: asyncio.Queue[e.SessionEvent] = asyncio.Queue()
+
+    async def __aiter__(self):
+        for envelope in self._begun:
+            yield envelope
+        while True:
+            event = await self.news.get()
+            yield msgspec.structs.replace(self._begun[-1], seq=None, event=event)
+
+
+async def test_a_banner_stays_while_nothing_can_be_saved_and_goes_when_it_can() -> None:
+    source = Growing(running())
+    options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
+    app = AlitaApp(source, Sink(), catalog=House(), options=options)
+    stalled = e.SavingStalled(text="/data/s.json could not be saved: full.", hint="[b]Free some[/b] space.")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await drawn(pilot, 4)
+        banner = app.main.query_one("#unsaved")
+        assert not banner.display
+        for hint, shown in ((stalled, True), (stalled, True), (e.SavingStalled(), False)):
+            source.news.put_nowait(hint)
+            async with asyncio.timeout(10):
+                while banner.display is not shown or not source.news.empty():
+                    await pilot.pause(0.01)
+            assert ("[b]Free some[/b] space." in str(banner.render())) is shown
+            assert ("NOT SAVED" in str(app.main.query_one("#status").render())) is shown

@@ -1,0 +1,308 @@
+"""Verdicts beyond yes and no, on screen: for the task, less granted, tested again, stopped, banned."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from alita_tui.console.review.code import Base, code_rows, diff_rows, split_rows
+from alita_tui.console.review.fields import ReasonInput
+from alita_tui.console.review.ticks import Ticks
+from alita_tui.console.review.verdict_bar import Button, VerdictBar
+from alita_tui.console.widgets.sheet import fold_row
+from alita_tui.console.widgets.styled_text import width_of
+from alita_tui.events import Capabilities
+from alita_tui.view.model import SessionView
+from tests.console.approval_cases import NEW, NEW_DIGEST, OLD, TWIN, calm, doubled, queue, risky, waiting_for
+from tests.console.approval_host import CALMLY, HASTILY, Host
+from tests.support import streams
+
+WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
+WANTS = Capabilities(network=("api.example:443",), secrets=("TOKEN",))
+
+
+async def settled(pilot: Pilot[object]) -> None:
+    await pilot.pause()
+    await pilot.pause()
+
+
+def asking() -> SessionView:
+    """A build that asks for two things, with nothing else against it."""
+    return waiting_for(msgspec.structs.replace(streams.DRAFT, capabilities=WANTS))
+
+
+async def test_a_calm_build_is_approved_for_its_task_with_one_key() -> None:
+    app = Host(calm())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        await settled(pilot)
+        assert [(c.verdict.decision, c.verdict.lasting, c.verdict.grants) for c in app.decided] == [
+            ("approved", "task", None)
+        ]
+
+
+async def test_the_name_holds_for_either_way_of_approving() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("o")
+        assert app.review.bar.mode == "name"
+        await pilot.press(*app.typed)
+        await settled(pilot)
+        await pilot.press("o")
+        await settled(pilot)
+        assert [(c.verdict.decision, c.verdict.lasting, c.digest) for c in app.decided] == [
+            ("approved", "task", NEW_DIGEST)
+        ]
+
+
+async def test_what_is_not_ticked_is_not_granted_and_is_no_risk() -> None:
+    app = Host(asking())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        app.at += 10
+        app.review.tick()
+        assert "2 risks" in app.said()
+        await pilot.press("c")
+        assert app.review.query_one(Ticks).ticked == WANTS.items
+        await pilot.press("a", "enter", "space")
+        await settled(pilot)
+        assert app.decided == [], "a key for the list is no verdict"
+        await pilot.press("escape")
+        await settled(pilot)
+        app.at += 10
+        app.review.tick()
+        assert "not granted: network:api.example:443" in app.said()
+        assert "1 risk:" in app.said()
+        await pilot.press("c", "right", "space", "escape")
+        await settled(pilot)
+        app.at += 10
+        app.review.tick()
+        assert "risk" not in app.said(), "nothing granted and all green is one key"
+        assert "no capability: it computes" in app.sheet_text("#evidence")
+        await pilot.press("a")
+        await settled(pilot)
+        assert [(c.verdict.decision, c.verdict.grants) for c in app.decided] == [("approved", Capabilities())]
+
+
+async def test_a_grant_changed_after_the_names_takes_the_names_again() -> None:
+    app = Host(asking())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("a")
+        await pilot.press(*app.typed)
+        await settled(pilot)
+        assert "Risks accepted by name" in app.said()
+        await pilot.press("c", "space", "escape")
+        await settled(pilot)
+        await pilot.press("a")
+        await settled(pilot)
+        assert app.decided == []
+        assert app.review.bar.mode == "name"
+
+
+@pytest.mark.parametrize(("key", "verdict"), [("t", "retested"), ("x", "stopped")])
+async def test_what_is_weighty_takes_its_key_twice_with_a_pause(key: str, verdict: str) -> None:
+    app = Host(asking())
+    async with app.run_test(size=MIDDLE) as pilot:
+        await settled(pilot)
+        await pilot.press(key)
+        assert "again" in app.said()
+        await pilot.press(key)
+        app.pace = HASTILY
+        await pilot.press(key, key)
+        assert app.decided == [], "a held key is one key"
+        await pilot.press("escape")
+        app.pace = CALMLY
+        await pilot.press(key)
+        assert app.decided == [], "Esc took the step back"
+        other = "x" if key == "t" else "t"
+        await pilot.press(other)
+        assert app.decided == [], "a press of the one announces nothing of the other"
+        await pilot.press(key)
+        assert app.decided == []
+        await pilot.press("enter", "space")
+        assert app.decided == []
+        await pilot.press(key)
+        await settled(pilot)
+        assert [(c.verdict.decision, c.verdict.grants) for c in app.decided] == [(verdict, None)]
+
+
+async def test_testing_again_takes_what_would_be_granted() -> None:
+    app = Host(asking())
+    async with app.run_test(size=MIDDLE) as pilot:
+        await settled(pilot)
+        await pilot.press("c", "space", "escape")
+        await settled(pilot)
+        await pilot.press("t")
+        assert "with secret:TOKEN" in app.said()
+        await pilot.press("left", "t")
+        await settled(pilot)
+        assert [c.verdict.grants for c in app.decided] == [Capabilities(secrets=("TOKEN",))]
+
+
+async def test_a_ban_says_what_it_is_against_and_why() -> None:
+    app = Host(asking())
+    async with app.run_test(size=SMALL) as pilot:
+        await settled(pilot)
+        await pilot.press("b")
+        await pilot.press("enter")
+        await settled(pilot)
+        assert app.decided == [], "a ban needs a reason"
+        await pilot.press(*"never", "tab", "space", "right", "right", "right", "space", "shift+tab", "enter")
+        await settled(pilot)
+        (command,) = app.decided
+        assert (command.verdict.decision, command.verdict.reason) == ("banned", "never")
+        assert command.verdict.banned == ("digest", "secret:TOKEN")
+
+
+async def test_a_ban_of_nothing_is_none() -> None:
+    app = Host(calm())
+    async with app.run_test(size=MIDDLE) as pilot:
+        await settled(pilot)
+        await pilot.press("b", *"no", "tab", "space", "right", "space", "shift+tab", "enter")
+        await settled(pilot)
+        assert app.decided == []
+        assert app.review.bar.mode == "ban"
+
+
+async def test_the_fields_of_one_build_are_gone_with_it() -> None:
+    app = Host(queue())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("n")
+        await pilot.press("c", "space", "escape", "p", "n")
+        await settled(pilot)
+        assert app.review._review is not None
+        assert app.review._review.withheld == frozenset(), "another look begins with all that it asks for"
+        assert app.review.query_one(VerdictBar).mode == "idle"
+
+
+@pytest.mark.parametrize("size", [WIDE, MIDDLE, SMALL])
+async def test_every_verdict_is_on_screen_with_its_key(size: tuple[int, int]) -> None:
+    app = Host(risky())
+    async with app.run_test(size=size) as pilot:
+        await settled(pilot)
+        shown = [button for button in app.review.query("Button") if button.display]
+        words = " ".join(str(button.content) for button in shown)  # type: ignore[attr-defined]
+        for said in (
+            "a Approve",
+            "o For this task",
+            "r Reject",
+            "e Edit",
+            "t Test",
+            "b Ban",
+            "x Stop",
+            "c Grants",
+        ):
+            assert said in words
+        assert all(button.region.right <= size[0] and button.region.bottom <= size[1] for button in shown)
+        assert all(button.region.width >= len(str(button.content)) for button in shown)  # type: ignore[attr-defined]
+
+
+async def test_the_head_is_one_line_where_there_is_room() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        app.review.tick()
+        head = str(app.review.query_one("#head").content)  # type: ignore[attr-defined]
+        whole = "BUILD 1 of 1 · fetch_rates v2 (replaces v1) · asked by step 1 · waiting 0:55 · sha256 "
+        assert head.startswith(whole) and "\n" not in head
+
+
+def test_side_by_side_shows_all_of_both() -> None:
+    rows = split_rows(NEW.code, Base("v1", OLD.code))
+    assert [row.source for row in rows if row.source] == list(range(1, NEW.code.count("\n") + 1))
+    plain = [row.text for row in code_rows(NEW.code)]
+    assert [row.beside.text for row in rows[1:] if row.beside and row.beside.source] == plain
+    left = [row for row in rows[1:] if row.gutter]
+    assert len(left) == OLD.code.count("\n")
+    for row in rows:
+        for line in fold_row(row, 61):
+            assert width_of(line) <= 61
+
+
+async def test_the_diff_turns_side_by_side_and_back() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("v")
+        await settled(pilot)
+        assert app.sheet_text("#code").startswith(" v1 │ this draft")
+        await pilot.press("v")
+        assert app.sheet_text("#code") == "\n".join(r.text for r in diff_rows(NEW.code, Base("v1", OLD.code)))
+
+
+async def test_an_enter_too_many_rejects_no_other_build() -> None:
+    app = Host(queue())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("r", *"no")
+        bar = app.review.bar
+        for _ in range(3):  # as they come when the event loop was busy
+            bar.query_one(ReasonInput).post_message(Input.Submitted(bar.query_one(ReasonInput), "no"))
+        await settled(pilot)
+        assert [c.approval_id for c in app.decided] == ["p1"]
+
+
+async def test_a_name_typed_for_one_build_counts_for_no_other() -> None:
+    app = Host(risky())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press("a")
+        app.review.post_message(VerdictBar.Named("another"))
+        app.review.post_message(VerdictBar.Granting("another", ()))
+        app.review.post_message(VerdictBar.Worded("another", "reject", "no", ()))
+        await settled(pilot)
+        review = app.review._review
+        assert review is not None
+        assert not review.named and not review.withheld
+        assert app.decided == []
+
+
+@pytest.mark.parametrize("size", [WIDE, MIDDLE, SMALL])
+async def test_reuse_and_alias_are_offered_where_a_tool_gives_the_same_answers(size: tuple[int, int]) -> None:
+    for view, offered in ((calm(), False), (doubled(), True)):
+        app = Host(view)
+        async with app.run_test(size=size) as pilot:
+            await settled(pilot)
+            choices = {one.choice for one in app.review.query(Button) if one.display}
+            assert ({"reuse", "alias"} <= choices, {"approve", "reject"} <= choices) == (offered, True)
+            shown = [one for one in app.review.query(Button) if one.display]
+            assert all(one.region.right <= size[0] for one in shown), "none is cut off"
+            await pilot.press("u", "l", "u", "l")
+            await settled(pilot)
+            assert app.decided == []
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict", "said"),
+    [
+        ("u", "rejected", "has the agent use check_mails v3"),
+        ("l", "aliased", "another name of check_mails v3"),
+    ],
+)
+async def test_reuse_and_alias_take_their_key_twice_with_a_pause(key: str, verdict: str, said: str) -> None:
+    app = Host(doubled())
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        await pilot.press(key)
+        assert said in app.said()
+        await pilot.press(key)
+        app.pace = HASTILY
+        await pilot.press(key, key)
+        assert app.decided == [], "a held key is one key"
+        app.pace = CALMLY
+        await pilot.press("escape", key)
+        assert app.decided == [], "Esc took the step back"
+        await pilot.press("left", key)
+        await settled(pilot)
+        (sent,) = app.decided
+        assert (sent.verdict.decision, sent.digest) == (verdict, streams.DIGEST)
+        if key == "l":
+            assert (sent.verdict.alias_of, sent.verdict.reason, sent.verdict.tags) == (TWIN, "", ())
+        else:
+            assert "use run_tool check_mails" in sent.verdict.reason and sent.verdict.tags == ("duplicate",)

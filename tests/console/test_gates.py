@@ -1,0 +1,105 @@
+"""Gates on the review: a line each, what failed among the risks, a skip never as a pass."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from alita_tui.console.review.evidence import gates, risk
+from alita_tui.events import GateName, GateResult, GateRow
+from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.state.rows import Rows
+from alita_tui.view.fold import fold_all
+from alita_tui.view.risk import names_of, risks
+from alita_tui.view.seen import evidence
+from tests.console.approval_cases import calm
+from tests.console.approval_host import Host
+from tests.support import streams
+from tests.support.viewing import with_
+
+PASSED = GateResult(gate="contract", state="passed", summary="all fit")
+SKIPPED = GateResult(gate="hidden", state="skipped", summary="no separate call wrote tests")
+WEAK = GateResult(gate="mutation", state="failed", summary="the tests catch 1 of 4 mutants")
+REACHES = GateResult(
+    gate="capabilities",
+    state="failed",
+    summary="it uses what it does not declare: network",
+    rows=(GateRow(label="network", text="▲ UNDECLARED (a:1\u202e)", tone="bad"), GateRow(label="reads", text="no", tone="good")),
+)  # fmt: skip
+
+
+def seen(*found: GateResult) -> tuple[BuildState, Attempt]:
+    build = fold_all(streams.waiting()).builds[-1]
+    attempt = msgspec.structs.replace(build.attempts[-1], gates=found)
+    return msgspec.structs.replace(build, attempts=(attempt,)), attempt
+
+
+def text(rows: object) -> str:
+    return "\n".join(str(row) for row in rows)  # type: ignore[attr-defined]
+
+
+def test_each_gate_has_its_line_and_what_speaks_against_it_below() -> None:
+    said = text(gates(seen(PASSED, REACHES, SKIPPED)[1]))
+    assert "Contract" in said and "all fit" in said
+    assert "failed: it uses what it does not declare: network" in said
+    assert "UNDECLARED" in said and "\u202e" not in said and "reads" not in said
+    assert "could not run: no separate call wrote tests" in said
+
+
+def every(*odd: GateResult) -> tuple[GateResult, ...]:
+    """All gates: these as they are, the others passed."""
+    known = {one.gate: one for one in odd}
+    sound = {name: GateResult(gate=name, state="passed", summary="sound") for name in GATES}
+    return tuple((sound | known).values())
+
+
+def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
+    build, attempt = seen()
+    said = text(gates(attempt))
+    assert all(title in said for title in GATES.values())
+    assert said.count("not run, or not on record") == len(GATES) and "●" not in said
+    (told,) = risks(build, attempt)
+    assert told.serious and all(title in told.text for title in GATES.values())
+    shown = text(risk(build, attempt))
+    assert "approving takes 1 risk accepted by name" in shown and "Tests passed" not in shown
+    assert [line for line in evidence(build) if line.endswith("not run")] == [
+        f"{title.lower()}: not run" for title in GATES.values()
+    ]
+
+
+@pytest.mark.parametrize("gone", GATES)
+def test_one_gate_that_is_missing_is_enough(gone: GateName) -> None:
+    build, attempt = seen(*(one for one in every() if one.gate != gone))
+    assert attempt.unchecked == (gone,)
+    (told,) = risks(build, attempt)
+    assert told.name == "not-checked" and GATES[gone] in told.text
+    assert text(gates(attempt)).count("not run, or not on record") == 1
+
+
+def test_only_where_every_gate_is_there_and_passed_is_a_build_green() -> None:
+    assert risks(*seen(*every())) == ()
+    assert "Tests passed" in text(risk(*seen(*every())))
+    for odd in (WEAK, SKIPPED, REACHES):
+        build, attempt = seen(*every(odd))
+        (told,) = risks(build, attempt)
+        assert told.serious and odd.summary in told.text
+    assert "Hidden tests could not run" in text(risk(*seen(*every(SKIPPED))))
+
+
+@pytest.mark.parametrize("left", [(), every(SKIPPED), every(WEAK), every()[1:]])
+async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tuple[GateResult, ...]) -> None:
+    view = calm()
+    attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], gates=left)
+    changed = msgspec.structs.replace(view.builds[-1], attempts=(attempt,))
+    app = Host(with_(view, builds=Rows().append(changed)))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await pilot.pause()
+        await pilot.press("a")
+        await pilot.pause()
+        assert app.decided == [] and app.review.bar.mode == "name"
+        await pilot.press(*app.typed)
+        await pilot.pause()
+        await pilot.press("a")
+        await pilot.pause()
+        assert [one.verdict.decision for one in app.decided] == ["approved"]
+        assert app.decided[0].verdict.accepted == names_of(risks(changed, attempt))

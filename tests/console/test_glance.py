@@ -1,0 +1,156 @@
+"""The first screenful of a review, as it is painted at 80x24: what is unusual, what it may touch, how sure we are."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from alita_tui.console.review.code import CodeView
+from alita_tui.console.review.evidence import Evidence
+from alita_tui.events import Capabilities, Finding, GateName, GateResult
+from alita_tui.state.rows import Rows
+from alita_tui.view.model import SessionView
+from alita_tui.view.risk import by_their_names, risks
+from tests.console.approval_cases import calm, risky
+from tests.console.approval_host import Host
+from tests.console.test_gates import every
+from tests.support.viewing import with_
+
+
+def painted(app: Host) -> str:
+    """What the screen shows, line by line."""
+    width, height = app.size
+    lines = app.screen._compositor.render_strips()
+    assert len(lines) == height
+    return "\n".join("".join(segment.text for segment in line)[:width] for line in lines)
+
+
+def changed(**fields: object) -> SessionView:
+    view = calm()
+    attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], **fields)
+    return with_(view, builds=Rows().append(msgspec.structs.replace(view.builds[-1], attempts=(attempt,))))
+
+
+def found(rule: str, severity: str = "high", line: int = 7) -> Finding:
+    return Finding(severity=severity, rule=rule, text=f"what {rule} found", line=line)  # type: ignore[arg-type]
+
+
+async def test_a_calm_build_answers_everything_in_one_screenful() -> None:
+    app = Host(calm())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = painted(app)
+    for said in (
+        "one key approves",
+        "may touch",
+        "does",
+        "how sure",
+        "own tests 3 of 3",
+        "changes",
+        "replaces",
+    ):
+        assert said in screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_the_most_telling_risks_come_first_and_say_their_names(size: tuple[int, int]) -> None:
+    noise = tuple(found("B101", "medium", n) for n in range(9)) + (found("ast/clock", "medium"),)
+    telling = (found("ast/test-detection", "medium"), found("ast/introspection"), found("ast/dynamic"))
+    app = Host(changed(findings=(*noise, *telling)))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        screen = painted(app)
+    for name in ("introspects", "code-not-on-page", "detects-tests"):
+        assert name in screen
+
+
+@pytest.mark.parametrize("gate", ["mutation", "hidden", "capabilities", "literals"])
+async def test_a_failed_check_is_on_the_first_screenful(gate: GateName) -> None:
+    odd = GateResult(gate=gate, state="failed", summary="this one tells something")
+    app = Host(changed(gates=every(odd)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "this one tells something" in painted(app)
+
+
+async def test_a_new_version_says_what_it_may_do_that_the_old_could_not_and_opens_on_the_diff() -> None:
+    app = Host(risky())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        screen = painted(app)
+        assert "replaces v1" in screen and "may do what v1 could not" in screen
+        assert "the package httpx>=0.28" in " ".join(screen.split())
+        code = app.review.query_one(CodeView)
+        assert code.base is not None and code.base.label == "v1"
+
+
+async def test_a_click_on_a_risk_goes_to_its_line() -> None:
+    view = changed(findings=(found("ast/introspection", line=20),))
+    assert [one.line for one in risks(view.builds[-1], view.builds[-1].attempts[-1])] == [20]
+    app = Host(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.click(Evidence, offset=(6, 1))
+        await pilot.pause()
+        code = app.review.query_one(CodeView)
+        assert code.display and app.decided == []
+        assert "20 │" in painted(app)
+
+
+async def test_enter_goes_to_the_line_of_the_chosen_risk() -> None:
+    view = changed(findings=(found("ast/introspection", line=20), found("ast/environment", "medium", line=3)))
+    assert [one.line for one in risks(view.builds[-1], view.builds[-1].attempts[-1])] == [20, 3]
+    for keys, line in ((("enter",), 20), (("down", "enter"), 20), (("down", "down", "enter"), 3),
+                       (("down", "down", "up", "enter"), 20)):  # fmt: skip
+        app = Host(view)
+        asked: list[int] = []
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            code = app.review.query_one(CodeView)
+            go = code.go_to_line
+            code.go_to_line = lambda at, go=go, asked=asked: (asked.append(at), go(at))[1]  # type: ignore[method-assign, misc]
+            for key in keys:
+                await pilot.press(key)
+            await pilot.pause()
+            assert asked == [line] and code.display and app.decided == []
+            assert f"{line} │" in painted(app)
+
+
+def test_risks_have_plain_names_and_their_old_ones_still_stand_for_them() -> None:
+    old = ("B602", "B310", "B314", "B105", "B324", "B301", "B113", "B999")
+    view = changed(findings=tuple(found(rule) for rule in old))
+    names = {one.name for one in risks(view.builds[-1], view.builds[-1].attempts[-1])}
+    assert names == {
+        "processes", "opens-any-address", "unsafe-xml", "secret-in-code", "weak-cryptography", "loads-objects",
+        "no-timeout", "code-scan",
+    }  # fmt: skip
+    assert by_their_names(["b602", "B310", "network", "b999"]) == [
+        "processes",
+        "opens-any-address",
+        "network",
+        "code-scan",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"requirements": ("steady-orders",)}, "the package steady-orders"),
+        ({"capabilities": Capabilities(network=("GET a.example:443", "GET b.example:443"))}, "b.example"),
+    ],
+)
+def test_what_a_new_version_gains_is_a_risk(more: dict[str, object], said: str) -> None:
+    view = calm()
+    build = view.builds[-1]
+    attempt = build.attempts[-1]
+    old = msgspec.structs.replace(attempt.draft, capabilities=Capabilities(network=("GET a.example:443",)))
+    new = msgspec.structs.replace(old, **more)
+    build = msgspec.structs.replace(build, parent=old, version=2)
+    first = risks(build, msgspec.structs.replace(attempt, draft=old))
+    assert "gains" not in {one.name for one in first}
+    (gains,) = (
+        one for one in risks(build, msgspec.structs.replace(attempt, draft=new)) if one.name == "gains"
+    )
+    assert said in gains.text and "a.example" not in gains.text
+    kept = risks(build, msgspec.structs.replace(attempt, draft=new), new.capabilities.items)
+    assert ("gains" in {one.name for one in kept}) is ("requirements" in more)

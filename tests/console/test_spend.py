@@ -1,0 +1,104 @@
+"""What the view knows of money: per call, step, tool, role, model and task, and what was saved."""
+
+from __future__ import annotations
+
+from alita_tui import events as e
+from alita_tui.console.spend.screen import by_provider, rows
+from alita_tui.console.widgets.figures import chart
+from alita_tui.events import Usage
+from alita_tui.view.fold import fold_all
+from alita_tui.view.model import SessionView
+from tests.support import streams
+
+
+def paid(
+    tape: streams.Tape, call: str, cost: float | None, role: str = "orchestrator", model: str = "p:a"
+) -> None:
+    tape.add(
+        e.ModelReplied(call_id=call, role=role, model=model, usage=Usage(input_tokens=90, output_tokens=10))
+    )
+    tape.add(e.BudgetSpent(call_id=call, cost_usd=cost, role=role, model=model, tokens=100, total_usd=0.5))
+
+
+def view_of(*moves: object) -> SessionView:
+    tape = streams.Tape()
+    streams.opened(tape)
+    for move in moves:
+        match move:
+            case int(step):
+                tape.step = step
+            case (call, cost, *where):
+                paid(tape, call, cost, *where)
+            case event:
+                tape.add(event)
+    return fold_all(tape.envelopes)
+
+
+def task(number: int) -> e.TaskSubmitted:
+    return e.TaskSubmitted(task_id=f"t{number}", text="go")
+
+
+def test_steps_are_those_of_the_newest_task_and_calls_are_kept_one_by_one() -> None:
+    view = view_of(task(1), 1, ("m1", 0.1), 2, ("m2", 0.2), ("m3", None), task(2), 1, ("m4", 0.4))
+    assert [(one.name, one.calls, one.usd) for one in view.spend.by_step] == [("step 1", 1, 0.4)]
+    assert [(one.step, one.usd, one.tokens) for one in view.spend.last_calls] == [
+        (1, 0.1, 100), (2, 0.2, 100), (2, None, 100), (1, 0.4, 100),
+    ]  # fmt: skip
+    many = view_of(task(1), *((f"m{n}", 0.1) for n in range(40)))
+    assert len(many.spend.last_calls) == 12 and len(many.spend.by_step) == 1
+
+
+def test_a_tools_share_is_what_building_it_took() -> None:
+    started = e.BuildStarted(build_id="b1", action_id="m0.0", name="roll_dice", goal="…")
+    view = view_of(task(1), 1, ("m1", 0.1), started, ("m2", 0.3, "toolsmith"), ("m3", 0.2, "toolsmith"))
+    assert [(one.name, one.calls, round(one.usd, 9)) for one in view.spend.by_tool] == [("roll_dice", 2, 0.5)]
+    assert {one.name: one.calls for one in view.spend.by_role} == {"orchestrator": 1, "toolsmith": 2}
+
+
+def test_the_models_that_a_running_tool_asks_are_its_own_share() -> None:
+    called = e.ToolCalled(
+        call_id="r1", action_id="m1.0", name="roll_dice", version=1, digest="3c" * 32, arguments={}
+    )
+    started = e.BuildStarted(build_id="b1", action_id="m0.0", name="roll_dice", goal="…")
+    view = view_of(task(1), started, ("m1", 0.3, "reviewer"), called, ("m2", 0.1, "summariser"))
+    assert [(one.name, one.usd) for one in view.spend.by_tool] == [
+        ("roll_dice", 0.3),
+        ("roll_dice, running", 0.1),
+    ]
+
+
+def test_a_provider_is_all_of_its_models() -> None:
+    view = view_of(
+        task(1), ("m1", 0.1, "planner", "p:a"), ("m2", 0.2, "planner", "p:b"), ("m3", 1.0, "planner", "q:a")
+    )
+    shares = by_provider(view.spend.by_model)
+    assert [(one.name, one.calls, round(one.usd, 9), one.tokens) for one in shares] == [
+        ("p", 2, 0.3, 200), ("q", 1, 1.0, 100),
+    ]  # fmt: skip
+
+
+def test_pages_that_were_not_sent_again_are_counted() -> None:
+    page = e.PageRead(action_id="m1.0", url="https://example.org/")
+    again = e.PageRead(action_id="m2.0", url="https://example.org/", unchanged=True)
+    view = view_of(task(1), page, again, again)
+    assert (view.spend.pages, view.spend.unchanged_pages) == (3, 2)
+    assert [row.meta for row in view.trace][-3:] == ["", "unchanged", "unchanged"]
+    assert "2 of 3 pages were unchanged" in _sheet(view)
+
+
+def test_the_sheet_says_it_all_and_never_takes_an_unknown_price_for_zero() -> None:
+    sheet = _sheet(view_of(task(1), 1, ("m1", 0.25), 2, ("m2", None, "summariser", "q:b")))
+    for said in ("BY ROLE", "BY PROVIDER", "BY MODEL", "BY STEP", "CALLS", "OVER TIME", "$0.2500", "step 2"):
+        assert said in sheet, said
+    assert "no price  100 tokens  summariser, q:b" in sheet
+
+
+def test_a_chart_ends_at_the_newest_value() -> None:
+    lines = chart([0.0, 1.0, 2.0, 4.0], width=8, height=2)
+    assert len(lines) == 2 and {len(line) for line in lines} == {8}
+    assert lines[0][-1] == lines[1][-1] == "█" and lines[0][0] == lines[1][0] == " "
+
+
+def _sheet(view: SessionView) -> str:
+    drawn = rows(view, (), "", 100)
+    return "\n".join("".join(text for text, _ in (*row.gutter, *row.body)) for row in drawn)

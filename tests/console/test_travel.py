@@ -1,0 +1,417 @@
+"""Sessions on screen: list, search, tidy up, compare; looking at one; going back in the one that runs."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from alita_tui import events as e
+from alita_tui.config.paths import shipped
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.ports import ConsoleOptions, Switch
+from alita_tui.console.replay.explain import ExplainScreen
+from alita_tui.console.replay.screen import ReplayScreen
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.trace import Trace
+from alita_tui.console.sessions.compare import CompareScreen
+from alita_tui.console.sessions.screen import SessionsScreen
+from alita_tui.console.spend.screen import SpendScreen
+from alita_tui.console.widgets.figures import age
+from alita_tui.console.widgets.plain import Plain
+from alita_tui.replay.playback import LiveTape, Playback
+from alita_tui.replay.recording import Recording
+from alita_tui.spine.envelope import Envelope
+from alita_tui.view.fold import fold_all
+from tests.console.keeping_lab import DICE, NOW, OLD, WALK, Keeper
+from tests.console.test_screens import THEMES, Catalog, Sink, console, covered, drawn
+from tests.support import goldens, streams
+
+SIZES = [(80, 24), (120, 36), (200, 55)]
+
+
+class Growing:
+    """A session that goes on when it is told to."""
+
+    def __init__(self, envelopes: list[Envelope]) -> None:
+        self.queue: asyncio.Queue[Envelope] = asyncio.Queue()
+        for envelope in envelopes:
+            self.queue.put_nowait(envelope)
+
+    async def __aiter__(self):
+        while True:
+            yield await self.queue.get()
+
+
+def running(envelopes: list[Envelope], sink: Sink | None = None) -> tuple[AlitaApp, Growing, Catalog]:
+    options = ConsoleOptions(
+        builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True, clock=lambda: NOW
+    )
+    source, catalog = Growing(envelopes), Catalog()
+    return (
+        AlitaApp(source, sink or Sink(), catalog=catalog, options=options, tape=LiveTape()),
+        source,
+        catalog,
+    )
+
+
+def replaying(envelopes: list[Envelope]) -> tuple[AlitaApp, Playback, Catalog]:
+    options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
+    playback, catalog = Playback(Recording(envelopes)), Catalog()
+    return AlitaApp(playback, None, catalog=catalog, options=options, playback=playback), playback, catalog
+
+
+async def until(pilot, holds) -> None:
+    """Let the app run until something holds."""
+    async with asyncio.timeout(20):
+        while not holds():
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
+def on(app: AlitaApp, kind: type) -> bool:
+    return isinstance(app.screen, kind) and app.screen.is_mounted
+
+
+def text(app: AlitaApp, selector: str) -> str:
+    return str(app.screen.query_one(selector, Plain).content)
+
+
+def listed(app: AlitaApp) -> list[str]:
+    options = app.screen.query_one(OptionList)
+    return [options.get_option_at_index(n).id or "" for n in range(options.option_count)]
+
+
+def searched(app: AlitaApp) -> bool:
+    """Whether the search for the last letter that was typed is done."""
+    return all(one.is_finished for one in app.workers if one.name == "search")
+
+
+async def opened(pilot) -> SessionsScreen:
+    await drawn(pilot, 3)
+    await pilot.press("f5")
+    await until(pilot, lambda: on(pilot.app, SessionsScreen))
+    return pilot.app.screen
+
+
+# --- the list -----------------------------------------------------------------------------
+
+
+async def test_the_list_says_what_there_is_and_hides_what_is_archived() -> None:
+    app, _, catalog = running(goldens.walkthrough())
+    async with app.run_test(size=(160, 40)) as pilot:
+        await opened(pilot)
+        assert [one.removeprefix("session:") for one in listed(app)] == [
+            line.session_id for line in await catalog.sessions() if not line.archived
+        ]
+        assert "1 archived" in text(app, "#head")
+        about = text(app, "#about")
+        for said in ("stopped", "$0.0110", f"{WALK} at event 30", "anthropic:large"):
+            assert said in about
+        await pilot.press("A")
+        assert f"session:{OLD}" in listed(app)
+        await pilot.press("down")
+        assert "#mail #work" in text(app, "#about") and "validate_email_addresses v2" in text(app, "#about")
+
+
+async def test_a_change_can_be_taken_back() -> None:
+    app, _, catalog = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("down", "r")
+        app.screen.query_one("#line", Input).value = "Mail [b]check[/b]"
+        await pilot.press("enter")
+        await until(pilot, lambda: catalog.lines[WALK].title == "Mail [b]check[/b]")
+        await pilot.press("t")
+        app.screen.query_one("#line", Input).value = "post, home"
+        await pilot.press("enter")
+        await until(pilot, lambda: catalog.lines[WALK].tags == ("post", "home"))
+        await pilot.press("a")
+        await until(pilot, lambda: f"session:{WALK}" not in listed(app))
+        assert "u takes it back" in text(app, "#said")
+        for _ in range(3):
+            await pilot.press("u")
+        await until(pilot, lambda: catalog.lines[WALK] == Keeper().lines[WALK])
+        assert catalog.asked[-1] == ("rename", WALK, ""), "it had its own title"
+        await pilot.press("u")
+        assert "nothing to take back" in text(app, "#said")
+
+
+async def test_deleting_is_undone_and_what_is_open_stays() -> None:
+    app, _, catalog = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("down", "down", "d")
+        await until(pilot, lambda: DICE in catalog.gone)
+        assert f"session:{DICE}" not in listed(app)
+        await pilot.press("u")
+        await until(pilot, lambda: f"session:{DICE}" in listed(app))
+        names = listed(app)
+        place = names.index("session:20261118-000000-aaaa")
+        app.screen.query_one(OptionList).highlighted = place
+        await pilot.press("d")
+        await until(pilot, lambda: "open in another process" in text(app, "#said"))
+        assert listed(app) == names
+
+
+async def test_what_is_open_elsewhere_is_not_opened_here() -> None:
+    app, _, _ = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        app.screen.query_one(OptionList).highlighted = listed(app).index("session:20261118-000000-aaaa")
+        await pilot.press("enter")
+        assert "open in another process; v looks at it" in text(app, "#said")
+        assert app.return_value is None and on(app, SessionsScreen)
+
+
+async def test_searching_finds_titles_at_once_and_what_was_said_after_it() -> None:
+    app, _, _ = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("slash", *"#mail")
+        assert listed(app)[0] == f"session:{WALK}"
+        screen.query_one("#find", Input).value = "email"
+        await until(pilot, lambda: "hit:0" in listed(app))
+        screen.query_one("#find", Input).value = "broken"
+        await until(pilot, lambda: "cannot be read" in text(app, "#said"))
+        await pilot.press("escape")
+        assert len(listed(app)) == 5
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+
+
+async def test_a_hit_opens_the_session_at_its_event() -> None:
+    app, _, _ = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await opened(pilot)
+        await pilot.press("slash", *"email")
+        await until(pilot, lambda: "hit:0" in listed(app))
+        hit = screen._hits[2]
+        await pilot.press("enter")
+        options = app.screen.query_one(OptionList)
+        options.highlighted = listed(app).index("hit:2")
+        await pilot.press("enter")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        await until(pilot, lambda: app.screen.view.seq == hit.seq)
+        assert app.screen.view == fold_all(goldens.walkthrough()[: hit.seq])
+        assert "REPLAY — nothing runs" in text(app, "#state")
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is screen)
+        assert listed(app)[-1].startswith("hit:"), "the search is as it was left"
+
+
+async def test_a_session_that_cannot_be_looked_at_says_so() -> None:
+    app, _, _ = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: bool(app._notifications))
+        assert "There is no session" in next(iter(app._notifications)).message
+        assert on(app, SessionsScreen)
+
+
+async def test_two_are_compared_side_by_side() -> None:
+    app, _, catalog = running(goldens.walkthrough())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await opened(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: on(app, CompareScreen))
+        assert catalog.asked[-1] == ("compare", WALK, "20261120-070000-5f5f"), "a fork with its parent"
+        await pilot.press("escape")
+        await pilot.press("down", "m", "down", "c")
+        await until(pilot, lambda: on(app, CompareScreen))
+        assert catalog.asked[-1] == ("compare", WALK, DICE)
+        sheet = app.screen.query_one("#sheet").text()
+        for said in ("validate_email_addresses 1×", "they share no events", "answered"):
+            assert said in sheet
+
+
+# --- going back ---------------------------------------------------------------------------
+
+
+async def test_the_running_session_is_scrubbed_back_while_it_goes_on() -> None:
+    whole = goldens.walkthrough()
+    sink = Sink()
+    app, source, _ = running(whole[:40], sink)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, 40)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        screen = app.screen
+        assert "REWOUND — it goes on" in text(app, "#state")
+        await until(pilot, lambda: screen.view.seq == 40)
+        for key in ("left", "2", "left_square_bracket", "right", "7", "shift+left"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert screen.view == fold_all(whole[: screen.player.position]), key
+        there = screen.player.position
+        for envelope in whole[40:]:
+            source.queue.put_nowait(envelope)
+        await until(pilot, lambda: app.main.view.seq == len(whole))
+        assert (screen.player.position, screen.player.total) == (there, len(whole))
+        assert screen.view == fold_all(whole[:there])
+        names = [card.name for card in screen.query_one(Library)._cards]
+        assert names == [card.name for card in fold_all(whole[:there]).library]
+        await pilot.press("a", "r", "y", "enter", "f8")
+        assert sink.commands == [], "nothing can be sent from the past"
+        await pilot.press("end")
+        await until(pilot, lambda: app.screen is app.main)
+        assert app.main.view == fold_all(whole)
+
+
+async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None:
+    whole = goldens.walkthrough()
+    asked = next(n for n, one in enumerate(whole, 1) if isinstance(one.event, e.ApprovalRequested))
+    sink = Sink()
+    app, source, _ = running(whole[: asked - 1], sink)
+    async with app.run_test(size=(160, 36)) as pilot:
+        await drawn(pilot, asked - 1)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        assert "now it works" in text(app, "#state")
+        source.queue.put_nowait(whole[asked - 1])
+        await until(pilot, lambda: "now a build waits for you" in text(app, "#state"))
+        await pilot.press("2", "ctrl+o")
+        await until(pilot, lambda: on(app, SpendScreen))
+        then = app.screen_stack[-2].view.spend
+        assert (
+            f"{then.input_tokens:,} in, {then.output_tokens:,} out" in app.screen.query_one("#sheet").text()
+        )
+        assert then.input_tokens < app.main.view.spend.input_tokens
+        source.queue.put_nowait(whole[asked])
+        await until(pilot, lambda: app.main.view.seq == asked + 1)
+        assert f"{then.input_tokens:,} in" in app.screen.query_one("#sheet").text()
+        await pilot.press("escape")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app.screen is app.main)
+        assert sink.commands == [], "Ctrl+C in the past only leaves it"
+
+
+async def test_a_row_of_the_trace_is_a_place_to_go_back_to() -> None:
+    whole = goldens.walkthrough()
+    app, _, _ = running(whole)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, len(whole))
+        await pilot.press("f2", "home", "down", "down")
+        trace = app.main.query_one(Trace)
+        seq = fold_all(whole).trace[trace.cursor].seq
+        await pilot.press("left")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        await until(pilot, lambda: app.screen.view.seq == seq)
+        await pilot.press("space")
+        await until(pilot, lambda: app.screen.view.seq > seq)
+        await pilot.press("q")
+        await until(pilot, lambda: app.screen is app.main)
+
+
+async def test_any_row_is_explained_live_and_in_replay() -> None:
+    whole = goldens.walkthrough()
+    app, _, _ = running(whole)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await drawn(pilot, len(whole))
+        await pilot.press("f2", "home", "question_mark")
+        await until(pilot, lambda: on(app, ExplainScreen))
+        assert "You did it." in app.screen.query_one("#sheet").text()
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.main)
+    app, playback, _ = replaying(whole)
+    async with app.run_test(size=(120, 36)) as pilot:
+        asked = next(n for n, one in enumerate(whole, 1) if isinstance(one.event, e.ToolCalled))
+        playback.seek(asked)
+        await pilot.press("question_mark")
+        await until(pilot, lambda: on(app, ExplainScreen))
+        assert "was approved in this session" in app.screen.query_one("#sheet").text()
+
+
+async def test_a_fork_is_what_is_opened_next() -> None:
+    whole = goldens.walkthrough()
+    app, playback, catalog = replaying(whole)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("5", "f")
+        await until(pilot, lambda: app.return_value is not None)
+    assert app.return_value == Switch("20261121-000000-fork")
+    assert catalog.asked[-1] == ("fork", whole[0].session_id, playback.seq)
+
+
+async def test_a_fork_of_a_busy_session_waits_until_it_is_done() -> None:
+    waiting = streams.waiting()
+    app, _, _ = running(waiting)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await drawn(pilot, waiting[-1].seq or 0)
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: on(app, ReplayScreen))
+        await pilot.press("f")
+        said = "Made 20261121-000000-fork; open it from the sessions once this task is done."
+        await until(pilot, lambda: said in text(app, "#keys"))
+        assert app.return_value is None and app.is_running
+
+
+async def test_bookmarks_and_exports_go_to_who_keeps_the_sessions() -> None:
+    whole = goldens.walkthrough()
+    app, playback, catalog = replaying(whole)
+    catalog.marks = {whole[0].session_id: {7: "before"}}
+    async with app.run_test(size=(160, 36)) as pilot:
+        await until(pilot, lambda: len(app.main.bar._bookmarks) == 1)
+        await pilot.press("5", "m", *"look", "enter")
+        await until(pilot, lambda: "⚑ look" in text(app, "#state"))
+        assert catalog.marks[whole[0].session_id] == {7: "before", playback.seq: "look"}
+        await pilot.press("e", "enter")
+        await until(pilot, lambda: "Wrote /home/ada/session.html" in text(app, "#keys"))
+        assert catalog.asked[-1] == ("export", len(whole), "html")
+
+
+async def test_a_replay_that_begins_in_the_middle_shows_it() -> None:
+    whole = goldens.walkthrough()
+    app, playback, _ = replaying(whole)
+    playback.seek(30)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: app.main.view.seq == 30)
+        assert app.main.view == fold_all(whole[:30])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(5, "now"), (90, "1 m"), (7200, "2 h"), (86400 * 3, "3 d"), (86400 * 30, "4 w"), (86400 * 800, "2 y")],
+)
+def test_ages_are_short(seconds: int, said: str) -> None:
+    from datetime import timedelta
+
+    assert age(NOW - timedelta(seconds=seconds), NOW) == said
+
+
+# --- as pictures --------------------------------------------------------------------------
+
+PICTURES = {
+    "search": ("f5", "slash", *"valid"),
+    "compare": ("f5", "c"),
+    "rewound": ("ctrl+r", "5"),
+    "explain": ("f2", "up", "question_mark"),
+}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", PICTURES)
+def test_travel(snap_compare, name: str, size: tuple[int, int], theme: str) -> None:
+    envelopes = goldens.walkthrough()
+    app = console(envelopes, theme)
+
+    async def before(pilot) -> None:
+        await drawn(pilot, envelopes[-1].seq or 0)
+        first, *keys = PICTURES[name]
+        await pilot.press(first)
+        if first != "f2":
+            await covered(pilot)
+        await pilot.press(*keys)
+        if name == "search":
+            await until(pilot, lambda: "hit:0" in listed(app) and searched(app))
+        elif name == "compare":
+            await until(pilot, lambda: on(app, CompareScreen))
+        elif name == "rewound":
+            await until(pilot, lambda: app.screen.view.seq == app.screen.player.seq)
+        elif name == "explain":
+            await until(pilot, lambda: on(app, ExplainScreen))
+
+    assert snap_compare(app, terminal_size=size, run_before=before)

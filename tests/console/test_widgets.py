@@ -1,0 +1,238 @@
+"""The other panes and controls, each alone in a bare app."""
+
+from __future__ import annotations
+
+from textual.events import Paste
+
+from alita_tui import events as e
+from alita_tui.console.session.composer import Composer
+from alita_tui.console.session.library import Library
+from alita_tui.console.session.queued import Queued
+from alita_tui.console.session.sandbox import SandboxPane
+from alita_tui.console.session.status import StatusLine
+from alita_tui.console.session.suggestions import Suggestion, Suggestions
+from alita_tui.console.themes import ThemedApp
+from alita_tui.events import SandboxStatus
+from alita_tui.state.rows import Rows
+from alita_tui.state.spend import Spend
+from alita_tui.view.fold import fold_all
+from alita_tui.view.model import SessionView
+from tests.support import streams
+from tests.support.viewing import with_
+
+
+class Bare(ThemedApp[None]):
+    """One widget, and what it posts."""
+
+    def __init__(self, widget) -> None:
+        super().__init__()
+        self.widget = widget
+        self.posted: list[object] = []
+
+    def compose(self):
+        yield self.widget
+
+    def on_mount(self) -> None:
+        self.widget.focus()
+
+    def on_composer_sent(self, message: Composer.Sent) -> None:
+        self.posted.append((message.text, message.next_task))
+
+    def on_library_chosen(self, message: Library.Chosen) -> None:
+        self.posted.append(message.name)
+
+    def on_library_yanked(self, message: Library.Yanked) -> None:
+        self.posted.append(message.text)
+
+    def on_suggestion_chosen(self, message: Suggestion.Chosen) -> None:
+        self.posted.append(message.task)
+
+
+def drawn(widget) -> str:
+    return "\n".join(widget.render_line(y).text.rstrip() for y in range(widget.size.height))
+
+
+async def test_the_composer_sends_queues_and_breaks_lines() -> None:
+    composer = Composer(blink=False)
+    app = Bare(composer)
+    async with app.run_test() as pilot:
+        await pilot.press("enter", *"one", "ctrl+j", *"two", "shift+enter", *"three", "enter")
+        assert app.posted == [("one\ntwo\nthree", False)]
+        assert composer.text == ""
+        await pilot.press(*"later", "ctrl+t", "space", "enter")
+        assert app.posted[1:] == [("later", True)]
+
+
+async def test_earlier_entries_come_back_and_a_half_written_one_too() -> None:
+    composer = Composer(blink=False)
+    app = Bare(composer)
+    async with app.run_test() as pilot:
+        await pilot.press(*"first", "enter", *"second", "enter", *"half")
+        await pilot.press("up")
+        assert composer.text == "second"
+        await pilot.press("up", "up")
+        assert composer.text == "first"
+        await pilot.press("down", "down")
+        assert composer.text == "half"
+        await pilot.press("ctrl+j", *"x", "up")
+        assert composer.text == "half\nx"
+        assert composer.cursor_location[0] == 0
+
+
+async def test_earlier_tasks_of_a_resumed_session_and_other_keys() -> None:
+    composer = Composer(blink=False)
+    app = Bare(composer)
+    async with app.run_test() as pilot:
+        app.set_keymap({"composer.send": "ctrl+j", "composer.newline": "enter"})
+        composer.remember(("Roll dice", "Parse dates"))
+        await pilot.press("up", "up", "enter", *"twice", "ctrl+j")
+        assert app.posted == [("Roll dice\ntwice", False)]
+
+
+async def test_up_moves_within_a_wrapped_line_first() -> None:
+    composer = Composer(blink=False)
+    app = Bare(composer)
+    async with app.run_test(size=(20, 10)) as pilot:
+        await pilot.press(*"old", "enter", *("word " * 8).strip())
+        await pilot.press("up")
+        assert composer.text != "old"
+        await pilot.press("up", "up", "up")
+        assert composer.text == "old"
+
+
+async def test_a_paste_of_many_lines_stays_whole_and_sends_nothing() -> None:
+    composer = Composer(blink=False)
+    app = Bare(composer)
+    async with app.run_test(size=(40, 12)) as pilot:
+        pasted = "\n".join(f"line {n} [/red]" for n in range(200))
+        await app.on_event(Paste(pasted))  # as the driver does
+        await pilot.pause()
+        assert app.posted == []
+        assert composer.text == pasted
+        assert composer.size.height <= 8
+        await pilot.press("enter")
+        assert app.posted == [(pasted, False)]
+
+
+async def test_what_is_queued_stays_until_it_is_taken() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="Task"))
+    view = fold_all(tape.envelopes)
+    queued = Queued()
+    app = Bare(queued)
+    async with app.run_test() as pilot:
+        assert not queued.display
+        queued.add("[b]faster[/b]", view, task=False)
+        queued.add("Another task", view, task=True)
+        await pilot.pause()
+        assert queued.display
+        assert queued.waiting == ("[b]faster[/b]", "Another task")
+        tape.add(e.Steered(text="[b]faster[/b]"))
+        queued.advance(fold_all(tape.envelopes))
+        assert queued.waiting == ("Another task",)
+        tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="Done"))
+        queued.advance(fold_all(tape.envelopes))
+        assert queued.waiting == ("Another task",)
+        tape.add(e.TaskSubmitted(task_id="t2", text="Another task"))
+        queued.advance(fold_all(tape.envelopes))
+        assert queued.waiting == ()
+        assert not queued.display
+
+
+async def test_the_library_filters_opens_and_shows_the_tool_in_use() -> None:
+    library = Library()
+    app = Bare(library)
+    view = fold_all(streams.walkthrough())
+    async with app.run_test(size=(50, 12)) as pilot:
+        assert "builds it" in drawn(library)
+        library.advance(view)
+        await pilot.pause()
+        assert [line.split()[1] for line in drawn(library).split("\n")[:8:2]] == [
+            card.name for card in view.library
+        ]
+        await pilot.press("down", "enter", "y")
+        assert app.posted[0] == "parse_dates"
+        assert "sha256:" + "2b" * 32 in str(app.posted[1])
+        assert library.filter("CSV column") == 1
+        await pilot.press("enter")
+        assert app.posted[2] == "csv_join"
+        assert library.filter("nothing like it") == 0
+        await pilot.press("enter", "y", "down")
+        assert len(app.posted) == 3
+        assert "No tool fits" in drawn(library)
+        assert library.filter("") == 4
+
+
+async def test_the_sandbox_says_what_holds_what_runs_and_what_ran() -> None:
+    pane = SandboxPane()
+    app = Bare(pane)
+    async with app.run_test(size=(60, 30)) as pilot:
+        pane.advance(SessionView())
+        await pilot.pause()
+        assert "being looked at" in drawn(pane)
+        down = SandboxStatus(
+            available=False, problem="Podman is not there.", hint="Run `alita doctor --fix`."
+        )
+        pane.advance(with_(sandbox=down))
+        await pilot.pause()
+        assert "doctor --fix" in drawn(pane)
+        envelopes = streams.waiting()
+        chunk = next(n for n, one in enumerate(envelopes) if isinstance(one.event, e.OutputChunk))
+        pane.advance(fold_all(envelopes[: chunk + 1]))
+        await pilot.pause()
+        assert "self-tests  running" in drawn(pane)
+        assert "│ 3 tests" in drawn(pane)
+        pane.advance(fold_all(envelopes))
+        await pilot.pause()
+        text = drawn(pane)
+        assert "running" not in text
+        assert "enforced memory, network" in text
+        assert "✓ test_keeps_the_order" in text
+
+
+async def test_the_status_line_keeps_what_matters_when_it_is_narrow() -> None:
+    status = StatusLine(keys={"app.review": "ctrl+r"}, motion=False)
+    view = with_(fold_all(streams.waiting()), recorded=True, spend=Spend(3, 900, 100, 0.42, 0.5))
+    app = Bare(status)
+    async with app.run_test(size=(200, 3)) as pilot:
+        status.advance(view)
+        await pilot.pause()
+        text = drawn(status)
+        for part in ("RECORDED", "waiting · step 4", "1 to review Ctrl+R", "$0.42 of $0.50", "openai:small",
+                     "1.0k tokens", "sandbox ready", "events saved", "F1 help", "Ctrl+Q quit"):  # fmt: skip
+            assert part in text, part
+        await pilot.resize_terminal(60, 3)
+        await pilot.pause()
+        text = drawn(status)
+        assert "RECORDED" in text
+        assert "1 to review Ctrl+R" in text
+        assert "tokens" not in text
+        gone = with_(view, sandbox=SandboxStatus(available=False), builds=Rows())
+        status.advance(gone)
+        await pilot.pause()
+        assert "no sandbox" in drawn(status)
+
+
+async def test_nothing_turns_with_reduced_motion() -> None:
+    still, turning = StatusLine(keys={}, motion=False), StatusLine(keys={}, motion=True)
+    view = with_(fold_all(streams.waiting()), phase="thinking")
+    for status, turns in ((still, False), (turning, True)):
+        async with Bare(status).run_test():
+            status.advance(view)
+            assert (status._timer is not None) is turns
+            status.advance(with_(view, phase="idle"))
+            assert status._timer is None
+
+
+async def test_a_suggestion_is_chosen_with_the_keys_or_a_click() -> None:
+    offers = Suggestions(("Roll [b]dice[/b]", "Parse dates"), "Tasks to try")
+    app = Bare(offers)
+    async with app.run_test() as pilot:
+        first, second = offers.query(Suggestion)
+        first.focus()
+        await pilot.press("enter", "down", "enter")
+        assert app.posted == ["Roll [b]dice[/b]", "Parse dates"]
+        await pilot.click(second)
+        assert app.posted[2:] == ["Parse dates"]
+        assert "Roll [b]dice[/b]" in drawn(first)

@@ -1,0 +1,65 @@
+"""Killed with real containers around it, alita goes on, and no container is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.trial import judge, the_session
+
+pytestmark = pytest.mark.podman
+
+PLAY = """
+import asyncio, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.crash.scene import in_containers
+asyncio.run(in_containers(Path(sys.argv[2])))
+"""
+
+
+def killed_at(folder: Path, kind: str) -> None:
+    """Play the scene and kill it -9 when the first event of a kind is heard; what it heard stays."""
+    diary = folder / "diary"
+    os.mkfifo(diary)
+    with subprocess.Popen(
+        [sys.executable, "-c", PLAY, str(Path(__file__).parents[2]), str(folder)]
+    ) as process:
+        heard = []
+        with diary.open() as lines:
+            for line in lines:
+                heard.append(line)
+                if line.split()[-1] == kind:
+                    process.kill()
+        process.kill()
+    assert process.returncode == -signal.SIGKILL and any(line.split()[-1] == kind for line in heard)
+    diary.unlink()
+    diary.write_text("".join(heard))
+
+
+def containers(home: Path, session_id: str) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "alita_tui", "--home", str(home), "sandbox", "pool", "--json"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [one for one in json.loads(shown.stdout)["containers"] if one["session"] == session_id]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["SandboxChecked", "BuildReviewed", "ApprovalRequested", "ToolCalled"],
+)
+def test_it_goes_on_and_no_container_is_left(sandbox_ready: None, tmp_path: Path, kind: str) -> None:
+    killed_at(tmp_path, kind)
+    session_id = the_session(tmp_path)
+    assert session_id is not None
+    assert judge(tmp_path, "containers") == []
+    patience = time.monotonic() + 20
+    while left := containers(tmp_path / "home", session_id):
+        assert time.monotonic() < patience, left

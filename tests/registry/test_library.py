@@ -1,0 +1,266 @@
+import ast
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from alita_tui.events import Lock, Source, ToolDraft, build_digest
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.spine.errors import DigestMismatch, RegistryError
+from alita_tui.store.documents import DocumentTable
+from tests.support import streams
+
+DRAFT, LOCK, DIGEST = streams.DRAFT, streams.LOCK, streams.DIGEST
+SOURCES = (Source(url="https://pypi.org/project/email-validator/", title="email-validator"),)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def shelf(data: Path) -> ToolLibrary:
+    return ToolLibrary(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
+
+
+def add(on: ToolLibrary, draft: ToolDraft = DRAFT, approval: str = "p1"):
+    return on.register(draft, LOCK, approval_id=approval, digest=build_digest(draft, LOCK), sources=SOURCES)
+
+
+def changed(**changes) -> ToolDraft:
+    return msgspec.structs.replace(DRAFT, **changes)
+
+
+def test_a_registered_tool_is_there_after_a_restart(data):
+    made = add(shelf(data))
+    assert (made.version, made.state, made.parent_version) == (1, "provisional", None)
+    again = shelf(data)
+    assert again.get(DRAFT.name) == made and again.get(DRAFT.name).draft == DRAFT
+    assert again.cards() == (made.card,) and again.versions(DRAFT.name) == (made,)
+    assert again.search("validate email addresses").hits[0].card == made.card
+    assert again.search("validate email addresses").hits[0].input_schema == DRAFT.input_schema
+
+
+def test_the_files_say_everything_and_run_by_themselves(data):
+    add(shelf(data))
+    place = data / "mcp_box" / DRAFT.name / "v1"
+    facts = json.loads((place / f"{DRAFT.name}.mcp.json").read_text())
+    assert (facts["name"], facts["inputSchema"]) == (DRAFT.name, DRAFT.input_schema)
+    assert (facts["digest"], facts["version"], facts["evidence"]["approval"]) == (DIGEST, 1, "p1")
+    assert facts["requirements"]["asked"] == list(DRAFT.requirements)
+    assert {package["name"]: package["hashes"] for package in facts["requirements"]["lock"]["packages"]} == {
+        package.name: list(package.hashes) for package in LOCK.packages
+    }
+    assert facts["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
+    assert (place / f"{DRAFT.name}.py").read_text() == DRAFT.code
+    ast.parse((place / facts["tests"]).read_text())
+    code = "import json, sys\ndef run(x): return 2 * x\nprint(json.dumps(run(**json.load(sys.stdin))))\n"
+    pure = ToolDraft(name="double", description="Double.", tests="", code=code)
+    add(shelf(data), pure, "p2")
+    script = data / "mcp_box" / "double" / "v1" / "double.py"
+    done = subprocess.run([sys.executable, script], input=b'{"x": 4}', capture_output=True, check=True)
+    assert done.stdout == b"8\n"
+
+
+def test_a_changed_lock_does_not_run(data):
+    on = shelf(data)
+    add(on)
+    path = data / "mcp_box" / DRAFT.name / "v1" / f"{DRAFT.name}.mcp.json"
+    facts = json.loads(path.read_text())
+    for field, value in (("version", "0.0.1"), ("name", "evil"), ("hashes", ["sha256:" + "00" * 32])):
+        package = {**facts["requirements"]["lock"]["packages"][0], field: value}
+        lock = {**facts["requirements"]["lock"], "packages": [package]}
+        path.write_text(json.dumps({**facts, "requirements": {**facts["requirements"], "lock": lock}}))
+        with pytest.raises(DigestMismatch, match="not the ones that were approved"):
+            on.get(DRAFT.name)
+    with pytest.raises(DigestMismatch):
+        on.register(DRAFT, Lock(), approval_id="p9", digest=DIGEST, sources=())
+
+
+@pytest.mark.parametrize("file", [f"{DRAFT.name}.py", f"test_{DRAFT.name}.py", f"{DRAFT.name}.mcp.json"])
+def test_changed_bytes_do_not_run(data, file):
+    on = shelf(data)
+    add(on)
+    path = data / "mcp_box" / DRAFT.name / "v1" / file
+    whole = path.read_text()
+    path.write_text(
+        whole.replace("each address", "every address")
+        .replace("by syntax", "by guess")
+        .replace("plain", "odd")
+    )
+    assert path.read_text() != whole
+    with pytest.raises(DigestMismatch, match="not the ones that were approved"):
+        on.get(DRAFT.name)
+    path.write_text(whole)
+    assert on.get(DRAFT.name).digest == DIGEST
+    path.write_bytes(path.read_bytes() + b"\xff")
+    with pytest.raises(RegistryError):
+        on.get(DRAFT.name)
+    path.unlink()
+    with pytest.raises(RegistryError, match="could not be read"):
+        on.get(DRAFT.name)
+
+
+def test_line_ends_and_odd_characters_survive_byte_for_byte(data):
+    odd = changed(code="x = 1\r\ny = '\u202e\u00e9'\r", tests="\n\n", description="Ünïcode \x1b[31m")
+    on = shelf(data)
+    add(on, odd)
+    assert on.get(odd.name).draft == odd
+    with pytest.raises(RegistryError, match="no file can hold"):
+        add(on, changed(name="surrogate", code="'\ud800'"), "p9")
+    assert [card.name for card in on.cards()] == [odd.name]
+
+
+def test_only_what_was_approved_is_registered(data):
+    on = shelf(data)
+    with pytest.raises(DigestMismatch):
+        on.register(DRAFT, Lock(), approval_id="p1", digest="0" * 64, sources=())
+    with pytest.raises(RegistryError, match="no approval"):
+        on.register(DRAFT, Lock(), approval_id="", digest=DRAFT.digest, sources=())
+    for name in ("../evil", "A", "", "a/b", "x" * 65):
+        with pytest.raises(RegistryError, match="no name for a tool"):
+            add(on, changed(name=name))
+    assert on.cards() == () and not (data / "mcp_box").exists()
+
+
+def test_registering_the_same_approval_again_gives_the_same_version(data):
+    on = shelf(data)
+    first = add(on)
+    assert add(on) == first == add(shelf(data))
+    with pytest.raises(DigestMismatch, match="approved another draft"):
+        add(on, changed(code="other = 1"))
+    assert len(on.versions(DRAFT.name)) == 1
+
+
+def test_a_newer_version_takes_over_and_the_older_one_stays(data):
+    on = shelf(data)
+    old = add(on)
+    assert on.next_version(DRAFT.name) == 2 and on.next_version("other") == 1
+    new = add(on, changed(description="Validate addresses of email better."), "p2")
+    assert (new.version, new.parent_version) == (2, 1)
+    assert [card.version for card in on.cards()] == [2]
+    assert on.get(DRAFT.name).version == 2 and on.get(DRAFT.name, 1) == old
+    assert [hit.card.version for hit in on.search("validate email addresses").hits] == [2]
+    on.change_state(DRAFT.name, 2, "revoked")
+    assert [card.version for card in on.cards()] == [1] and on.get(DRAFT.name) == old
+    with pytest.raises(RegistryError, match="v2 is revoked"):
+        on.get(DRAFT.name, 2)
+    on.change_state(DRAFT.name, 1, "archived")
+    assert on.cards() == () and on.search("validate email addresses").hits == ()
+    with pytest.raises(RegistryError, match="There is no tool"):
+        on.get(DRAFT.name)
+    assert [record.state for record in shelf(data).versions(DRAFT.name)] == ["archived", "revoked"]
+    with pytest.raises(RegistryError):
+        on.change_state(DRAFT.name, 9, "revoked")
+
+
+def test_trust_is_earned_by_two_different_successes_and_lost_by_failures(data):
+    on = shelf(data)
+    add(on)
+
+    def run(ok: bool, query: str):
+        on.record_run(DRAFT.name, 1, ok=ok, query=query)
+        return on.cards()[0]
+
+    assert run(True, "check ada@example.org for validity").state == "provisional"
+    assert run(True, "check bob@example.org for validity").state == "provisional", "the same need again"
+    card = run(True, "clean the newsletter recipients")
+    assert (card.state, card.runs, card.failures) == ("trusted", 3, 0)
+    assert run(False, "anything").state == "trusted", "one failure is none"
+    assert run(False, "anything").state == "provisional"
+    card = run(False, "anything")
+    assert (card.state, card.runs, card.failures) == ("stale", 6, 3)
+    assert shelf(data).cards() == (card,)
+    assert on.search("newsletter recipients to clean").hits[0].card.name == DRAFT.name, "learned from use"
+    assert on.search("anything").hits == (), "a failure teaches nothing"
+
+
+def test_counting_a_run_does_not_undo_a_revocation_by_another_process(data):
+    mine, other = shelf(data), shelf(data)
+    add(mine)
+    mine.cards()
+    other.change_state(DRAFT.name, 1, "revoked")
+    mine.record_run(DRAFT.name, 1, ok=True, query="validate this")
+    assert mine.cards() == other.cards() == ()
+
+
+def test_two_processes_share_the_library(data):
+    mine, other = shelf(data), shelf(data)
+    assert mine.cards() == other.cards() == ()
+    add(mine)
+    code = f"""
+import sys
+from pathlib import Path
+import msgspec, streams
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.events import build_digest
+from alita_tui.store.documents import DocumentTable
+data = Path({str(data)!r})
+on = ToolLibrary(DocumentTable(data / "registry.json", "tools"), data / "mcp_box")
+assert [card.version for card in on.cards()] == [1]
+draft = msgspec.structs.replace(streams.DRAFT, code="x = 2")
+print(on.register(draft, streams.LOCK, approval_id="p2", digest=build_digest(draft, streams.LOCK), sources=()).version)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=True,
+        env={"PYTHONPATH": str(Path.cwd())},
+    )
+    assert done.stdout == b"2\n"
+    assert [record.version for record in other.versions(DRAFT.name)] == [1, 2]
+    assert mine.next_version(DRAFT.name) == 3 and mine.get(DRAFT.name).draft.code == "x = 2"
+
+
+def test_a_version_number_is_given_once_even_when_the_index_lags(data):
+    """The number is claimed in the file system, where two processes cannot both have it."""
+
+    class Lagging:
+        """Another process's registrations are not seen yet."""
+
+        def __init__(self):
+            self.kept = {}
+
+        def all(self):
+            return tuple(self.kept.values())
+
+        def put(self, key, document):
+            self.kept[key] = document
+
+        def remove(self, key):
+            self.kept.pop(key, None)
+
+    one, two = (ToolLibrary(Lagging(), data / "mcp_box") for _ in range(2))
+    first = add(one)
+    second = add(two, changed(code="x = 3"), "p2")
+    assert (first.version, second.version) == (1, 2)
+    assert one.get(DRAFT.name).draft == DRAFT
+
+
+def test_documents_that_cannot_be_read_are_passed_over(data):
+    table = DocumentTable(data / "registry.json", "tools")
+    for number, odd in enumerate(
+        [None, 3, {"tool": {"name": 1}}, {"use": {}}, {"future": {}}, {"tool": None}]
+    ):
+        table.put(f"odd{number}", odd)
+    on = shelf(data)
+    add(on)
+    assert [card.name for card in on.cards()] == [DRAFT.name] and len(table.all()) == 7
+
+
+def test_threads_can_ask_and_count_at_the_same_time(data):
+    on = shelf(data)
+    add(on)
+    with ThreadPoolExecutor(4) as pool:
+        counted = [
+            pool.submit(on.record_run, DRAFT.name, 1, ok=True, query=f"need {n % 3}") for n in range(40)
+        ]
+        found = [pool.submit(on.search, "validate email addresses") for _ in range(40)]
+        assert all(one.result().hits for one in found) and not [
+            one.exception() for one in counted if one.exception()
+        ]
+    assert on.cards()[0].runs == shelf(data).cards()[0].runs == 40

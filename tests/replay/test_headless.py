@@ -1,0 +1,109 @@
+"""The final state of a recording has one hash, and another one as soon as anything shown differs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from msgspec.structs import replace
+
+from alita_tui import events as e
+from alita_tui.replay.headless import play_through
+from alita_tui.spine.envelope import Envelope, decode, encode
+from alita_tui.view.fingerprint import fingerprint
+from alita_tui.view.fold import fold, fold_all
+from alita_tui.view.model import SessionView
+from tests.support.goldens import NAMES, golden, walkthrough
+
+_AGAIN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tests.support.goldens import walkthrough
+from alita_tui.replay.headless import play_through
+print(play_through(walkthrough()).state)
+"""
+
+
+def closed(envelopes: list[Envelope]) -> list[Envelope]:
+    """The same with the states at its closes as this version of the view has them."""
+    assert isinstance(envelopes[-1].event, e.SessionClosed)
+    view, told = SessionView(), []
+    for one in envelopes:
+        if isinstance(one.event, e.SessionClosed):
+            one = replace(one, event=e.SessionClosed(state=fingerprint(view)))
+        told.append(one)
+        view = fold(view, one)
+    return told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_recorded_at_the_close_comes_out_again(name: str) -> None:
+    whole = closed(golden(name))
+    found = play_through([decode(encode(one)) for one in whole])
+    assert found.same and found.closings
+    assert found.state == found.closings[-1].recorded
+    assert found.events == len(whole)
+
+
+def test_it_is_the_same_in_another_process() -> None:
+    here = play_through(walkthrough()).state
+    done = subprocess.run(
+        [sys.executable, "-c", _AGAIN, "."], capture_output=True, text=True, check=True,
+        env={"PYTHONHASHSEED": "1"},
+    )  # fmt: skip
+    assert done.stdout.strip() == here
+
+
+def test_any_event_that_shows_differently_changes_it() -> None:
+    whole = closed(walkthrough())
+    state = play_through(whole).state
+    for index, one in enumerate(whole):
+        if isinstance(one.event, e.TaskFinished):
+            changed = replace(one, event=replace(one.event, answer="another"))
+        elif isinstance(one.event, e.ToolReturned):
+            changed = replace(one, event=replace(one.event, report=replace(one.event.report, stdout="x")))
+        elif isinstance(one.event, e.ModelReplied):
+            usage = replace(one.event.usage, input_tokens=one.event.usage.input_tokens + 1)
+            changed = replace(one, event=replace(one.event, usage=usage))
+        else:
+            continue
+        found = play_through([*whole[:index], changed, *whole[index + 1 :]])
+        assert not found.same, type(one.event)
+        assert found.state != state
+
+
+def test_a_session_that_was_resumed_is_held_against_each_close() -> None:
+    first = closed(walkthrough())
+    last = first[-1]
+    more = [replace(last, seq=last.seq + 1, event=e.SessionResumed(restored=len(first)))]
+    again = replace(
+        last, seq=last.seq + 2, event=e.SessionClosed(state=fingerprint(fold_all([*first, *more])))
+    )
+    found = play_through([*first, *more, again])
+    assert found.same and [closing.seq for closing in found.closings] == [last.seq, last.seq + 2]
+    wrong = play_through([*first, *more, replace(again, event=e.SessionClosed(state="00"))])
+    assert not wrong.same and [closing.same for closing in wrong.closings] == [True, False]
+
+
+def test_what_another_version_recorded_is_not_held_against_it() -> None:
+    *before, last = closed(walkthrough())
+    other = replace(last, event=e.SessionClosed(state="00", version="0.0.1"))
+    found = play_through([*before, other])
+    assert found.same and found.closings[0].foreign
+
+
+def test_what_is_still_growing_takes_no_part() -> None:
+    view = fold_all(walkthrough()[:20])
+    hint = e.ModelDelta(call_id="c", role="orchestrator", channel="text", text="half a wo")
+    grown = fold(view, replace(walkthrough()[20], seq=None, event=hint))
+    assert grown.live.text and fingerprint(grown) == fingerprint(view)
+
+
+def test_a_lone_surrogate_has_a_hash_too() -> None:
+    whole = walkthrough()
+    place = next(n for n, one in enumerate(whole) if isinstance(one.event, e.BuildDrafted))
+    event = whole[place].event
+    draft = replace(event.draft, code=event.draft.code + "# \ud83d")
+    whole[place] = replace(whole[place], event=replace(event, draft=draft))
+    assert len(fingerprint(fold_all(whole))) == 64

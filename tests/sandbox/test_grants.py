@@ -1,0 +1,119 @@
+"""What one run has left of its grants, counted on the host."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from alita_tui.events import Capabilities
+from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
+from alita_tui.spine.address import AddressPolicy
+from alita_tui.spine.ports.sandbox import Job
+from alita_tui.web.dns import system_resolver
+from tests.sandbox.loopback import Told
+
+GRANTED = Capabilities(network=("GET a.example:443", "b.example:80"))
+
+
+def desk(caps: Caps, told: Told | None = None, guard: AddressPolicy | None = None) -> RunGrants:
+    job = Job(run_id="r", module="m", code="", capabilities=GRANTED)
+    return RunGrants(job, caps, guard or AddressPolicy(system_resolver), {}, Told() if told is None else told)
+
+
+async def test_requests_past_the_burst_wait_for_the_rate() -> None:
+    at = desk(Caps(per_second=20, burst=2))
+    began = time.monotonic()
+    for _ in range(6):
+        await at.turn()
+    assert time.monotonic() - began >= 4 / 20 * 0.9
+
+
+async def test_requests_that_come_together_wait_one_after_the_other() -> None:
+    at = desk(Caps(per_second=50, burst=1))
+    began = time.monotonic()
+    await asyncio.gather(*(at.turn() for _ in range(11)))
+    assert time.monotonic() - began >= 10 / 50 * 0.9
+
+
+async def test_past_the_cap_all_are_refused() -> None:
+    at = desk(Caps(requests=2, per_second=1e9))
+    await at.turn()
+    await at.turn()
+    for _ in range(2):
+        with pytest.raises(Refused, match="2 requests"):
+            await at.turn()
+
+
+def test_only_the_very_host_and_port_are_granted() -> None:
+    at = desk(Caps())
+    assert at.grant("a.example", 443).methods == ("GET",) and at.grant("b.example", 80).methods == ()
+    for host, port in (
+        ("a.example", 80),
+        ("b.example", 443),
+        ("x.a.example", 443),
+        ("a.example.evil", 443),
+        ("", 443),
+    ):
+        with pytest.raises(Refused, match="not granted"):
+            at.grant(host, port)
+
+
+def test_bytes_are_counted_over_the_whole_run() -> None:
+    at = desk(Caps(sent_bytes=10, received_bytes=10, files_bytes=10))
+    for count in (at.sent, at.received, at.moved):
+        count(6)
+        with pytest.raises(Refused):
+            count(6)
+    at.sent(4)  # what was refused was not sent
+
+
+async def test_a_name_is_resolved_once_and_refused_names_are_asked_again() -> None:
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> tuple[str, ...]:
+        asked.append(host)
+        return (
+            ("127.0.0.1",) if host == "b.example" else ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946")
+        )
+
+    at = desk(Caps(), guard=AddressPolicy(resolver=resolve))
+    first = await asyncio.gather(*(at.pinned(at.hosts[0]) for _ in range(5)))
+    assert set(first) == {("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946")} and asked == ["a.example"]
+    for _ in range(2):
+        with pytest.raises(Refused, match="not a public address"):
+            await at.pinned(at.hosts[1])
+
+
+async def test_refusals_are_told_up_to_a_count_and_the_rest_always() -> None:
+    told = Told()
+    at = desk(Caps(recorded_refusals=3), told)
+    for _ in range(10):
+        await at.record(at.answered("GET x").done(Refused(403, "no")))
+    await at.record(at.answered("GET y").done())
+    await at.record(at.answered("GET \x1b[31mz").done(Refused(502, "gone", failed=True)))
+    assert [(one.request, one.outcome) for one in told] == [("GET x", "refused")] * 3 + [
+        ("GET y", "served"),
+        ("GET z", "failed"),
+    ]
+
+
+async def test_a_record_is_told_even_when_the_run_ends_meanwhile() -> None:
+    release, entered = asyncio.Event(), asyncio.Event()
+
+    class Slow(Told):
+        async def __call__(self, answered) -> None:
+            entered.set()
+            await release.wait()
+            await super().__call__(answered)
+
+    told = Slow()
+    at = desk(Caps(), told)
+    telling = asyncio.create_task(at.record(at.answered("GET y").done()))
+    await entered.wait()
+    telling.cancel()
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await telling
+    assert [one.request for one in told] == ["GET y"]

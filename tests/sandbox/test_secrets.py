@@ -1,0 +1,128 @@
+"""A secret is put in where its stand-in stands, for one host, and blotted out of all that comes back."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_tui.events import Capabilities
+from alita_tui.sandbox.broker.grants import Caps, Refused, RunGrants
+from alita_tui.sandbox.broker.secrets import RequestSecrets, SecretMask
+from alita_tui.spine.address import AddressPolicy
+from alita_tui.spine.disguises import Disguises
+from alita_tui.spine.ports.sandbox import Job
+from alita_tui.web.dns import system_resolver
+from tests.sandbox.loopback import Told
+from tests.support.disguising import PACKED
+
+VALUE = "p/4 ss+ü"
+GRANTED = Capabilities(
+    network=("a.example:443", "b.example:443"), secrets=("KEY@a.example:443", "GONE@a.example:443")
+)
+
+
+def desk() -> RunGrants:
+    return RunGrants(
+        Job(run_id="r", module="m", code="", capabilities=GRANTED),
+        Caps(),
+        AddressPolicy(system_resolver),
+        {"KEY": VALUE},
+        Told(),
+    )
+
+
+def keyring(at: RunGrants, host: int = 0) -> RequestSecrets:
+    return RequestSecrets(at, at.hosts[host], at.answered("GET /"))
+
+
+def test_values_stand_where_stand_ins_stood() -> None:
+    at = desk()
+    key = at.stand_ins["KEY"]
+    assert (
+        keyring(at).into_target(f"/{key}?q={key}&r=1".encode())
+        == f"/{key}?q=p%2F4%20ss%2B%C3%BC&r=1".encode()
+    )
+    basic = base64.b64encode(f"me:{key}".encode())
+    given = [
+        (b"authorization", b"Basic " + basic),
+        (b"x-key", f"<{key}>".encode()),
+        (b"x", b"Basic no-base64!"),
+    ]
+    filled = dict(keyring(at).into_headers(given))
+    assert base64.b64decode(filled[b"authorization"][6:]).decode() == f"me:{VALUE}"
+    assert filled[b"x-key"].decode() == f"<{VALUE}>" and filled[b"x"] == b"Basic no-base64!"
+
+
+def test_no_other_host_gets_it_and_what_is_not_set_is_said() -> None:
+    at = desk()
+    with pytest.raises(Refused, match="not granted for b.example"):
+        keyring(at, 1).into_headers([(b"x", at.stand_ins["KEY"].encode())])
+    with pytest.raises(Refused, match="not set on this machine"):
+        keyring(at).into_target(f"/?{at.stand_ins['GONE']}".encode())
+
+
+def test_stand_ins_are_new_for_each_run() -> None:
+    assert desk().stand_ins["KEY"] != desk().stand_ins["KEY"]
+
+
+@given(
+    st.lists(st.sampled_from([b"s3cret", b"s3", b"cret", b"cre", b"t", b"x", b"s3cretive", b""]), max_size=40)
+)
+def test_no_value_comes_through_however_it_is_cut(pieces: list[bytes]) -> None:
+    mask = SecretMask(Disguises(["s3cret", "s3cretive"]))
+    found = b"".join([mask.over(piece) for piece in pieces] + [mask.over(b"", last=True)])
+    whole = b"".join(pieces)
+    assert len(found) == len(whole) and b"s3cret" not in found
+    if b"s3cret" not in whole:
+        assert found == whole
+
+
+@pytest.mark.parametrize("form", PACKED)
+def test_what_is_packed_is_looked_into_and_refused_where_a_value_is_in_it(form: str) -> None:
+    write, read = PACKED[form]
+    for value, holds in (("s3cret-value-9", True), ("nothing to hide", False)):
+        mask, data = SecretMask(Disguises(["s3cret-value-9"])), write(value)
+        assert value.encode() in read(data)
+        assert all(mask.over(data[at : at + 7]) == b"" for at in range(0, len(data), 7)), "held as a whole"
+        if holds:
+            with pytest.raises(Refused, match="packed"):
+                mask.over(b"", last=True)
+        else:
+            assert mask.over(b"", last=True) == data
+
+
+def test_a_bomb_is_not_unpacked_and_what_cannot_be_looked_into_is_not_passed_on() -> None:
+    bomb = gzip.compress(gzip.compress(b"0" * (80 << 20)))
+    for data in (bomb, b"\x28\xb5\x2f\xfd" + b"zstandard", b"PK\x03\x04 broken"):
+        mask = SecretMask(Disguises(["s3cret-value-9"]))
+        mask.over(data)
+        with pytest.raises(ValueError, match="unpacked|packed"):
+            mask.over(b"", last=True)
+
+
+def test_words_of_an_error_and_names_of_headers_say_no_value() -> None:
+    mask = SecretMask(Disguises(["s3cret-Value-9"]))
+    assert "s3cret" not in mask.text("Illegal header value b'Bearer s3cret-Value-9 '")
+    kept = mask.headers([(b"x-s3cret-value-9", b"1"), (b"x-b", b"a s3cret-Value-9"), (b"x-c", b"3")])
+    assert kept == [(b"x-b", b"a **************"), (b"x-c", b"3")]
+
+
+def test_blanks_around_a_value_are_no_part_of_it_and_line_breaks_are_refused() -> None:
+    for value, put in ((" padded-value \n", b"padded-value"), ("-----BEGIN KEY-----\nabc\n", None)):
+        at = RunGrants(
+            Job(run_id="r", module="m", code="", capabilities=GRANTED),
+            Caps(),
+            AddressPolicy(system_resolver),
+            {"KEY": value},
+            Told(),
+        )
+        given = [(b"x", at.stand_ins["KEY"].encode())]
+        if put:
+            assert keyring(at).into_headers(given) == [(b"x", put)]
+        else:
+            with pytest.raises(Refused, match="line break"):
+                keyring(at).into_headers(given)

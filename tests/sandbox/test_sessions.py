@@ -1,0 +1,270 @@
+"""Session containers: an approved build's calls share one, and nothing of a call reaches the next."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from alita_tui.events import RunReport
+from alita_tui.sandbox import sessions
+from alita_tui.sandbox.attestation import deviations
+from alita_tui.sandbox.container import Kind
+from alita_tui.sandbox.conversation import converse
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.policy import ContainerSpec, create_body
+from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.sandbox.test_limits import seen
+
+LIMITS = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=256 << 20, processes=24, scratch_bytes=8 << 20)
+WHO = "import os\ndef run(): return [os.getuid(), os.uname().nodename, os.stat('/proc/1').st_ctime_ns, sorted(os.listdir('/tmp'))]\n"
+
+
+def nothing(*_: object) -> None:
+    return
+
+
+@pytest.fixture
+async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
+    made = PodmanSandbox(msgspec.structs.replace(settings, session_calls=True), "sessions")
+    yield made
+    await made.close()
+
+
+async def call(sandbox: PodmanSandbox, code: str, digest: str = "approved", **arguments: Any) -> RunReport:
+    job = Job(run_id="t", module="tool_t", code=code, digest=digest, limits=LIMITS, arguments=arguments)
+    return await sandbox.run(job, nothing, nothing)
+
+
+async def shared(sandbox: PodmanSandbox, code: str = WHO, digest: str = "approved") -> None:
+    """Call until there is a session container that waits."""
+    await call(sandbox, code, digest)
+    await call(sandbox, code, digest)
+    while sandbox._sessions._tasks:
+        await asyncio.wait(sandbox._sessions._tasks)
+    assert len(sandbox._sessions._open) == 1
+
+
+def current(sandbox: PodmanSandbox) -> Any:
+    return next(iter(sandbox._sessions._open.values()))
+
+
+@pytest.mark.podman
+async def test_calls_share_a_container_and_nothing_else(sandbox: PodmanSandbox) -> None:
+    await shared(sandbox)
+    container = current(sandbox).container
+    reports = [await call(sandbox, WHO) for _ in range(5)]
+    assert current(sandbox).container is container
+    uids = [report.result[0] for report in reports]
+    assert uids == list(container.uids[1:6])
+    assert all(report.result[3] == ["tool"] for report in reports)
+
+
+@pytest.mark.podman
+async def test_a_call_leaves_nothing_for_the_next(sandbox: PodmanSandbox) -> None:
+    await shared(sandbox)
+    container = current(sandbox).container
+    litter = (
+        "import os, signal, socket, time\ndef run():\n    os.makedirs('/tmp/a/b/c/' + '/'.join('d' * 60))\n    open('/tmp/a/b/f', 'w').close()\n"
+        "    os.chmod('/tmp/a/b/f', 0)\n    os.chmod('/tmp/a/b', 0)\n    os.chmod('/tmp/a', 0)\n    os.symlink('/etc', '/tmp/link')\n"
+        "    if os.fork() == 0:\n        os.setpgid(0, 0)\n        signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "        s = socket.socket(socket.AF_UNIX); s.bind('\\0left'); s.listen()\n        time.sleep(600)\n    return 1\n"
+    )
+    assert (await call(sandbox, litter)).result == 1
+    look = (
+        "import os, socket\ndef run():\n    s = socket.socket(socket.AF_UNIX)\n    try: s.connect('\\0left'); met = True\n    except OSError: met = False\n"
+        "    return [os.listdir('/tmp'), met, len([p for p in os.listdir('/proc') if p.isdigit()])]\n"
+    )
+    assert (await call(sandbox, look)).result == [["tool"], False, 2]
+    assert current(sandbox).container is container
+
+
+@pytest.mark.podman
+async def test_a_call_has_no_way_to_another_user(sandbox: PodmanSandbox) -> None:
+    code = (
+        "import ctypes, os, resource\ndef run():\n    said = []\n"
+        "    for work in (lambda: os.setuid(0), lambda: os.setuid(os.getuid() + 1), lambda: os.setgid(0), lambda: os.setgroups([0]),\n"
+        "                 lambda: os.kill(1, 9), lambda: open('/proc/1/mem'), lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (8, 8))):\n"
+        "        try: work(); said.append('went through')\n        except PermissionError: said.append('refused')\n"
+        "    status = dict(l.split(':', 1) for l in open('/proc/self/status') if ':' in l)\n"
+        "    return [said, [int(status.get(n, '0'), 16) for n in ('CapInh', 'CapPrm', 'CapEff', 'CapAmb')]]\n"
+    )
+    await shared(sandbox, code)
+    assert (await call(sandbox, code)).result == [["refused"] * 7, [0, 0, 0, 0]]
+
+
+@pytest.mark.podman
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        ("while True:\n        try: os.fork()\n        except OSError: pass", "limit", "processes"),
+        ("held = []\n    while True: held.append(bytearray(4 << 20))", "limit", "memory"),
+        ("time.sleep(600)", "timeout", "wall"),
+    ],
+    ids=["forks", "memory", "sleep"],
+)
+async def test_a_limit_costs_the_container(
+    sandbox: PodmanSandbox, body: str, status: str, reason: str
+) -> None:
+    await shared(sandbox)
+    container = current(sandbox).container
+    report = await call(sandbox, f"import os, time\ndef run():\n    {body}\n")
+    assert (report.status, report.reason) == (status, reason)
+    while sandbox._sessions._tasks:
+        await asyncio.wait(sandbox._sessions._tasks)
+    assert not sandbox._sessions._open and not container.alive
+    assert (await call(sandbox, WHO)).status == "ok"
+
+
+@pytest.mark.podman
+async def test_ordinary_failures_are_reported_as_ever(sandbox: PodmanSandbox) -> None:
+    await shared(sandbox)
+    container = current(sandbox).container
+    assert (await call(sandbox, "def run(): raise ValueError('x')\n")).reason == "ValueError"
+    assert (await call(sandbox, "import os\ndef run(): os._exit(4)\n")).reason == "exit 4"
+    assert (await call(sandbox, "def run(a): return a\n", a="\ud800")).status == "ok"
+    assert current(sandbox).container is container
+
+
+@pytest.mark.podman
+async def test_only_the_same_approved_build_shares(sandbox: PodmanSandbox) -> None:
+    await shared(sandbox)
+    uids = current(sandbox).container.uids
+    for digest in ("", "another"):
+        assert (await call(sandbox, WHO, digest)).result[0] not in uids
+    both = await asyncio.gather(call(sandbox, WHO), call(sandbox, WHO))
+    assert sum(report.result[0] in uids for report in both) == 1
+
+
+@pytest.mark.podman
+async def test_an_interrupt_ends_the_session_container(sandbox: PodmanSandbox) -> None:
+    await shared(sandbox)
+    container = current(sandbox).container
+    started = asyncio.Event()
+    job = Job(
+        run_id="t", module="tool_t", digest="approved", limits=LIMITS,
+        code="import time\ndef run():\n    print('on', flush=True)\n    time.sleep(60)\n",
+    )  # fmt: skip
+    task = asyncio.create_task(sandbox.run(job, lambda *_: started.set(), nothing))
+    await asyncio.wait_for(started.wait(), 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not container.alive and not sandbox._sessions._open
+
+
+@pytest.mark.podman
+async def test_many_calls_leave_this_process_as_it_was(sandbox: PodmanSandbox) -> None:
+    await shared(sandbox)
+    await call(sandbox, WHO)
+    files, tasks = len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks())
+    for _ in range(100):
+        assert (await call(sandbox, WHO)).status == "ok"
+    assert len(os.listdir("/proc/self/fd")) <= files
+    assert len(asyncio.all_tasks()) <= tasks + 1
+
+
+@pytest.mark.podman
+async def test_a_container_without_a_user_id_left_has_its_successor_waiting(
+    sandbox: PodmanSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_CALLS", 4)
+    await shared(sandbox)
+    containers: list[Any] = []
+    for number in range(10):
+        if number % 4 == 0:
+            containers.append(current(sandbox).container)
+        used = (await call(sandbox, WHO)).result[0]
+        assert used == containers[-1].uids[1 + number % 4]
+        if number % 4 == 3:
+            continue  # the next call comes before anything else is done
+        while sandbox._sessions._tasks:  # the successor is made after half of the calls
+            await asyncio.wait(sandbox._sessions._tasks)
+        assert (current(sandbox).successor is not None) == (number % 4 != 0)
+    assert [container.alive for container in containers] == [False, False, True]
+    await sandbox._sessions.empty()
+    assert not sandbox._sessions._open and not containers[-1].alive
+
+
+@pytest.mark.podman
+async def test_a_session_container_says_when_it_takes_no_more_calls(sandbox: PodmanSandbox) -> None:
+    await sandbox.prepare(nothing)
+    container = await sandbox._containers.make(Kind(limits=LIMITS, calls=2))
+    try:
+        assert await container.preload(frozenset()) == ""
+        job = Job(run_id="t", module="tool_t", code=WHO, digest="approved", limits=LIMITS)
+        assert (await converse(container, job, nothing)).status == "ok"
+        assert await container.ready() == ""
+        assert (await converse(container, job, nothing)).status == "ok"
+        assert await container.ready() == "it has no user id left"
+    finally:
+        await sandbox._containers.end(container)
+
+
+@pytest.mark.podman
+async def test_what_cannot_be_removed_costs_the_container_and_no_time(sandbox: PodmanSandbox) -> None:
+    deep = (
+        "import os\ndef run():\n    os.chdir('/tmp')\n    for _ in range(1200):\n        os.mkdir('d' * 40)\n        os.chdir('d' * 40)\n"
+        "    return 1\n"
+    )
+    await shared(sandbox)
+    container = current(sandbox).container
+    assert (await call(sandbox, deep)).result == 1
+    async with asyncio.timeout(10):
+        assert (await call(sandbox, WHO)).status == "ok"
+        while sandbox._sessions._tasks:
+            await asyncio.wait(sandbox._sessions._tasks)
+    if container.alive:  # it could be removed after all
+        assert (await call(sandbox, WHO)).result[3] == ["tool"]
+
+
+@pytest.mark.parametrize(("calls", "last"), [(1, 20_010), (50, 20_058)])
+def test_the_warden_has_three_capabilities_and_a_user_id_for_each_child(calls: int, last: int) -> None:
+    place = ContainerSpec(image="i", warden="/w", seccomp="/s", uid=20_007, calls=calls)
+    body = create_body(place, LIMITS)
+    assert body["cap_add"] == ["CAP_KILL", "CAP_SETGID", "CAP_SETUID"]
+    assert body["command"][-3:-1] == ["20008", str(calls)]
+    assert list(place.uids) == list(range(20_007, last))
+    good = seen({})
+    assert not deviations(good, place, LIMITS)
+    for held in (0, 0xE1, 0x1FF):
+        assert deviations({**good, "capabilities": [held] * 5}, place, LIMITS)
+
+
+@pytest.mark.podman
+async def test_a_deep_tree_does_not_hold_up_the_next_call(sandbox: PodmanSandbox) -> None:
+    code = (
+        "import os\ndef run(depth=0):\n    found = len(os.listdir('/tmp'))\n    os.chdir('/tmp')\n"
+        "    for _ in range(depth):\n        os.mkdir('d' * 200); os.chdir('d' * 200)\n    return found\n"
+    )
+    await shared(sandbox, code)
+    container = current(sandbox).container
+    assert (await call(sandbox, code, depth=3000)).result == 1
+    started = asyncio.get_running_loop().time()
+    assert (await call(sandbox, code)).result == 1
+    assert asyncio.get_running_loop().time() - started < 5, "31 s is what it took"
+    assert current(sandbox).container is container
+
+
+@pytest.mark.podman
+async def test_the_connections_of_a_call_are_not_seen_by_the_next(sandbox: PodmanSandbox) -> None:
+    code = (
+        "import socket\ndef run(port=0):\n"
+        "    before = sum(len(open('/proc/net/' + n).readlines()) - 1 for n in ('tcp', 'tcp6', 'udp', 'udp6'))\n"
+        "    s = socket.socket()\n    s.bind(('127.0.0.1', port)); s.listen()\n"
+        "    for _ in range(5):\n        c = socket.create_connection(s.getsockname()); d, _ = s.accept()\n"
+        "        d.close(); assert c.recv(1) == b''; c.close()\n"
+        "    return [before, s.getsockname()[1]]\n"
+    )
+    await shared(sandbox, code)
+    container = current(sandbox).container
+    first = (await call(sandbox, code)).result
+    assert first[0] == 0
+    report = await call(sandbox, code, port=first[1])
+    assert report.result == [0, first[1]], "the same port, which no connection holds any more"
+    assert current(sandbox).container is container

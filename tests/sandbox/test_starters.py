@@ -1,0 +1,260 @@
+"""Starters from the shell and in real containers: approved one by one, each with its own grants and no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from alita_tui.app.context import AppContext
+from alita_tui.app.recordings import recording
+from alita_tui.cli.main import cli
+from alita_tui.config.paths import shipped
+from alita_tui.events import Ban, BrokerAnswered
+from alita_tui.registry.starters import Starters
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.sandbox.settings import EngineSettings
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.laws import check
+from alita_tui.spine.ports.sandbox import Job
+from tests.sandbox.loopback import Site, Told, broker, serving
+from tests.sandbox.test_workspace import Models
+
+pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
+STARTERS = Starters(shipped("starters"))
+
+
+def nothing(*_: object) -> None:
+    return
+
+
+class Shell:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def __call__(self, *arguments: str) -> Result:
+        return CliRunner().invoke(cli, ["--home", str(self.home), "tools", *arguments])
+
+    def digest(self, name: str, *more: str) -> str:
+        return str(json.loads(self("starters", "show", name, *more, "--json").stdout)["digest"])
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.delenv("ALITA_HOME", raising=False)
+    return Shell(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with serving() as found:
+        yield found
+
+
+async def test_every_starter_passes_its_own_tests_with_nothing_granted(settings: EngineSettings) -> None:
+    sandbox = PodmanSandbox(settings, "starters")
+    try:
+        for name in STARTERS.names():
+            draft = STARTERS.draft(name)
+            job = Job(run_id="t", module=name, code=draft.code, tests=draft.tests, what="test")
+            report = await sandbox.run(job, nothing, nothing)
+            assert report.status == "ok" and report.cases, report
+            assert [case for case in report.cases if not case.passed] == [], report
+    finally:
+        await sandbox.close()
+
+
+RUNS: dict[str, tuple[dict[str, Any], Any]] = {
+    "calculator": ({"expression": "6 * 7"}, {"value": 42, "text": "42"}),
+    "file_read": (
+        {"path": "a.txt"},
+        {"path": "a.txt", "encoding": "utf-8", "bytes": 5, "text": "hello", "more": False},
+    ),
+    "file_write": ({"path": "b/c.txt", "text": "made"}, {"path": "b/c.txt", "bytes": 4}),
+    "csv_table": (
+        {"path": "t.csv", "totals": {"n": "sum"}},
+        {
+            "columns": ["group", "rows", "sum of n"],
+            "rows": [{"group": "all", "rows": 2, "sum of n": 3}],
+            "read": 2,
+            "matched": 2,
+        },
+    ),
+    "text_summarizer": ({"text": "some text"}, None),
+    "api_query": ({"query": {"q": "x"}}, None),
+}
+
+
+async def test_each_does_its_work_with_exactly_its_grants(
+    settings: EngineSettings, site: Site, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    (tmp_path / "t.csv").write_text("name,n\na,1\nb,2\n")
+    told = Told()
+    made = broker(
+        told,
+        {"api.example": "127.0.0.1"},
+        (f"api.example:{site.port}",),
+        workspace=tmp_path,
+        models=Models(),
+        secret={"KEY": "value-of-the-key"}.get,
+    )
+    sandbox = PodmanSandbox(settings, "starters", broker=made)
+    try:
+        for name, (arguments, wanted) in RUNS.items():
+            hosts = [f"GET api.example:{site.port}"] if name == "api_query" else []
+            draft = STARTERS.draft(name, hosts, ["KEY"] if hosts else [])
+            more = {"url": f"http://api.example:{site.port}/v1", "secret": "KEY"} if hosts else {}
+            job = Job(
+                run_id=name,
+                module=name,
+                code=draft.code,
+                digest=draft.digest,
+                arguments={**arguments, **more},
+                capabilities=draft.capabilities,
+            )
+            report = await sandbox.run(job, nothing, nothing)
+            assert report.status == "ok", report
+            if wanted is not None:
+                assert report.result == wanted
+            elif name == "api_query":
+                assert report.result["json"]["path"] == "/v1?q=x" and "value-of-the-key" not in str(report)
+            else:
+                assert "SOME TEXT" in report.result["summary"]
+            bare = msgspec.structs.replace(job, digest="")
+            without = await sandbox.run(bare, nothing, nothing)
+            assert without.status == ("ok" if name == "calculator" else "error"), without
+    finally:
+        await sandbox.close()
+    assert (tmp_path / "b/c.txt").read_text() == "made"
+    assert site.seen[-1]["headers"]["authorization"] == "Bearer value-of-the-key"
+    assert {one.call_id for one in told} == set(RUNS) - {"calculator"}
+    assert {one.outcome for one in told} == {"served"}
+
+
+def test_a_person_approves_what_they_saw_and_then_it_runs(shell: Shell) -> None:
+    assert "not approved" in shell("starters").stdout
+    with pytest.raises(RegistryError):
+        AppContext.open(shell.home).library.get("file_read")
+    wrong = shell("starters", "approve", "file_read", "--digest", "0" * 12)
+    assert isinstance(wrong.exception, UsageError) and AppContext.open(shell.home).library.cards() == ()
+    digest = shell.digest("file_read")
+    for given in ((), ("--accept", "network"), ("--accept", "workspace", "--accept", "network")):
+        unnamed = shell("starters", "approve", "file_read", "--digest", digest, *given)
+        assert isinstance(unnamed.exception, UsageError) and AppContext.open(shell.home).library.cards() == ()
+    shown = shell("starters", "show", "file_read").stdout
+    assert "workspace  asks for" in shown and "--accept workspace" in shown
+    approved = shell("starters", "approve", "file_read", "--digest", digest[:16], "--accept", "workspace")
+    assert approved.exit_code == 0, approved.output
+    assert "the workspace, to read" in approved.stdout and "FAIL" not in approved.stdout
+    app = AppContext.open(shell.home)
+    record = app.library.get("file_read")
+    assert (record.origin, record.digest, record.state) == ("starter", digest, "provisional")
+    (entry,) = app.audit.entries()
+    assert (entry.verdict, entry.digest, entry.approval_id, entry.via) == (
+        "approved",
+        digest,
+        record.approval_id,
+        "cli",
+    )
+    assert app.audit.verify() == []
+    assert "may use the workspace, to read" in shell("show", "file_read").stdout
+    assert "already" in shell("starters", "approve", "file_read", "--digest", digest).stdout
+    app.workspace.mkdir(parents=True, exist_ok=True)
+    (app.workspace / "note.txt").write_text("a note")
+    ran = shell("run", "file_read", "--input", '{"path": "note.txt"}')
+    assert json.loads(ran.stdout)["text"] == "a note" and "GET /files/note.txt → served" in ran.stderr
+    (app.workspace / "note.txt").unlink()
+    gone = shell("run", "file_read", "--input", '{"path": "note.txt"}')
+    assert gone.exit_code == 1 and "there is no note.txt" in gone.stderr
+
+
+def test_what_a_run_outside_of_a_session_asks_for_is_recorded(shell: Shell) -> None:
+    app = AppContext.open(shell.home)
+    assert (
+        shell(
+            "starters", "approve", "file_read", "--digest", shell.digest("file_read"), "--accept", "workspace"
+        ).exit_code
+        == 0
+    )
+    app.workspace.mkdir(parents=True, exist_ok=True)
+    (app.workspace / "note.txt").write_text("a note")
+    for name, ended in (("note.txt", "ToolReturned"), ("gone.txt", "ToolFailed")):
+        ran = shell("run", "file_read", "--input", json.dumps({"path": name}), "--json")
+        assert ran.exit_code == (0 if ended == "ToolReturned" else 1)
+        path = max((app.paths.runs).glob("*.json"), key=lambda one: one.stat().st_mtime_ns)
+        envelopes = recording(app, str(path))
+        assert check(envelopes, complete=True) == []
+        kinds = [type(one.event).__name__ for one in envelopes]
+        assert kinds == [
+            "SessionOpened",
+            "LibraryLoaded",
+            "ToolCalled",
+            "BrokerAnswered",
+            ended,
+            "SessionClosed",
+        ]
+        asked = envelopes[3].event
+        assert isinstance(asked, BrokerAnswered) and asked.request == f"GET /files/{name}"
+        assert path.stat().st_mode & 0o077 == 0
+    assert app.sessions.list() == (), "it is no session of the person's"
+    assert shell("starters", "approve", "calculator", "--digest", shell.digest("calculator")).exit_code == 0
+    assert shell("run", "calculator", "--input", '{"expression": "1"}').exit_code == 0
+    assert len(list(app.paths.runs.glob("*.json"))) == 2, "what is granted nothing can ask for nothing"
+
+
+def test_what_is_banned_cannot_be_approved(shell: Shell) -> None:
+    app = AppContext.open(shell.home)
+    app.library.ban(Ban(ban_id="b1", capabilities=("workspace:read",), reason="no files", by="me"))
+    digest = shell.digest("file_read")
+    refused = shell("starters", "approve", "file_read", "--digest", digest, "--accept", "workspace")
+    assert isinstance(refused.exception, RegistryError)
+    assert app.audit.entries() == () and AppContext.open(shell.home).library.cards() == ()
+
+
+def test_the_digest_of_other_hosts_approves_nothing(shell: Shell, site: Site) -> None:
+    digest = shell.digest("api_query", "--host", "a.example:443")
+    for more in ((), ("--host", "b.example:443")):
+        refused = shell("starters", "approve", "api_query", "--digest", digest, *more)
+        assert isinstance(refused.exception, UsageError)
+    assert AppContext.open(shell.home).library.cards() == ()
+    os.makedirs(shell.home / "config", exist_ok=True)
+    host = f"GET 127.0.0.1:{site.port}"
+    digest = shell.digest("api_query", "--host", host)
+    accept = ("--accept", "environment", "--accept", "network")  # it would read a secret, and was given none
+    done = shell("starters", "approve", "api_query", "--digest", digest, "--host", host, *accept)
+    assert done.exit_code == 0 and f"the network host 127.0.0.1:{site.port}, GET only" in done.stdout
+    asked = json.dumps({"url": f"http://127.0.0.1:{site.port}/mine"})
+    private = shell("run", "api_query", "--input", asked)
+    assert private.exit_code == 1 and "sandbox.allowed_private" in private.stderr
+    allowed = CliRunner(env={"ALITA_SANDBOX_ALLOWED_PRIVATE": f"127.0.0.1:{site.port}"}).invoke(
+        cli, ["--home", str(shell.home), "tools", "run", "api_query", "--input", asked]
+    )
+    assert json.loads(allowed.stdout)["json"]["path"] == "/mine", allowed.output
+
+
+def test_a_tool_of_another_home_runs_once_it_is_approved_anew(shell: Shell, tmp_path: Path) -> None:
+    """Its files and its place in the library prove nothing here; its tests run in the sandbox before."""
+    assert shell("starters", "approve", "calculator", "--digest", shell.digest("calculator")).exit_code == 0
+    other = Shell(tmp_path / "other")
+    (other.home / "data").mkdir(parents=True, mode=0o700)
+    for name in ("registry.json", "registry.json.journal"):
+        if (shell.home / "data" / name).exists():
+            shutil.copy(shell.home / "data" / name, other.home / "data" / name)
+    shutil.copytree(shell.home / "data" / "mcp_box", other.home / "data" / "mcp_box")
+    refused = other("run", "calculator", "--input", '{"expression": "6 * 7"}').exception
+    assert isinstance(refused, RegistryError) and "has no approval" in refused.message
+    assert "not approved" in other("starters").stdout
+    approved = other("approve", "calculator", "--digest", shell.digest("calculator"))
+    assert approved.exit_code == 0 and "runs in the sandbox" in approved.stdout, approved.output
+    ran = other("run", "calculator", "--input", '{"expression": "6 * 7"}')
+    assert ran.exit_code == 0 and json.loads(ran.stdout)["value"] == 42
+    audit = CliRunner().invoke(cli, ["--home", str(other.home), "audit", "verify"])
+    assert audit.exit_code == 0, audit.output

@@ -1,0 +1,120 @@
+"""What the checks of behaviour make of what they saw: without a container."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+import pytest
+
+from alita_tui.events import GateName
+from alita_tui.toolsmith.checks.condition_settings import bundles, excused, moments, singles
+from alita_tui.toolsmith.checks.conditions import Plain
+from alita_tui.toolsmith.checks.growth import Climbed, _jumps
+from alita_tui.toolsmith.checks.growth_inputs import Ladder
+from alita_tui.toolsmith.checks.registry import all_checks
+from tests.toolsmith.trial import LIMITS, NOW, NoIndex, Reviewer
+
+NEVER: Any = None
+
+
+def test_the_one_list_has_every_gate_once() -> None:
+    found = all_checks(NEVER, LIMITS, asker=Reviewer({}), index=NoIndex(), book=NoIndex(), shelf=NEVER, calls=lambda _: (), now=lambda: NOW)  # fmt: skip
+    names = [one.name for one in (*found.before, *found.after)]
+    assert sorted(names) == sorted(get_args(GateName))
+
+
+@pytest.mark.parametrize("day", [datetime(2026, 11, 21, tzinfo=UTC), datetime(2026, 12, 31, 23, tzinfo=UTC), datetime(2028, 2, 29, tzinfo=UTC)])  # fmt: skip
+def test_the_settings_go_beyond_a_year_far_and_to_odd_zones(day: datetime) -> None:
+    single = singles(day)
+    clocks = [
+        day + timedelta(seconds=one.conditions.clock_shift_seconds)
+        for one in single
+        if one.causes == ("clock",)
+    ]
+    assert any(one.year > day.year and one - day < timedelta(days=400) for one in clocks)
+    assert any(one - day >= timedelta(days=400) for one in clocks) and any(one.year >= 2038 for one in clocks)
+    zones = {one.conditions.time_zone for one in single} - {""}
+    assert len(zones) == 2 and any(
+        "-9:30" in one and "," in one for one in zones
+    )  # half an hour, summer time
+    assert {one.conditions.locale for one in single} == {"", "C"}
+    held = bundles(day)
+    assert {cause for one in held for cause in one.causes} == {
+        cause for one in single for cause in one.causes
+    }
+    for one in single:  # nothing that is looked for as a cause is left out of the first look
+        for field in ("clock_shift_seconds", "time_zone", "locale"):
+            value = getattr(one.conditions, field)
+            assert not value or value in {getattr(bundle.conditions, field) for bundle in held}
+
+
+def test_code_without_a_clock_is_not_tried_on_more_days() -> None:
+    assert list(moments("def run(x):\n    return x\n", NOW)) == []
+    days = [
+        NOW + timedelta(seconds=one.conditions.clock_shift_seconds)
+        for one in moments("import datetime\n", NOW)
+    ]
+    assert len({one.weekday() for one in days}) == 7 and {(12, 25), (2, 29), (4, 1)} <= {
+        (d.month, d.day) for d in days
+    }
+
+
+@pytest.mark.parametrize(
+    ("purpose", "cause", "is_one"),
+    [("The age in years today.", "clock", True), ("Days until a date.", "clock", True), ("The net price.", "clock", False),
+     ("The average of numbers.", "clock", False), ("A date as YYYY-MM-DD.", "clock", False), ("Time in the local zone.", "zone", True),
+     ("The day of a stamp in UTC.", "zone", False), ("A random sample.", "chance", True), ("Unique words.", "chance", False),
+     ("Sorts words by the current locale.", "locale", False), ("Random words.", "seed", False)],
+)  # fmt: skip
+def test_a_purpose_excuses_what_it_names(purpose: str, cause: Any, is_one: bool) -> None:
+    assert excused(cause, purpose) is is_one
+
+
+def results(*values: Any) -> list[dict[str, Any]]:
+    return [{"error": one} if isinstance(one, str) else {"result": one} for one in values]
+
+
+def test_state_and_chance_are_told_apart() -> None:
+    plain = Plain(results(1, 2, 3), results(1, 2, 3, 3, 2, 1), results(1, 2, 3))
+    assert plain.kept() == plain.chance() == []
+    kept = Plain(results(1, 2, 3), results(1, 2, 3, 3, 9, 1), results(1, 2, 3))
+    assert kept.kept() == [1] and kept.chance() == []
+    chance = Plain(results(1, 2, "ValueError"), results(1, 2, 3, 3, 2, 1), results(1, 5, "ValueError"))
+    assert chance.kept() == [2] and chance.chance() == [1]
+
+
+LADDER = Ladder(
+    parameter="x", unit="items", shown="different numbers", sizes=(24, 96, 384, 1536), calls=({},) * 4
+)
+
+
+@pytest.mark.parametrize(
+    ("took", "stuck", "steep"),
+    [(((24, 0.1), (96, 0.4), (384, 1.6)), 0, False), (((96, 1.0), (384, 16.0), (1536, 256.0)), 0, False),
+     (((96, 1.0), (384, 64.0)), 0, True), (((96, 0.01), (384, 0.9)), 0, False), ((), 24, True),
+     (((24, 0.1),), 96, True), (((384, 39.0),), 1536, True), (((96, 30.0), (384, 90.0)), 768, True)],
+)  # fmt: skip
+def test_what_is_worth_a_closer_look(took: Any, stuck: int, steep: bool) -> None:
+    assert Climbed(ladder=LADDER, took=took, stuck=stuck).steep is steep
+
+
+@pytest.mark.parametrize(
+    ("gave", "cut"),
+    [(((24, 30, 1), (96, 110, 2), (384, 400, 3), (1536, 1600, 4)), 0),
+     (((24, 30, 1), (96, 110, 2), (384, 400, 3), (1536, 400, 3)), 384),
+     (((24, 2, 1), (96, 3, 2), (384, 3, 2), (1536, 3, 2)), 0),  # a score
+     (((24, 300, 1), (96, 300, 1), (384, 300, 1)), 0),
+     (((24, 30, 1), (96, 400, 3)), 0)],
+)  # fmt: skip
+def test_results_that_stop_growing(gave: Any, cut: int) -> None:
+    assert Climbed(ladder=LADDER, took=(), gave=gave).cut == cut
+
+
+@pytest.mark.parametrize(
+    ("took", "is_one"),
+    [([(96, 1.0), (240, 5.5), (480, 22.0), (576, 480.0)], True), ([(120, 4.0), (200, 18.5), (288, 55.0)], False),
+     ([(18, 9.0), (20, 40.0), (22, 160.0)], False), ([(8, 14.0), (10, 240.0)], False)],
+)  # fmt: skip
+def test_one_step_is_no_growth(took: Any, is_one: bool) -> None:
+    assert _jumps(took) is is_one

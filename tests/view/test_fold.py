@@ -1,0 +1,84 @@
+"""The fold: what the stream means on screen, alone and against its laws."""
+
+import pytest
+
+from alita_tui import events as e
+from alita_tui.spine.envelope import Envelope, decode, encode
+from alita_tui.spine.laws import check
+from alita_tui.state.rows import Rows
+from alita_tui.view.fold import fold, fold_all
+from alita_tui.view.model import SessionView
+from alita_tui.view.queries import pending
+from tests.support import streams
+
+
+def durable(envelopes: list[Envelope]) -> list[Envelope]:
+    return [envelope for envelope in envelopes if envelope.durable]
+
+
+def test_the_hand_made_session_is_lawful() -> None:
+    assert check(streams.walkthrough(), complete=True) == []
+
+
+def test_transient_events_never_change_the_durable_view() -> None:
+    live, stored = SessionView(), SessionView()
+    for envelope in streams.walkthrough():
+        live = fold(live, envelope)
+        if envelope.durable:
+            stored = fold(stored, envelope)
+            assert live == stored, f"after {envelope.event}"
+
+
+def test_a_replayed_prefix_changes_nothing() -> None:
+    stream = durable(streams.walkthrough())
+    view = fold_all(stream)
+    assert fold_all(stream[:20], view) is view
+
+
+def test_the_waiting_build_carries_its_evidence() -> None:
+    view = fold_all(streams.waiting())
+    (build,) = pending(view)
+    assert view.phase == "waiting"
+    assert build.current is not None
+    assert build.current.build_digest == build.digest == streams.DIGEST
+    assert build.current.passed and len(build.current.reports) == 3
+    assert build.current.lock == streams.LOCK
+    assert build.near_misses[0].name == "parse_dates"
+
+
+def test_the_library_grows_and_counts_runs() -> None:
+    view = fold_all(streams.walkthrough())
+    card = next(card for card in view.library if card.name == streams.DRAFT.name)
+    assert (card.runs, card.failures) == (1, 0)
+    assert [task.outcome for task in view.tasks] == ["answered", "answered"]
+    assert view.phase == "closed" and not view.calls
+
+
+def test_hostile_text_is_neutral_in_every_row() -> None:
+    tape = streams.Tape()
+    streams.opened(tape)
+    tape.add(e.TaskSubmitted(task_id="t1", text="\x1b[31mred\x1b]52;c;aGk=\x07[/x] \u202eevil\r\nnext"))
+    tape.add(e.NoticeRaised(level="error", text="a\x00b\x9b2Jc", hint="\u200bhidden"))
+    for row in fold_all(tape.envelopes).trace:
+        for text in (row.title, row.detail, row.meta):
+            assert not any(ord(c) < 32 and c != "\n" or c in "\x9b\u202e\u200b\x7f" for c in text), ascii(
+                text
+            )
+    assert "red[/x] evil" in fold_all(tape.envelopes).trace[0].title
+
+
+def test_json_round_trip_is_identity() -> None:
+    for envelope in streams.walkthrough():
+        assert decode(encode(envelope)) == envelope
+
+
+@pytest.mark.parametrize("count", [0, 1, 255, 256, 257, 1000])
+def test_rows_behave_like_a_tuple(count: int) -> None:
+    rows: Rows[int] = Rows()
+    for number in range(count):
+        rows = rows.append(number)
+    assert tuple(rows) == tuple(range(count))
+    assert len(rows) == count
+    assert [rows[i] for i in range(count)] == list(range(count))
+    assert tuple(rows.since(count - 3)) == tuple(range(max(count - 3, 0), count))
+    assert Rows().append(*range(count)) == rows

@@ -8,7 +8,7 @@ from pathlib import Path
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
-from tests.console.test_screens import SIZES, THEMES, console, drawn
+from tests.console.screens import SIZES, THEMES, console, drawn
 from tests.support import goldens
 
 PICTURES = {

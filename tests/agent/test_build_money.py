@@ -14,9 +14,9 @@ from alita_tui.spine.ports.sandbox import Limits
 from alita_tui.store.documents import DocumentTable
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.agent.checking import Says
 from tests.agent.lab import Lab, conversation, draft, failing, say
-from tests.agent.test_gates import Says
-from tests.agent.test_loop import BUILD, DONE, RUN, TASK, approve, rules
+from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 from tests.support.streams import Tape
 
 CALL = 0.01

@@ -7,33 +7,13 @@ from pathlib import Path
 import pytest
 
 from alita_tui import events as e
-from alita_tui.events import GateName, GateResult, GateRow
+from alita_tui.events import GateName
 from alita_tui.spine.ports.sandbox import Limits
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, failed, passed
 from alita_tui.toolsmith.contract import draft_from
 from alita_tui.toolsmith.prover import Prover
+from tests.agent.checking import Says
 from tests.agent.lab import PASS, Lab, draft, failing
-from tests.agent.test_loop import BUILD, DONE, RUN, TASK, approve, rules
-
-BAD = (GateRow(label="run(4)", text="→ 9, where 8 was agreed on", tone="bad"),) * 3
-
-
-class Says:
-    """A gate that fails the drafts that carry a mark, or cannot look at all."""
-
-    def __init__(self, name: GateName, mark: str = "", *, blind: bool = False) -> None:
-        self.name: GateName = name
-        self.mark = mark
-        self.blind = blind
-        self.cases: list[Case] = []
-
-    async def check(self, case: Case) -> GateResult:
-        self.cases.append(case)
-        if self.blind:
-            raise CouldNotRun("no model answered")
-        if self.mark and self.mark in case.draft.code:
-            return failed(self.name, "1 of 3 cases", BAD)
-        return passed(self.name, "all of them")
+from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 
 
 def lab(folder: Path, *smith: str, gate: Says, first: bool = False) -> Lab:

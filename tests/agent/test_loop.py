@@ -12,7 +12,7 @@ import pytest
 from alita_tui import events as e
 from alita_tui.agent.budget import Budget, Cap
 from alita_tui.events import Lock, LockedPackage, RunReport
-from alita_tui.llm.scripted import Rule, ScriptError, ScriptReply, ScriptRequest
+from alita_tui.llm.scripted import ScriptError, ScriptReply, ScriptRequest
 from alita_tui.spine.commands import (
     AnswerQuestion,
     CloseSession,
@@ -25,31 +25,7 @@ from alita_tui.spine.commands import (
 from alita_tui.spine.errors import IndexUnreachable, SandboxUnavailable
 from alita_tui.spine.laws import check
 from tests.agent.lab import PASS, Lab, conversation, draft, failing, say
-
-TASK = SubmitTask(text="double four")
-BUILD = say("build_tool", "build it", name="double_it", goal="Double any whole number.")
-RUN = say("run_tool", name="double_it", arguments={"x": 4})
-DONE = say("answer", text="eight")
-
-
-def rules(*replies: ScriptReply, smith: tuple[ScriptReply, ...] = (draft(),)) -> list[Rule]:
-    return [
-        Rule(role="orchestrator", match="TASK: ", replies=replies),
-        Rule(role="toolsmith", match="Tool name: double_it", replies=smith),
-    ]
-
-
-def verdict(event: e.SessionEvent, *verdicts: e.Decision, **more: str) -> Command | None:
-    if isinstance(event, e.ApprovalRequested):
-        which = verdicts[min(int(event.version) - 1, len(verdicts) - 1)]
-        return ResolveApproval(
-            approval_id=event.approval_id, digest=event.digest, verdict=e.Verdict(decision=which, **more)
-        )  # type: ignore[arg-type]
-    return None
-
-
-def approve(event: e.SessionEvent) -> Command | None:
-    return verdict(event, "approved")
+from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules, verdict
 
 
 async def test_build_approve_run_answer_remember(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from alita_tui.spine.envelope import SCHEMA_VERSION, Envelope
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports.models import Message, ModelRequest
 from tests.agent.lab import Lab
-from tests.agent.test_loop import DONE as ANSWER
-from tests.agent.test_loop import TASK, rules
+from tests.agent.replies import DONE as ANSWER
+from tests.agent.replies import TASK, rules
 from tests.support.servers.lab import CALL, open_lab
 from tests.support.servers.openai_server import DONE, HEAD, OpenAIServer, chunk, data
 from tests.support.servers.vendors import LlamaServer, VllmServer

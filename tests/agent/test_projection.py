@@ -6,7 +6,7 @@ from alita_tui.spine.bus import Bus
 from alita_tui.state.reduce import reduce_all
 from alita_tui.state.session import SessionState
 from tests.agent.lab import Lab
-from tests.agent.test_loop import BUILD, DONE, RUN, TASK, approve, rules
+from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 from tests.support import streams
 
 

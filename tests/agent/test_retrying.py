@@ -10,7 +10,7 @@ from alita_tui.llm.scripted import Rule
 from alita_tui.spine.commands import AnswerQuestion, CloseSession, ResolveApproval, Retry, SubmitTask
 from alita_tui.spine.laws import check
 from tests.agent.lab import Lab, say
-from tests.agent.test_loop import BUILD, DONE, RUN, TASK, approve, rules
+from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 
 
 def steps(lab: Lab) -> list[int]:

@@ -14,7 +14,7 @@ from alita_tui.spine.commands import CloseSession, Command, Interrupt
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.laws import check
 from tests.agent.lab import Lab, say
-from tests.agent.test_loop import BUILD, DONE, RUN, TASK, approve, rules
+from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 
 
 class Disk:

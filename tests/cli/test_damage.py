@@ -13,7 +13,7 @@ import pytest
 from tinydb import TinyDB
 
 from alita_tui.llm.scripted import Rule, Script
-from tests.cli.test_run_models import act
+from tests.cli.scripted_runs import act
 from tests.support.servers.openai_server import OpenAIServer
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.damage import lost_tools
-from tests.cli.test_audit import SESSION, TOOL
-from tests.cli.test_records import Records
+from tests.cli.audited import SESSION, TOOL
+from tests.cli.records_lab import Records
 
 
 @pytest.fixture

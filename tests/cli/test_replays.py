@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from alita_tui import __version__
-from tests.cli.test_run_models import SCRIPT, settle
+from tests.cli.scripted_runs import SCRIPT, settle
 from tests.support.goldens import FOLDER, waiting
 from tests.support.rewriting import rewrite
 from tests.support.servers.openai_server import OpenAIServer

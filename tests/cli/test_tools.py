@@ -12,7 +12,7 @@ from alita_tui.cli.main import cli
 from alita_tui.events import Ban, Twin
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.store.entry import AuditEntry
-from tests.cli.test_audit import TOOL, Shell
+from tests.cli.audited import TOOL, Shell
 
 
 class Tools(Shell):

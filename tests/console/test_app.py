@@ -27,7 +27,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.view.habits import Habits
 from tests.console.keeping_lab import DICE
-from tests.console.test_screens import Catalog, Sink, Source, drawn
+from tests.console.screens import Catalog, Sink, Source, drawn
 from tests.support import streams
 
 

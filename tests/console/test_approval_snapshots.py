@@ -25,8 +25,8 @@ from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 from tests.console.approval_cases import queue, risky
 from tests.console.approval_host import Host as ReviewHost
-from tests.console.test_screens import Catalog
-from tests.console.test_setup import PROVIDERS, Seen
+from tests.console.screens import Catalog
+from tests.console.setup_lab import PROVIDERS, Seen
 from tests.support import goldens
 
 SMALL, MIDDLE, LARGE = (80, 24), (120, 36), (200, 55)

@@ -10,7 +10,7 @@ from alita_tui.console.review.attention import Attention
 from alita_tui.console.review.evidence import Evidence
 from alita_tui.console.stage import Advanced
 from alita_tui.view.fold import fold_all
-from tests.console.test_screens import console, drawn
+from tests.console.screens import console, drawn
 from tests.support import streams
 
 

@@ -14,6 +14,7 @@ from alita_tui.view.risk import names_of, risks
 from alita_tui.view.seen import evidence
 from tests.console.approval_cases import calm
 from tests.console.approval_host import Host
+from tests.console.gate_states import every
 from tests.support import streams
 from tests.support.viewing import with_
 
@@ -44,13 +45,6 @@ def test_each_gate_has_its_line_and_what_speaks_against_it_below() -> None:
     assert "failed: it uses what it does not declare: network" in said
     assert "UNDECLARED" in said and "\u202e" not in said and "reads" not in said
     assert "could not run: no separate call wrote tests" in said
-
-
-def every(*odd: GateResult) -> tuple[GateResult, ...]:
-    """All gates: these as they are, the others passed."""
-    known = {one.gate: one for one in odd}
-    sound = {name: GateResult(gate=name, state="passed", summary="sound") for name in GATES}
-    return tuple((sound | known).values())
 
 
 def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:

@@ -13,7 +13,7 @@ from alita_tui.view.model import SessionView
 from alita_tui.view.risk import by_their_names, risks
 from tests.console.approval_cases import calm, risky
 from tests.console.approval_host import Host
-from tests.console.test_gates import every
+from tests.console.gate_states import every
 from tests.support.viewing import with_
 
 

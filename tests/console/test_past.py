@@ -10,8 +10,8 @@ from alita_tui.console.library.tool import ToolScreen
 from alita_tui.console.replay.screen import ReplayScreen
 from alita_tui.console.session.screen import SessionScreen
 from alita_tui.spine.commands import Interrupt, SubmitTask
-from tests.console.test_screens import Catalog, Sink, drawn
-from tests.console.test_travel import on, replaying, running, until
+from tests.console.navigating import on, replaying, running, until
+from tests.console.screens import Catalog, Sink, drawn
 from tests.support import goldens
 
 LEAVING = {"ctrl+q", "ctrl+n", "ctrl+c"}

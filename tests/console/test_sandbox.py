@@ -18,8 +18,8 @@ from alita_tui.events import Enforcement, RunReport, SandboxStatus, TestCase
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.inventory import ContainerRow, EnvironmentRow, Inventory, PoolRow
-from tests.console.test_screens import SIZES, THEMES, Catalog, Sink, Source, covered, drawn
-from tests.console.test_screens import utc as utc  # pytest takes fixtures from a module's names
+from tests.console.screens import SIZES, THEMES, Catalog, Sink, Source, covered, drawn
+from tests.console.screens import utc as utc
 from tests.support import streams
 
 MB = 1 << 20

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 import pytest
 from textual.widgets import Button, Input, OptionList
@@ -15,37 +14,9 @@ from alita_tui.console.setup.screen import SetupScreen
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import ConfigError, StoreError
-from tests.console.test_screens import Catalog, Sink, Source, covered, drawn
+from tests.console.screens import Catalog, Sink, Source, covered, drawn
+from tests.console.setup_lab import PROVIDERS, Seen
 from tests.support import goldens
-
-
-@dataclass(frozen=True)
-class Provider:
-    name: str
-    label: str
-    base_url: str
-    key_name: str
-    needs_key: bool = True
-    model: str = ""
-
-
-@dataclass(frozen=True)
-class Seen:
-    ok: bool = True
-    streams: bool = True
-    calls_tools: bool = True
-    reports_usage: bool = True
-    has_price: bool = False
-    total_ms: float = 840.0
-    text: str = ""
-    hint: str = ""
-
-
-PROVIDERS = (
-    Provider("acme", "Acme", "https://api.acme.example/v1", "ACME_API_KEY", model="acme-large"),
-    Provider("local", "Local server [x]", "http://127.0.0.1:11434/v1", "LOCAL_API_KEY", needs_key=False),
-    Provider("custom", "Any server", "", "LLM_API_KEY", needs_key=False),
-)
 
 
 class Host(ThemedApp):

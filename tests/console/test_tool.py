@@ -18,7 +18,7 @@ from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import Lineage, Move, ToolRecord
 from alita_tui.spine.commands import RefreshLibrary
 from alita_tui.spine.errors import DigestMismatch
-from tests.console.test_screens import MOVED, Catalog, Sink, Source, console, drawn
+from tests.console.screens import MOVED, Catalog, Sink, Source, console, drawn
 from tests.support import streams
 
 SIZES = [(80, 24), (120, 36), (200, 55)]

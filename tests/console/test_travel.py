@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from textual.widgets import Input, OptionList
 
 from alita_tui import events as e
-from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
-from alita_tui.console.ports import ConsoleOptions, Switch
+from alita_tui.console.ports import Switch
 from alita_tui.console.replay.explain import ExplainScreen
 from alita_tui.console.replay.screen import ReplayScreen
 from alita_tui.console.session.library import Library
@@ -20,58 +17,13 @@ from alita_tui.console.sessions.screen import SessionsScreen
 from alita_tui.console.spend.screen import SpendScreen
 from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.plain import Plain
-from alita_tui.replay.playback import LiveTape, Playback
-from alita_tui.replay.recording import Recording
-from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold_all
 from tests.console.keeping_lab import DICE, NOW, OLD, WALK, Keeper
-from tests.console.test_screens import THEMES, Catalog, Sink, console, covered, drawn
+from tests.console.navigating import on, replaying, running, until
+from tests.console.screens import THEMES, Sink, console, covered, drawn
 from tests.support import goldens, streams
 
 SIZES = [(80, 24), (120, 36), (200, 55)]
-
-
-class Growing:
-    """A session that goes on when it is told to."""
-
-    def __init__(self, envelopes: list[Envelope]) -> None:
-        self.queue: asyncio.Queue[Envelope] = asyncio.Queue()
-        for envelope in envelopes:
-            self.queue.put_nowait(envelope)
-
-    async def __aiter__(self):
-        while True:
-            yield await self.queue.get()
-
-
-def running(envelopes: list[Envelope], sink: Sink | None = None) -> tuple[AlitaApp, Growing, Catalog]:
-    options = ConsoleOptions(
-        builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True, clock=lambda: NOW
-    )
-    source, catalog = Growing(envelopes), Catalog()
-    return (
-        AlitaApp(source, sink or Sink(), catalog=catalog, options=options, tape=LiveTape()),
-        source,
-        catalog,
-    )
-
-
-def replaying(envelopes: list[Envelope]) -> tuple[AlitaApp, Playback, Catalog]:
-    options = ConsoleOptions(builtin_themes=shipped("themes"), theme="alita-dark", reduced_motion=True)
-    playback, catalog = Playback(Recording(envelopes)), Catalog()
-    return AlitaApp(playback, None, catalog=catalog, options=options, playback=playback), playback, catalog
-
-
-async def until(pilot, holds) -> None:
-    """Let the app run until something holds."""
-    async with asyncio.timeout(20):
-        while not holds():
-            await pilot.pause(0.01)
-    await pilot.pause()
-
-
-def on(app: AlitaApp, kind: type) -> bool:
-    return isinstance(app.screen, kind) and app.screen.is_mounted
 
 
 def text(app: AlitaApp, selector: str) -> str:

@@ -29,7 +29,7 @@ from alita_tui.spine.laws import check
 from alita_tui.view.fold import fold, fold_all
 from alita_tui.view.model import SessionView
 from alita_tui.view.queries import pending
-from tests.e2e.test_wire import SCRIPT, SERVERS
+from tests.e2e.over_wire import SCRIPT, SERVERS
 
 pytestmark = pytest.mark.podman
 

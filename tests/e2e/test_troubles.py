@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from alita_tui.llm.scripted import Rule, Script, ScriptReply, ScriptRequest
-from tests.e2e.test_headless import accepting, parked
+from tests.e2e.walks import accepting, parked
 from tests.support.servers.openai_server import OpenAIServer
 
 pytestmark = pytest.mark.podman

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_headless import DICE, accepting, parked
+from tests.e2e.walks import DICE, accepting, parked
 
 pytestmark = pytest.mark.podman
 

@@ -6,17 +6,12 @@ import json
 
 import pytest
 
-from alita_tui.config.paths import shipped
-from alita_tui.llm.scripted import load_script
-from tests.e2e.test_headless import accepting, parked
-from tests.support.servers.anthropic_server import AnthropicServer
-from tests.support.servers.openai_server import OpenAIServer
+from tests.e2e.over_wire import SCRIPT, SERVERS
+from tests.e2e.walks import accepting, parked
 
 pytestmark = pytest.mark.podman
 
-SCRIPT = load_script(shipped("sessions") / "demo.script.json")
 BUILD, REUSE, DICE = SCRIPT.tasks
-SERVERS = {"openai": (OpenAIServer, "OPENAI_API_KEY"), "anthropic": (AnthropicServer, "ANTHROPIC_API_KEY")}
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

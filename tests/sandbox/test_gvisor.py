@@ -23,10 +23,10 @@ from alita_tui.sandbox.setup import diagnose, repair
 from alita_tui.sandbox.supplies import Files
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.sandbox.aftermath import Aftermath, besieged, judge, unharmed
 from tests.sandbox.hostile import BOMBS, FILES, KERNEL, NET, WARDEN, Attack, body
-from tests.sandbox.test_hostile import Aftermath, besieged, judge, unharmed
-from tests.sandbox.test_limits import seen as seen_by_linux
-from tests.sandbox.test_runs import WEAKER, let_through, nothing, run
+from tests.sandbox.limits_seen import seen as seen_by_linux
+from tests.sandbox.weaker import WEAKER, let_through, nothing, run
 
 LIMITS = Limits(memory_bytes=100 << 20, scratch_bytes=8 << 20, processes=20)
 PLACE = ContainerSpec(image="i", warden="/w", seccomp="/s", uid=20_007, profile="gvisor")

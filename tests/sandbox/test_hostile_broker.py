@@ -22,10 +22,10 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import repair
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.sandbox.aftermath import below, left, nothing
+from tests.sandbox.grants_lab import Models
 from tests.sandbox.hostile_broker import ABUSES, Abuse, grants
 from tests.sandbox.loopback import Site, Told, broker, closed_door, serving
-from tests.sandbox.test_hostile import below, left, nothing
-from tests.sandbox.test_workspace import Models
 
 pytestmark = pytest.mark.podman
 LIMITS = Limits(wall_seconds=20, cpu_seconds=20, memory_bytes=256 << 20, processes=24, output_bytes=65_536)

@@ -17,9 +17,9 @@ from alita_tui.sandbox.podman_http import EngineLost
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.grants import repeatable
 from alita_tui.spine.ports.sandbox import Job
+from tests.sandbox.broker_bench import LIMITS
+from tests.sandbox.grants_lab import FILES
 from tests.sandbox.loopback import Told, broker
-from tests.sandbox.test_broker import LIMITS
-from tests.sandbox.test_workspace import FILES
 
 WRITES = FILES + "def run():\n    call('/files/made.txt', b'x', 'PUT')\n    return 'written'\n"
 READS = FILES + "def run(): return call('/files/note.txt')[1]\n"

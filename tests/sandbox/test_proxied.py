@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from alita_tui.sandbox.settings import EngineSettings
+from tests.sandbox.broker_bench import GET, HEAD, Bench, net
 from tests.sandbox.loopback import ROOT, Middle, Site, proxying, serving
-from tests.sandbox.test_broker import GET, HEAD, Bench, net
 
 pytestmark = pytest.mark.podman
 

@@ -4,49 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 import pytest
 
-from alita_tui.events import Provided, RunReport
+from alita_tui.events import Provided
 from alita_tui.sandbox.container import Kind
-from alita_tui.sandbox.containers import Harden
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.policy import ContainerSpec, create_body
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.sandbox.setup import diagnose
 from alita_tui.spine.errors import RequirementsError, SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.sandbox.weaker import (
+    QUICK,
+    WEAKER,
+    containers,
+    let_through,
+    nothing,
+    run,
+    writable,
+)
 
 pytestmark = pytest.mark.podman
-
-QUICK = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=128 << 20, processes=24)
-
-
-def nothing(*_: object) -> None:
-    return
-
-
-@pytest.fixture
-async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
-    made = PodmanSandbox(settings, "tests")
-    yield made
-    await made.close()
-
-
-async def run(sandbox: PodmanSandbox, body: str, limits: Limits = QUICK, **arguments: Any) -> RunReport:
-    code = "import os, sys, time, json\n" + body
-    job = Job(run_id="t", module="tool_under_test", code=code, arguments=arguments, limits=limits)
-    return await sandbox.run(job, nothing, nothing)
-
-
-async def containers(sandbox: PodmanSandbox, label: str) -> list[Any]:
-    filters = quote(json.dumps({"label": [label]}))
-    return await sandbox._service.request("GET", f"/containers/json?all=true&filters={filters}") or []
 
 
 async def lives(sandbox: PodmanSandbox, label: str) -> list[int]:
@@ -272,106 +254,6 @@ async def test_a_package_that_does_not_exist_is_named(sandbox: PodmanSandbox) ->
         await sandbox.lock(["surely-no-such-package-anywhere-0"], nothing)
 
 
-def without(name: str) -> Harden:
-    return lambda body: {key: value for key, value in body.items() if key != name}
-
-
-def loose_tmp(body: dict[str, Any]) -> dict[str, Any]:
-    mounts = [{**one, "options": ["mode=1777"]} if one["type"] == "tmpfs" else one for one in body["mounts"]]
-    return {**body, "mounts": mounts}
-
-
-def large_tmp(body: dict[str, Any]) -> dict[str, Any]:
-    options = ["size=4g", "mode=1777", "nosuid", "nodev", "noexec"]
-    mounts = [{**one, "options": options} if one["type"] == "tmpfs" else one for one in body["mounts"]]
-    return {**body, "mounts": mounts}
-
-
-def writable(destination: str) -> Harden:
-    """The mount at a place without its `ro`."""
-
-    def weaker(body: dict[str, Any]) -> dict[str, Any]:
-        mounts = [
-            {**one, "options": [option for option in one["options"] if option != "ro"]}
-            if one["destination"] == destination
-            else one
-            for one in body["mounts"]
-        ]
-        return {**body, "mounts": mounts}
-
-    return weaker
-
-
-def bound(destination: str) -> Harden:
-    """A folder of the host's at a place."""
-    extra = {"type": "bind", "source": "/etc", "destination": destination, "options": ["rbind", "ro"]}
-    return lambda body: {**body, "mounts": [*body["mounts"], extra]}
-
-
-def open_for(name: str) -> Harden:
-    """The profile with one more system call, or all of one that is allowed in part."""
-
-    def weaker(body: dict[str, Any]) -> dict[str, Any]:
-        path = Path(body["seccomp_profile_path"])
-        profile = json.loads(path.read_text())
-        rules = [rule for rule in profile["syscalls"] if rule["names"] != [name]]
-        opened = {**profile, "syscalls": [*rules, {"names": [name], "action": "SCMP_ACT_ALLOW"}]}
-        weak = path.with_name(f"weaker-{name}.json")
-        weak.write_text(json.dumps(opened))
-        weak.chmod(0o644)
-        return {**body, "seccomp_profile_path": str(weak)}
-
-    return weaker
-
-
-WEAKER: dict[str, Harden] = {
-    **{
-        f"mount at {where}": bound(where)
-        for where in ("/devhost", "/sysroot", "/process", "/dev/host", "/sys/firmware", "/tmp/x")
-    },
-    **{
-        f"filter without {name}": open_for(name)
-        for name in (
-            "memfd_create",
-            "io_setup",
-            "inotify_init1",
-            "setsid",
-            "io_uring_setup",
-            "keyctl",
-            "socket",
-            "clone",
-            "ioctl",
-            "prlimit64",
-        )
-    },
-    "read_only_filesystem": without("read_only_filesystem"),
-    "cap_drop": without("cap_drop"),
-    "cap_add": lambda body: {**body, "cap_add": [*body["cap_add"], "CAP_SYS_ADMIN"]},
-    "privileged": lambda body: {**body, "privileged": True},
-    "no_new_privileges": without("no_new_privileges"),
-    "user": without("user"),
-    "netns": lambda body: {**body, "netns": {"nsmode": "host"}, "sysctl": {}},
-    "ipcns": without("ipcns"),
-    "pidns": lambda body: {**body, "pidns": {"nsmode": "host"}},
-    "seccomp_profile_path": without("seccomp_profile_path"),
-    "seccomp off": lambda body: {**body, "seccomp_profile_path": "unconfined"},
-    "r_limits": without("r_limits"),
-    "mounts": loose_tmp,
-    "size of /tmp": large_tmp,
-    "warden": writable("/warden.pyz"),
-    "mask": without("mask"),
-    "oom_score_adj": without("oom_score_adj"),
-    "sysctl": without("sysctl"),
-    "log_configuration": without("log_configuration"),
-    "mount": lambda body: {
-        **body,
-        "mounts": [
-            *body["mounts"],
-            {"type": "bind", "source": "/etc", "destination": "/host", "options": ["rbind"]},
-        ],
-    },
-    "env": lambda body: {**body, "env": {**body["env"], "TOKEN": "x"}},
-}
 NO_WALL = {
     **dict.fromkeys(("image", "command", "entrypoint", "stdin", "work_dir"), "what runs"),
     **dict.fromkeys(
@@ -387,28 +269,6 @@ NO_WALL = {
 def test_no_field_of_the_profile_is_left_out() -> None:
     asked = create_body(ContainerSpec(image="i", warden="/w", seccomp="/s"), QUICK)
     assert {name for name in asked if name not in WEAKER} == set(NO_WALL)
-
-
-async def let_through(settings: EngineSettings, wanted: Mapping[str, Harden]) -> list[str]:
-    """Which weaker containers ran something, or were refused for another reason, and what is left of them."""
-    sandbox = PodmanSandbox(settings, "weaker")
-    body = "def run(): return 1\n"
-    found = []
-    try:
-        assert (await run(sandbox, body)).result == 1, "as it should be, it runs"
-        for name, weaker in wanted.items():
-            sandbox._containers._harden = weaker
-            try:
-                found.append(f"{name} ran: {await run(sandbox, body)}")
-            except SandboxUnavailable as error:
-                if "not confined as the profile says" not in error.message:
-                    found.append(f"{name}: {error.message}")
-        await sandbox._containers.close()
-        return found + [one["Id"] for one in await containers(sandbox, "alita.session=weaker")]
-    finally:
-        for path in sandbox._host.area.glob("weaker-*.json"):
-            path.unlink()
-        await sandbox.close()
 
 
 async def test_every_weaker_container_is_refused(settings: EngineSettings) -> None:

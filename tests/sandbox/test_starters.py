@@ -24,8 +24,8 @@ from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import RegistryError, UsageError
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job
+from tests.sandbox.grants_lab import Models
 from tests.sandbox.loopback import Site, Told, broker, serving
-from tests.sandbox.test_workspace import Models
 
 pytestmark = [pytest.mark.podman, pytest.mark.usefixtures("settings")]
 STARTERS = Starters(shipped("starters"))

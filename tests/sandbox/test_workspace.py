@@ -9,22 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.events import Capabilities, Usage
+from alita_tui.events import Capabilities
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, Refused
 from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.settings import EngineSettings
 from alita_tui.spine.errors import BudgetExceeded, ModelError
 from alita_tui.spine.ports.models import ModelRequest, Reply
-from tests.sandbox.test_broker import LIMITS, Bench
+from tests.sandbox.broker_bench import LIMITS, Bench
+from tests.sandbox.grants_lab import FILES, Models
 
-FILES = (
-    "import json, os, urllib.error, urllib.parse, urllib.request\n"
-    "def call(path, data=None, method=None):\n"
-    "    request = urllib.request.Request(os.environ['ALITA_BROKER'] + path, data=data, method=method)\n"
-    "    try:\n        with urllib.request.urlopen(request) as answer: return [answer.status, answer.read().decode('latin-1')]\n"
-    "    except urllib.error.HTTPError as error: return [error.code, error.read().decode()]\n"
-)
 READ, WRITE = Capabilities(workspace="read"), Capabilities(workspace="write")
 
 
@@ -188,29 +182,6 @@ async def test_reading_is_no_writing_and_neither_is_a_network(bench: Bench, fold
     )
     assert (await bench.run(code, READ)).result == [403, 200, 405, 403, []]
     assert (folder / "a.txt").read_text() == "hello"
-
-
-class Models:
-    """Meets `Asker`: says what it was asked, or raises."""
-
-    def __init__(self, fault: Exception | None = None) -> None:
-        self.asked: list[ModelRequest] = []
-        self.fault = fault
-
-    async def ask(self, request: ModelRequest) -> Reply:
-        self.asked.append(request)
-        if self.fault:
-            raise self.fault
-        return Reply(
-            model="p:m", text=request.messages[0].text.upper(), usage=Usage(input_tokens=3, output_tokens=4)
-        )
-
-    async def enable(self, model: str) -> None:
-        raise AssertionError
-
-    @property
-    def unfinished(self) -> str:
-        return ""
 
 
 ASK = (

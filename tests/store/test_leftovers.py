@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from alita_tui.store.sessions import SessionFile, SessionStore
-from tests.store.test_troubles import freeze, frozen, path  # noqa: F401  # fixtures
+from tests.store.readonly_disk import freeze, frozen, path  # noqa: F401  # fixtures
 from tests.support.goldens import walkthrough
 
 FORK = """
@@ -92,7 +92,7 @@ def test_a_full_disk_leaves_no_empty_export_and_no_other_file(home: Path, form: 
     assert len((out / "x").read_text()) > 6000
 
 
-def test_a_read_only_home_can_be_searched(frozen: Path) -> None:  # noqa: F811
+def test_a_read_only_home_can_be_searched(frozen: Path) -> None:
     shelf = SessionStore(frozen / "data" / "sessions")
     shelf.add("whole", (msgspec.structs.replace(one, session_id="whole") for one in walkthrough()))
     freeze(frozen)

@@ -20,6 +20,7 @@ from alita_tui.store.journal_reader import journal_of
 from alita_tui.store.sessions import SessionFile
 from alita_tui.store.upgrades import SCHEMA_VERSION
 from alita_tui.view.fold import fold_all
+from tests.store.readonly_disk import freeze, frozen, path  # noqa: F401  # fixtures
 from tests.support import streams
 from tests.support.rewriting import rewrite
 
@@ -29,11 +30,6 @@ EVENTS = [
     if one.durable and not isinstance(one.event, e.SessionClosed)
 ]
 ALL = len(EVENTS)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "s.json"
 
 
 async def saved(path: Path, *, crashed: bool) -> None:
@@ -153,31 +149,6 @@ async def test_a_second_process_is_told_who_has_it_and_may_look(path: Path) -> N
         StoreLocked.__name__ in done.stderr and f"in another process (process {os.getpid()})" in done.stderr
     )
     held.close()
-
-
-@pytest.fixture
-def frozen(path: Path):
-    """A folder that cannot be written, for root as well."""
-    folder = path.parent / "frozen"
-    folder.mkdir()
-    if os.geteuid() == 0:
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "mode=700", "none", folder], capture_output=True, check=False
-        )
-        if mounted.returncode:
-            pytest.skip("no mount rights here")
-    yield folder
-    if os.geteuid() == 0:
-        subprocess.run(["umount", folder], check=True)
-    else:
-        folder.chmod(0o700)
-
-
-def freeze(folder: Path) -> None:
-    if os.geteuid() == 0:
-        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
-    else:
-        folder.chmod(0o500)
 
 
 @pytest.mark.parametrize("crashed", [False, True])

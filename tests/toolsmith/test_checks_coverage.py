@@ -15,8 +15,8 @@ from alita_tui.toolsmith.checks.coverage import CoverageCheck
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.instrumentation import Missed, instrumented, missed, ranges
 from alita_tui.toolsmith.checks.workbench import Workbench
+from tests.toolsmith.checked import RIGHT, case
 from tests.toolsmith.corpus import corpus
-from tests.toolsmith.test_checks_sandbox import RIGHT, case
 from tests.toolsmith.trial import LIMITS, Reviewer
 
 

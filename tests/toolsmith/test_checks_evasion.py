@@ -13,7 +13,7 @@ from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
 from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.workbench import Workbench
 from alita_tui.toolsmith.contract import normalise
-from tests.toolsmith.test_checks_sandbox import GOOD, case, draft
+from tests.toolsmith.checked import GOOD, case, draft
 from tests.toolsmith.trial import LIMITS, Reviewer
 
 pytestmark = pytest.mark.podman

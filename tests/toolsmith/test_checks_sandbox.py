@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -23,27 +22,10 @@ from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
 from alita_tui.toolsmith.checks.replay import ReplayCheck
 from alita_tui.toolsmith.checks.workbench import Workbench, tests_of
-from alita_tui.toolsmith.contract import normalise
-from tests.toolsmith.trial import LIMITS, Known, Reviewer
+from tests.toolsmith.checked import GOOD, RIGHT, WHOLE, case, draft, known
+from tests.toolsmith.trial import LIMITS, Reviewer
 
 pytestmark = pytest.mark.podman
-WHOLE = {"type": "integer"}
-GOOD = "def run(x: int) -> int:\n    return 2 * x + 1\n"
-CHECKS = ("run(3) == 7", "run(0) == 1", "run(-2) == -3")
-
-
-def draft(code: str = GOOD, checks: Sequence[str] = CHECKS, name: str = "odd_one", **more: Any) -> ToolDraft:
-    tests = "".join(f"\n\ndef test_{n}():\n    assert {one}\n" for n, one in enumerate(checks))
-    fields: dict[str, Any] = {
-        "description": "Twice a whole number and one more.",
-        "input_schema": {"type": "object", "properties": {"x": WHOLE}, "required": ["x"]},
-        "output_schema": WHOLE,
-    } | more
-    return normalise(ToolDraft(name=name, code=code, tests=f"from {name} import run\n" + tests, **fields))
-
-
-def case(*given: Any, **more: Any) -> Case:
-    return Case(build_id="b1", draft=draft(*given, **more))
 
 
 @pytest.fixture
@@ -195,13 +177,6 @@ async def test_a_mutant_that_hangs_or_ends_the_process_is_caught_and_stops_nobod
 
 
 # --- hidden tests -------------------------------------------------------------------------
-
-
-def known(*pairs: tuple[int, Any]) -> Known:
-    return tuple(({"x": x}, expect, False) for x, expect in pairs)
-
-
-RIGHT = known((5, 11), (-1, -1), (100, 201), (7, 15))
 
 
 async def test_hidden_tests_that_agree(bench: Workbench) -> None:

@@ -11,17 +11,8 @@ from alita_tui.registry.starters import Starters
 from alita_tui.toolsmith.review import review
 from alita_tui.toolsmith.stdlib_modules import attribute
 from tests.toolsmith.corpus import corpus
-from tests.toolsmith.test_review import GOOD, RUN, TESTS
-
-RUN_WITH = 'def run(x: int, times: int = 2) -> int:\n    """Multiply."""\n    {}\n    return x * times\n'
-
-
-def findings(top: str = "", body: str = "pass", **changes: object) -> tuple[Finding, ...]:
-    code = f"{top}\n\n" + RUN_WITH.format(body.replace("\n", "\n    "))
-    draft = msgspec.structs.replace(GOOD, **{"code": code, **changes})  # type: ignore[arg-type]
-    result = review(draft)
-    assert result.passed, result.findings
-    return tuple(one for one in result.findings if one.severity in ("medium", "high"))
+from tests.toolsmith.reaching import findings
+from tests.toolsmith.samples import GOOD, RUN, TESTS
 
 
 def rules(top: str = "", body: str = "pass", **changes: object) -> set[str]:

@@ -5,22 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from alita_tui.events import Capabilities, Finding, ToolDraft
+from alita_tui.events import Capabilities
 from alita_tui.toolsmith.review import review
-from tests.toolsmith.test_reach import RUN_WITH, findings
-from tests.toolsmith.test_review import GOOD, RUN, TESTS
+from tests.toolsmith.reaching import findings
+from tests.toolsmith.reading import found, with_code
+from tests.toolsmith.samples import GOOD, RUN, TESTS
 
 KEY = "AKIA" + "Q3EGRZ5T7YHB2KWD"
 HOOK = "https://hooks.slack.com/" + "services/T0AB12CD3/B0AB12CD3/" + "aZ3dF6gH9jK2lM5nP8qR1sT4"
-
-
-def found(draft: ToolDraft, rule: str) -> list[Finding]:
-    return [one for one in review(draft).findings if one.rule == rule]
-
-
-def with_code(top: str = "", body: str = "pass", **changes: object) -> ToolDraft:
-    code = f"{top}\n\n" + RUN_WITH.format(body.replace("\n", "\n    "))
-    return msgspec.structs.replace(GOOD, **{"code": code, **changes})  # type: ignore[arg-type]
 
 
 # --- text that speaks to the reader --------------------------------------------------------

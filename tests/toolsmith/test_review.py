@@ -12,32 +12,9 @@ from hypothesis import strategies as st
 from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import Review, review
+from tests.toolsmith.samples import GOOD, RUN, SCHEMA, TESTS
 
 ROOT = Path(__file__).parents[2]
-RUN = 'def run(x: int, times: int = 2) -> int:\n    """Multiply."""\n    return x * times\n'
-TESTS = """from multiply import run
-
-
-def test_twice():
-    assert run(2) == 4
-
-
-def test_thrice():
-    assert run(2, 3) == 6
-"""
-SCHEMA = {
-    "type": "object",
-    "properties": {"x": {"type": "integer"}, "times": {"type": "integer"}},
-    "required": ["x"],
-}
-GOOD = ToolDraft(
-    name="multiply",
-    description="Multiply a number.",
-    code=RUN,
-    tests=TESTS,
-    input_schema=SCHEMA,
-    output_schema={"type": "integer"},
-)
 
 
 def reviewed(head="", tail="", **changes) -> Review:

@@ -16,7 +16,7 @@ from alita_tui.toolsmith.contract import normalise
 from alita_tui.toolsmith.review import review
 from tests.console.approval_cases import passed
 from tests.support import streams
-from tests.toolsmith.test_review import GOOD, RUN
+from tests.toolsmith.samples import GOOD, RUN
 
 POLICY = 'enabled = true\n\n[[rule]]\nname = "pure functions"\nmax_lines = 60\n'
 

@@ -13,8 +13,8 @@ from alita_tui.events import Json
 from alita_tui.toolsmith.checks.hidden import unknowable
 from alita_tui.toolsmith.constant_folding import Folding
 from alita_tui.toolsmith.review import review
-from tests.toolsmith.test_reader import found, with_code
-from tests.toolsmith.test_review import GOOD
+from tests.toolsmith.reading import found, with_code
+from tests.toolsmith.samples import GOOD
 
 SECRET = "ghp_" + "Zk3Q9xY7wLm2Vt8RpB4nC6sD0fG1hJ5kA2qE"
 HALF, REST = SECRET[:9], SECRET[9:]

@@ -24,7 +24,7 @@ from alita_tui.events import Lock, RunReport, TestCase, build_digest
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import Command, ResolveApproval
 from tests.console.approval_cases import passed
-from tests.console.test_screens import Catalog
+from tests.console.screens import Catalog
 from tests.support import streams
 
 CODE = '''"""Count the words of a text."""

@@ -1,0 +1,160 @@
+"""The console with a recorded stream, at the sizes and themes that are tested."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import msgspec
+import pytest
+
+from alita_tui.config.catalogue import coerce, field, fields, meaning, written
+from alita_tui.config.load import Loaded
+from alita_tui.config.paths import shipped
+from alita_tui.config.settings import Settings
+from alita_tui.console.app import AlitaApp
+from alita_tui.console.ports import ConsoleOptions, SettingLine
+from alita_tui.events import Lineage, Move, ToolRecord
+from alita_tui.replay.playback import LiveTape
+from alita_tui.spine.commands import Command
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.ports.models import DaySpend
+from alita_tui.view.habits import Habits
+from tests.console import keeping_lab
+from tests.console.keeping_lab import Keeper
+from tests.support import streams
+
+MOVED: list[tuple[str, str, int | None]] = []
+
+
+CHANGED: list[tuple[str, str]] = []
+
+
+ORIGINS = {"model.provider": "config.toml line 2", "budget.task_usd": "environment ALITA_BUDGET_TASK_USD"}
+
+
+SIZES = [(80, 24), (120, 36), (200, 55)]
+
+
+THEMES = ["alita-dark", "alita-light"]
+
+
+class Source:
+    """A stream that stays open once it has been told."""
+
+    def __init__(self, envelopes: list[Envelope]) -> None:
+        self._envelopes = envelopes
+
+    async def __aiter__(self):
+        for envelope in self._envelopes:
+            yield envelope
+        await asyncio.Event().wait()
+
+
+class Sink:
+    """Remembers what was asked for."""
+
+    def __init__(self) -> None:
+        self.commands: list[Command] = []
+
+    def send(self, command: Command) -> None:
+        self.commands.append(command)
+
+
+class Catalog(Keeper):
+    """A few sessions and one tool."""
+
+    async def tool(self, name: str, version: int | None = None) -> ToolRecord:
+        return ToolRecord(
+            draft=streams.DRAFT, version=1, digest=streams.DIGEST, state="provisional", lock=streams.LOCK,
+            approval_id="p1", created_at="2026-11-20T09:31:00+00:00", runs=3,
+        )  # fmt: skip
+
+    async def save_theme(self, name: str) -> None:
+        return
+
+    async def days(self) -> dict[str, DaySpend]:
+        return {f"2026-11-{n:02}": DaySpend(usd=0.4 * (n % 5) + 0.02, tokens=9000 * n) for n in range(12, 21)}
+
+    async def lineage(self, name: str) -> Lineage:
+        older = msgspec.structs.replace(
+            await self.tool(name), state="archived", digest="ab" * 32, runs=41, failures=3
+        )
+        record = msgspec.structs.replace(await self.tool(name), version=2, parent_version=1, state="trusted")
+        move = Move(
+            name=name, version=1, kind="archive", before="provisional", after="archived", by="ada",
+            at="2026-11-20T09:40:00+00:00", reason="v2 is faster", undone=bool(MOVED),
+        )  # fmt: skip
+        return Lineage(
+            name=name, versions=(older, record), current=2, moves=(move,), spent_usd={1: 0.0312, 2: 0.0149}
+        )
+
+    async def move(self, name: str, kind: str, version: int | None) -> Lineage:
+        MOVED.append((name, kind, version))
+        return await self.lineage(name)
+
+    async def habits(self) -> Habits:
+        return Habits(verdicts=20, median_seconds=2.1, read_share=0.35)
+
+    async def prices(self) -> str:
+        return "prices: genai-prices 1.0, newest change 2026-11-09"
+
+    async def settings(self) -> tuple[SettingLine, ...]:
+        loaded = Loaded(Settings())
+        return tuple(
+            SettingLine(key, written(loaded.value(key)), ORIGINS.get(key, "default"), meaning(key), written(field.default))
+            for key, field in fields().items()
+        )  # fmt: skip
+
+    async def change_setting(self, key: str, value: str) -> tuple[SettingLine, ...]:
+        CHANGED.append((key, value))
+        read = written(coerce(field(key, "the settings"), value, "the settings", text=True))
+        return tuple(
+            msgspec.structs.replace(line, value=read, origin="config.toml line 9")
+            if line.key == key
+            else line
+            for line in await self.settings()
+        )
+
+    async def suggestions(self) -> tuple[str, ...]:
+        return ()
+
+    async def preload(self) -> None:
+        return
+
+
+def console(
+    envelopes: list[Envelope], theme: str = "alita-dark", sink: Sink | None = None, **more
+) -> AlitaApp:
+    options = ConsoleOptions(
+        builtin_themes=shipped("themes"),
+        theme=theme,
+        reduced_motion=True,
+        clock=lambda: keeping_lab.NOW,
+        **more,
+    )
+    return AlitaApp(Source(envelopes), sink or Sink(), catalog=Catalog(), options=options, tape=LiveTape())
+
+
+async def drawn(pilot, seq: int) -> None:
+    async with asyncio.timeout(20):
+        while pilot.app.main.view.seq < seq:
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
+async def covered(pilot) -> None:
+    """Wait until another screen lies over the session."""
+    async with asyncio.timeout(20):
+        while pilot.app.screen is pilot.app.main:
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

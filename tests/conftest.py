@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_LONGEST_FIRST = ("attack", "sandbox", "e2e", "toolsmith", "console", "store", "cli", "tests", "agent")
+_LONGEST_FIRST = ("sandbox", "attack", "e2e", "toolsmith", "console", "store", "cli", "tests", "agent")
 """Folders whose tests start containers, processes or apps. Begun last, one of them would leave a process idle."""
 
 

@@ -5,7 +5,6 @@ It holds no domain logic: no sink means that a recording plays, and then nothing
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -155,7 +154,6 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         await self._catalog.preload()
         if not self.replaying:
             self.main.offer(await self._catalog.suggestions())
-        await asyncio.to_thread(_import_dialogs)
 
     @on(Worker.StateChanged)
     def _worker_changed(self, event: Worker.StateChanged) -> None:
@@ -390,16 +388,6 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         elif not self.main.clear():
             self._pressed = monotonic()
             self.notify("Press again to quit; the session is saved.", markup=False, timeout=2)
-
-
-def _import_dialogs() -> None:
-    """Import what opens over the session while nobody waits for it."""
-    from alita_tui.console import help  # noqa: F401
-    from alita_tui.console.library import tool  # noqa: F401
-    from alita_tui.console.sandbox import screen as sandbox  # noqa: F401
-    from alita_tui.console.sessions import screen as sessions  # noqa: F401
-    from alita_tui.console.settings import screen as settings  # noqa: F401
-    from alita_tui.console.spend import screen as spend  # noqa: F401
 
 
 def _bar(playback: Player | None) -> ReplayBar | None:

@@ -75,7 +75,7 @@ def test_a_rejection_ends_in_its_own_exit_code(shell) -> None:
     assert shell("resume").returncode == 5
     events = shell.events()
     assert "tool_registered" not in kinds(events)
-    verdict = next(event for event in events if event["kind"] == "approval_resolved")
+    verdict = next(event["verdict"] for event in events if event["kind"] == "approval_resolved")
     assert verdict["reason"] == "no dice in this house"
     finished = next(event for event in reversed(events) if event["kind"] == "task_finished")
     assert "there is no such tool" in finished["answer"], "the recording heard of it"

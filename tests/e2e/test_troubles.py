@@ -149,7 +149,10 @@ def test_a_rejected_build_is_built_again(over_wire, keep) -> None:
     assert shell("resume").returncode == 4, "the second build waits"
     decide(shell, "approve")
     assert shell("resume").returncode == 0
-    assert [event["verdict"] for event in of(shell, "approval_resolved")] == ["rejected", "approved"]
+    assert [event["verdict"]["decision"] for event in of(shell, "approval_resolved")] == [
+        "rejected",
+        "approved",
+    ]
     assert "say what it is for" in json.dumps(of(shell, "memory_written"))
     keep(shell.home, "golden-rejected")
     sound(shell)

@@ -47,7 +47,7 @@ def test_a_rule_that_covers_a_build_approves_it_and_is_named(shell) -> None:
     demo = shell("demo", "--json", DICE)
     found = shell("policy", "list", "--json").stdout
     assert demo.returncode == 0, (demo.returncode, found)
-    verdict = next(event for event in shell.events() if event["kind"] == "approval_resolved")
+    verdict = next(event["verdict"] for event in shell.events() if event["kind"] == "approval_resolved")
     assert (verdict["by"], verdict["via"]) == ("rule pure", "policy")
     (tool,) = json.loads(shell("tools", "list", "--json").stdout)
     assert json.loads(found)["uses"] == {"pure": [f"{tool['name']} v1"]}

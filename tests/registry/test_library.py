@@ -195,7 +195,8 @@ def test_two_processes_share_the_library(data):
     code = f"""
 import sys
 from pathlib import Path
-import msgspec, streams
+import msgspec
+from tests.support import streams
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.events import build_digest
 from alita_tui.store.documents import DocumentTable

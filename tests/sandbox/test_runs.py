@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ from tests.sandbox.weaker import (
 )
 
 pytestmark = pytest.mark.podman
+
+
+@pytest.fixture
+async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
+    made = PodmanSandbox(settings, "tests")
+    yield made
+    await made.close()
 
 
 async def lives(sandbox: PodmanSandbox, label: str) -> list[int]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
-
-import pytest
 
 from alita_tui.events import RunReport
 from alita_tui.sandbox.containers import Harden
@@ -22,13 +20,6 @@ QUICK = Limits(wall_seconds=5, cpu_seconds=5, memory_bytes=128 << 20, processes=
 
 def nothing(*_: object) -> None:
     return
-
-
-@pytest.fixture
-async def sandbox(settings: EngineSettings) -> AsyncIterator[PodmanSandbox]:
-    made = PodmanSandbox(settings, "tests")
-    yield made
-    await made.close()
 
 
 async def run(sandbox: PodmanSandbox, body: str, limits: Limits = QUICK, **arguments: Any) -> RunReport:

@@ -21,7 +21,7 @@ from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutation import MutationCheck
 from alita_tui.toolsmith.checks.neighbours import NeighboursCheck
 from alita_tui.toolsmith.checks.replay import ReplayCheck
-from alita_tui.toolsmith.checks.workbench import Workbench, tests_of
+from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
 from tests.toolsmith.checked import GOOD, RIGHT, WHOLE, case, draft, known
 from tests.toolsmith.trial import LIMITS, Reviewer
 
@@ -305,7 +305,7 @@ async def test_code_that_fights_gets_no_pass(bench: Workbench, body: str) -> Non
     fights = case(f"def run(x: int) -> int:\n    {body}\n")
     outputs, (tested,) = await asyncio.gather(
         bench.outputs(fights, [{"x": 1}], seconds=0.5, total=1.0),
-        bench.judge(fights, [tests_of(fights, seconds=0.5)], total=1.0),
+        bench.judge(fights, [piece_of_tests(fights, seconds=0.5)], total=1.0),
     )
     assert not any("result" in answer for answer in outputs), outputs
     assert isinstance(tested, Tested) and not any(test.passed for test in tested.cases), tested

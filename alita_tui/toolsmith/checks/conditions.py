@@ -26,7 +26,7 @@ from alita_tui.toolsmith.checks.condition_settings import (
 from alita_tui.toolsmith.checks.inputs import dated, inputs
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import Fit, equal
-from alita_tui.toolsmith.checks.workbench import Workbench, calls_of, tests_of
+from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_calls, piece_of_tests
 
 _CALLS = 16
 _SECONDS = 3.0
@@ -105,12 +105,12 @@ class ConditionsCheck:
         self, case: Case, calls: Calls, tried: Sequence[Setting], *, again: bool
     ) -> tuple[Plain, list[Seen]]:
         """Return the results of the calls, plain and under each setting. Raises CouldNotRun."""
-        alone = calls_of(case, calls[:_CALLS], fresh=True)  # each needs a process
-        pieces = [alone, calls_of(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
+        alone = piece_of_calls(case, calls[:_CALLS], fresh=True)  # each needs a process
+        pieces = [alone, piece_of_calls(case, [*calls, *reversed(calls)]), *([alone] if again else ())]
         plainly = len(pieces)
-        pieces += [calls_of(case, calls, conditions=setting.conditions) for setting in tried]
+        pieces += [piece_of_calls(case, calls, conditions=setting.conditions) for setting in tried]
         # Tests come last, because calls would find the files that tests leave.
-        pieces += [tests_of(case, conditions=setting.conditions) for setting in tried if setting.tests]
+        pieces += [piece_of_tests(case, conditions=setting.conditions) for setting in tried if setting.tests]
         judged = await self._bench.judge(case, pieces, total=_TOTAL)
         unasked = not _ASKS_LOCALE.search(case.draft.code)
         answers = [

@@ -10,7 +10,7 @@ import msgspec
 from alita_tui.events import GateName, GateResult, GateRow, Json, Value
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed
 from alita_tui.toolsmith.checks.growth_inputs import Ladder, finer, ladders, power
-from alita_tui.toolsmith.checks.workbench import Workbench, calls_of
+from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_calls
 from alita_tui.toolsmith.truncation import says_so
 
 _ENOUGH_MS = 40.0
@@ -152,7 +152,7 @@ class GrowthCheck:
             if step < len(ladder.calls)
         ]
         calls = [rungs[number].calls[step] for number, step in steps]
-        piece = calls_of(
+        piece = piece_of_calls(
             case,
             calls,
             seconds=_SURE_SECONDS if sure else _SECONDS,

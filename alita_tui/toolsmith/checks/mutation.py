@@ -14,7 +14,7 @@ from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed,
 from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.mutants import Mutant, disguised, mutants
 from alita_tui.toolsmith.checks.probes import probes
-from alita_tui.toolsmith.checks.workbench import Workbench, calls_of, tests_of
+from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_calls, piece_of_tests
 
 _MOST = 24
 _ENOUGH = 0.6
@@ -45,13 +45,13 @@ class MutationCheck:
             raise CouldNotRun("there is no operator or constant to flip")
         disguise = await asyncio.to_thread(disguised, case.draft.code)
         pieces = [
-            tests_of(case, seconds=_SECONDS),
+            piece_of_tests(case, seconds=_SECONDS),
             msgspec.structs.replace(
-                tests_of(case, code=disguise, seconds=_SECONDS),
+                piece_of_tests(case, code=disguise, seconds=_SECONDS),
                 module=f"{case.draft.name}_again",
                 folder=_ELSEWHERE,
             ),
-            *(tests_of(case, code=version.code, seconds=_SECONDS, stop=True) for version in candidates),
+            *(piece_of_tests(case, code=version.code, seconds=_SECONDS, stop=True) for version in candidates),
         ]
         entries = [
             entry
@@ -106,7 +106,7 @@ class MutationCheck:
         if not calls:
             return alive, 0
         codes = [case.draft.code, *(version.code for version in alive)]
-        pieces = [calls_of(case, calls, code=code, seconds=1.0) for code in codes]
+        pieces = [piece_of_calls(case, calls, code=code, seconds=1.0) for code in codes]
         entries = await self._bench.judge(case, pieces, total=_TOTAL)
         answers = [_outcomes(self._bench.answers(piece, len(calls))) for piece in entries]
         if not any(kind == "result" for kind, _ in answers[0]):

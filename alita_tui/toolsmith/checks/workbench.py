@@ -55,7 +55,7 @@ class Workbench:
         With `fresh` each call gets a process of its own; otherwise they follow each other in one. `seconds` limits
         each call, `total` all of them. Raises CouldNotRun.
         """
-        piece = calls_of(case, calls, fresh=fresh, seconds=seconds)
+        piece = piece_of_calls(case, calls, fresh=fresh, seconds=seconds)
         return self.answers((await self.judge(case, [piece], total=total))[0], len(calls))
 
     async def judge(
@@ -101,7 +101,7 @@ class Workbench:
     async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
         """Call the draft's `run`, each time in a new process; return answers and the places reached."""
         instrumented_code, _ = await asyncio.to_thread(_instrumented, case.draft.code)
-        piece = calls_of(case, calls, code=instrumented_code.code, fresh=True, watch=True)
+        piece = piece_of_calls(case, calls, code=instrumented_code.code, fresh=True, watch=True)
         entry = (await self.judge(case, [piece]))[0]
         if not isinstance(entry, Called):
             raise CouldNotRun("the judge answered otherwise than it was asked")
@@ -109,7 +109,7 @@ class Workbench:
 
     async def _watch(self, case: Case) -> Watched:
         instrumented_code, problem = await asyncio.to_thread(_instrumented, case.draft.code)
-        piece = tests_of(case, code=instrumented_code.code, seconds=_WATCHED_SECONDS, watch=True)
+        piece = piece_of_tests(case, code=instrumented_code.code, seconds=_WATCHED_SECONDS, watch=True)
         entry = (await self.judge(case, [piece], total=_WATCHED_SECONDS))[0]
         if not isinstance(entry, Tested) or entry.error or entry.late:
             raise CouldNotRun("the tests did not come to an end while they were watched")
@@ -139,7 +139,7 @@ def _instrumented(code: str) -> tuple[Instrumented, str]:
         return Instrumented(code, ()), f"the code cannot be written anew: {one_line(str(error), 200)}"
 
 
-def calls_of(
+def piece_of_calls(
     case: Case,
     calls: Sequence[Json],
     *,
@@ -166,7 +166,7 @@ def calls_of(
     )
 
 
-def tests_of(
+def piece_of_tests(
     case: Case,
     *,
     code: str | None = None,

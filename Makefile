@@ -36,8 +36,9 @@ check: setup
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
+# SECTIONS="console sandbox" measures some of it.
 bench: setup
-	@$(PY) -m tests.benchmarks
+	@$(PY) -m tests.benchmarks $(SECTIONS)
 
 golden: setup
 	@$(PY) -m pytest -q tests/e2e --record

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -138,26 +139,46 @@ def replayed(large: Path, small: Path, environ: dict[str, str]) -> tuple[float, 
     return a, "ms", b
 
 
+SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
+    "cli": lambda results, home: command_line(results, environment(home)),
+    "console": lambda results, home: console(results, environment(home)),
+    "sessions": lambda results, home: sessions(results, row, partial(replayed, environ=environment(home))),
+    "long": lambda results, home: console_long(results, row),
+    "trace": lambda results, home: trace(results, row),
+    "models": lambda results, home: router(results, row),
+    "sandbox": lambda results, home: sandbox(results, row),
+    "broker": lambda results, home: broker(results, row),
+    "checks": lambda results, home: gates(results, row),
+}
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a process that works in a home."""
+    return {**os.environ, "ALITA_HOME": str(home)}
+
+
+def command_line(results: dict[str, Row], environ: dict[str, str]) -> None:
+    """`--version` against the same of a command made with bare Typer."""
+    version, typer = interleaved(
+        lambda: spent([sys.executable, "-m", "alita_tui", "--version"], environ),
+        lambda: spent([sys.executable, "-c", TYPER], environ),
+    )
+    results["cli.version_vs_typer"] = row(version, "ms", typer)
+
+
 def main() -> None:
     """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument(
+        "sections", nargs="*", choices=[[], *SECTIONS], metavar="SECTION", help="all by default"
+    )
+    chosen = parser.parse_args().sections or list(SECTIONS)
     results: dict[str, Row] = {}
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
-        home = Path(folder)
-        environ = {**os.environ, "ALITA_HOME": folder}
-        furnish(home)
-        version, typer = interleaved(
-            lambda: spent([sys.executable, "-m", "alita_tui", "--version"], environ),
-            lambda: spent([sys.executable, "-c", TYPER], environ),
-        )
-        results["cli.version_vs_typer"] = row(version, "ms", typer)
-        console(results, environ)
-        sessions(results, row, partial(replayed, environ=environ))
-        console_long(results, row)
-        trace(results, row)
-        router(results, row)
-        sandbox(results, row)
-        broker(results, row)
-        gates(results, row)
+        furnish(Path(folder))
+        for name in chosen:
+            print(f"bench: {name} …", file=sys.stderr, flush=True)
+            SECTIONS[name](results, Path(folder))
     Path("build").mkdir(exist_ok=True)
     Path("build/bench.json").write_text(json.dumps(results, indent=2) + "\n")
     print(f"{'NAME':34} {'VALUE':>10} {'UNIT':>5} {'BASELINE':>10} {'RATIO':>8}")

@@ -49,7 +49,7 @@ from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.sandbox import Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
 from alita_tui.spine.ports.web import Web
-from alita_tui.state.session import TaskState
+from alita_tui.state.session import SessionState, TaskState
 
 P = ParamSpec("P")
 
@@ -91,13 +91,15 @@ class Orchestrator:
         learn: Callable[[str], tuple[MemoryItem, ...]],
         new_id: Callable[[], str],
         progress: Progress,
+        known_state: Callable[[], SessionState | None] = lambda: None,
     ) -> None:
+        """`known_state`: see `StateProjection`."""
         self._bus = bus
         self._asker = asker
         self._verdicts = verdicts
         self._shelf = shelf
         self._questions = questions
-        self._projection = StateProjection(bus)
+        self._projection = StateProjection(bus, known_state)
         self._inbox: asyncio.Queue[Command | BuildJob] = asyncio.Queue()
         """Commands, and builds that were put off and have ended."""
         self._queue = TaskQueue(bus, new_id)

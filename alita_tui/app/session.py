@@ -54,10 +54,13 @@ class LiveSource:
         """Grows with the session."""
         self._held = len(history)
         self._news = news
+        self.held_read = asyncio.Event()
+        """Set once the reader has dealt with all that the session held when it was opened."""
 
     async def __aiter__(self) -> AsyncIterator[Envelope]:
         for envelope in islice(self.history, self._held):
             yield envelope
+        self.held_read.set()
         async for envelope in self._news:
             yield envelope
 
@@ -146,18 +149,24 @@ class LiveSession:
             learn=self._learn,
             new_id=new_id,
             progress=self._progress,
+            known_state=lambda: self.seen().state if self.seen is not None else None,
         )
 
     def send(self, command: Command) -> None:
         """Hand a command to the engine."""
         if isinstance(command, CloseSession):
             self.bus.leave()
+            self.source.held_read.set()
         self.engine.send(command)
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Open or resume the session, run its engine, close everything in order."""
         await self._open()
         try:
+            if self.seen is not None:
+                await (
+                    self.source.held_read.wait()
+                )  # the engine goes on from the state that the console has then
             await self.engine.run(until_idle=until_idle)
         finally:
             await self._close()

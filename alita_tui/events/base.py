@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any, NewType
 
 import msgspec
@@ -27,6 +26,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 def digest_of(*parts: str) -> str:
     """SHA-256 (hex) over parts, each prefixed with its length so that no two lists collide."""
+    from hashlib import sha256  # loads OpenSSL, which the first paint does not need
 
     sha = sha256()
     for part in parts:

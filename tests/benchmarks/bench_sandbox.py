@@ -235,8 +235,8 @@ async def soak(results: dict[str, Row], row: MakeRow, settings: EngineSettings) 
             await asyncio.gather(*(timed(sandbox, ONE) for _ in range(4)))
         results["sandbox.fresh_soak_per_second"] = row(SOAK / (time.perf_counter() - started), "/s")
         await settled(sandbox)
-        while sandbox._containers._going:
-            await asyncio.wait(set(sandbox._containers._going))
+        while sandbox._containers._removals:
+            await asyncio.wait(set(sandbox._containers._removals))
         await asyncio.sleep(1)
         after = pss(os.getpid()), len(os.listdir("/proc/self/fd")), len(family(guard.pid))
         results["sandbox.fresh_soak_grown_mb"] = row(after[0] - before[0], "MB")

@@ -119,20 +119,21 @@ def _options(app: AppContext) -> ConsoleOptions:
 
 async def _show_session(app: AppContext, which: str | None) -> tuple[int, Switch | None]:
     """Show one session until it is left; its engine runs on the same loop."""
-    from alita_tui.app.session import close_session, open_file, open_session
+    from alita_tui.app.session import close_session, open_session
     from alita_tui.console.app import AlitaApp
     from alita_tui.console.terminal import guarded_screen
     from alita_tui.replay.playback import LiveTape
 
-    # A session that was asked for is opened first, so that its errors are printed on a normal screen.
-    file = await asyncio.to_thread(open_file, app, which) if which is not None else None
+    # What is wrong with a session that was asked for is mostly printed before the screen changes.
+    if which is not None:
+        await asyncio.to_thread(app.sessions.check_available, which)
     painted = asyncio.Event()
     pending = PendingSession()
     tape = LiveTape()
 
     async def serve() -> None:
-        await painted.wait()  # the engine's imports would slow down the first paint
-        session = await open_session(app, file, parks=False)
+        await painted.wait()  # opening a long session, and the engine's imports, would delay the first paint
+        session = await open_session(app, which, parks=False)
         session.seen = tape.newest
         tape.follow(session.bus.history)
         pending.resolve(session)

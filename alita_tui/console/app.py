@@ -5,7 +5,10 @@ It holds no domain logic: no sink means that a recording plays, and then nothing
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -154,6 +157,16 @@ class AlitaApp(ReviewOpener, ReplayNavigation):
         await self._catalog.preload()
         if not self.replaying:
             self.main.offer(await self._catalog.suggestions())
+        await asyncio.to_thread(import_module, "alita_tui.console.sessions.screen")
+        self._read_styles("widgets/dialog.tcss", "sessions/screen.tcss")
+
+    def _read_styles(self, *names: str) -> None:
+        """Read a screen's styles while nobody waits for it; none of them apply to what is on screen."""
+        for name in names:
+            path = Path(__file__).parent / name
+            if not self.stylesheet.has_source(str(path)):
+                self.stylesheet.read(path)
+        self.stylesheet.parse()
 
     @on(Worker.StateChanged)
     def _worker_changed(self, event: Worker.StateChanged) -> None:

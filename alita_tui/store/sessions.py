@@ -324,6 +324,12 @@ class SessionStore:
         """Bring a deleted session back. Raises UsageError, StoreError."""
         return self.trash.restore(self.path(session_id).stem, self.folder)
 
+    def check_available(self, wanted: str) -> None:
+        """Raise UsageError for a session that does not exist, StoreLocked for one that is open elsewhere."""
+        path = self.find(wanted)
+        if is_open(path):
+            SessionFile.open(path).close()
+
     def paths(self) -> set[Path]:
         """Return the files of all sessions, including those that only have a journal so far."""
         files = set(self.folder.glob("*.json"))

@@ -71,6 +71,7 @@ class SessionsScreen(Dialog[Switch | None]):
         self._archived = False
         self._undo: list[_Undo] = []
         self._take: Callable[[str], None] | None = None
+        self._filled_for = 0
 
     def compose(self) -> ComposeResult:
         """Search, list, details, input line and keys."""
@@ -85,13 +86,28 @@ class SessionsScreen(Dialog[Switch | None]):
             yield KeyLine(id="said")
 
     def on_mount(self) -> None:
-        """Focus the list; it is filled once its width is known."""
+        """Fill and focus the list; filling it before the first layout saves a second one."""
+        self._fill(self._expected_width)
         self.query_one(OptionList).focus()
 
     def on_resize(self) -> None:
         """Draw for the new width."""
         self.query_one("#box").set_class(self.size.width >= _WIDE, "-wide")
-        self.call_after_refresh(self._fill)
+        self.call_after_refresh(self._refit)
+
+    @property
+    def _expected_width(self) -> int:
+        """Columns of the list before it is laid out; see the styles beside this module."""
+        box = min(self.app.size.width * 96 // 100, 170) - 4
+        return box - 46 if self.app.size.width >= _WIDE else box
+
+    def _refit(self) -> None:
+        """Fill the list again if it is not as wide as it was filled for."""
+        width = self.query_one(OptionList).size.width
+        if not width:  # it is laid out a moment later
+            self.call_after_refresh(self._refit)
+        elif width != self._filled_for:
+            self._fill()
 
     # --- drawing --------------------------------------------------------------------------
 
@@ -110,10 +126,12 @@ class SessionsScreen(Dialog[Switch | None]):
             )
         ]
 
-    def _fill(self) -> None:
+    def _fill(self, columns: int = 0) -> None:
+        """Fill the list, for its own width unless `columns` says another."""
         listed = self.query_one(OptionList)
         before = self._option_id
-        width = max(listed.size.width - 2, 30)
+        self._filled_for = columns or listed.size.width
+        width = max(self._filled_for - 2, 30)
         now, found = self._clock(), self._fitting()
         options = [
             Option(

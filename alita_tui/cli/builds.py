@@ -17,13 +17,13 @@ from alita_tui.cli.files import read_text
 from alita_tui.cli.lazy import group
 from alita_tui.cli.output import Json, json_document, table
 from alita_tui.events import BuildDigest, Lasting, Verdict
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.builds import ParkedBuild
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.state.build import GATES
 from alita_tui.view.changes import changes
 from alita_tui.view.queries import build_of, reuse_of
 from alita_tui.view.risk import names_of, risks
@@ -151,12 +151,12 @@ def _print_evidence(draft: Attempt) -> None:
         typer.echo(f"  {finding.severity:6} {finding.rule} line {finding.line}: {reveal(finding.text)}")
     typer.echo("\nChecks")
     for check in draft.gates:
-        typer.echo(f"  {check.state:8} {GATES[check.gate]}: {reveal(check.summary)}")
+        typer.echo(f"  {check.state:8} {CHECKS[check.gate].title}: {reveal(check.summary)}")
         for row in check.rows:
             if row.tone in ("bad", "warn"):
                 typer.echo(f"           {reveal(row.label)}  {reveal(row.text)}")
     for name in draft.unchecked:
-        typer.echo(f"  not run  {GATES[name]}")
+        typer.echo(f"  not run  {CHECKS[name].title}")
     typer.echo("\nSelf-tests (written by the same model as the code)")
     for case in draft.reports[-1].cases if draft.reports else ():
         typer.echo(f"  {'pass' if case.passed else 'FAIL'}  {reveal(case.name)}")

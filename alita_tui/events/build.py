@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from alita_tui.events.base import BuildDigest, BuildId, DraftDigest, Fact, Value
 from alita_tui.events.library import Lasting, NearMiss
@@ -37,6 +37,31 @@ GateName = Literal[
     "neighbours",
     "replay",
 ]
+
+
+class CheckLabel(NamedTuple):
+    """How a check is shown."""
+
+    title: str
+    risk: str
+    """Name under which its failure is accepted."""
+
+
+CHECKS: dict[GateName, CheckLabel] = {
+    "requirements": CheckLabel("Requirements", "packages"),
+    "contract": CheckLabel("Contract", "examples-fail"),
+    "capabilities": CheckLabel("Capabilities", "reach"),
+    "literals": CheckLabel("Literal leak", "literal-leak"),
+    "coverage": CheckLabel("Coverage", "never-run"),
+    "mutation": CheckLabel("Mutation", "weak-tests"),
+    "conditions": CheckLabel("Other conditions", "conditions"),
+    "fuzz": CheckLabel("Inputs from the schema", "schema-inputs"),
+    "growth": CheckLabel("Time over input size", "slow"),
+    "hidden": CheckLabel("Hidden tests", "hidden-tests"),
+    "neighbours": CheckLabel("Neighbours", "twin"),
+    "replay": CheckLabel("Recorded calls", "other-results"),
+}
+"""All checks in the order in which they are shown."""
 
 
 GateState = Literal["passed", "failed", "skipped"]

@@ -24,6 +24,7 @@ from alita_tui.events import (
     Verdict,
     build_digest,
 )
+from alita_tui.events.build import CHECKS
 
 BuildStatus = Literal[
     "drafting",
@@ -45,22 +46,6 @@ BuildStatus = Literal[
     "lent",
     "failed",
 ]
-
-GATES: dict[GateName, str] = {
-    "requirements": "Requirements",
-    "contract": "Contract",
-    "capabilities": "Capabilities",
-    "literals": "Literal leak",
-    "coverage": "Coverage",
-    "mutation": "Mutation",
-    "conditions": "Other conditions",
-    "fuzz": "Inputs from the schema",
-    "growth": "Time over input size",
-    "hidden": "Hidden tests",
-    "neighbours": "Neighbours",
-    "replay": "Recorded calls",
-}
-"""What the checks are called on screen, in the order in which they are shown."""
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):
@@ -84,13 +69,13 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     granted_reports: tuple[RunReport, ...] = ()
     granted_problem: str = ""
     gates: tuple[GateResult, ...] = ()
-    """The result of each check that ran, in the order of GATES."""
+    """The result of each check that ran, in the order of CHECKS."""
 
     @property
     def unchecked(self) -> tuple[GateName, ...]:
         """Checks without a result."""
         checked = {result.gate for result in self.gates}
-        return tuple(name for name in GATES if name not in checked)
+        return tuple(name for name in CHECKS if name not in checked)
 
     @property
     def twins(self) -> tuple[Twin, ...]:

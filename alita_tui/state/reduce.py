@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from alita_tui import events as e
 from alita_tui.events import GateResult, RunReport, ToolCard
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
 from alita_tui.state import providers, spend
-from alita_tui.state.build import GATES, Attempt, BuildState, BuildStatus
+from alita_tui.state.build import Attempt, BuildState, BuildStatus
 from alita_tui.state.rows import Rows
 from alita_tui.state.session import Phase, Question, Run, SessionState, TaskState
 
@@ -311,7 +312,7 @@ def _with_gate(build: BuildState, result: GateResult) -> BuildState:
         return build
     newest = build.attempts[-1]
     others = [other for other in newest.gates if other.gate != result.gate]
-    order = list(GATES)
+    order = list(CHECKS)
     gates = tuple(sorted((*others, result), key=lambda checked: order.index(checked.gate)))
     return replace(build, attempts=(*build.attempts[:-1], replace(newest, gates=gates)))
 

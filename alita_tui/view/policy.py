@@ -13,8 +13,9 @@ from typing import Literal
 import msgspec
 
 from alita_tui.events import Capabilities, GateName, Lasting, LockedPackage, Value, digest_of
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.grants import faults
-from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.risk import risks
 
 _REACH = ("none", "read", "write")
@@ -58,7 +59,7 @@ class Rule(Value, frozen=True, forbid_unknown_fields=True):
     """Maximum model calls per run."""
     requirements: Literal["none", "known"] = "none"
     """`known`: exactly the wheels of tools that a person approved."""
-    gates: tuple[GateName, ...] = tuple(GATES)
+    gates: tuple[GateName, ...] = tuple(CHECKS)
     """Accepted from older files, but without effect: every check must have run and passed."""
     new_tools_only: bool = False
     """Whether it covers only new tools, not new versions."""
@@ -143,8 +144,8 @@ def _evidence(rule: Rule, build: BuildState, attempt: Attempt) -> list[str]:
         found.append(f"it has {lines} lines")
     states = {one.gate: one.state for one in attempt.gates}
     found += [
-        f"{GATES[gate]} has not passed ({states.get(gate, 'not run')})"
-        for gate in GATES
+        f"{CHECKS[gate].title} has not passed ({states.get(gate, 'not run')})"
+        for gate in CHECKS
         if states.get(gate) != "passed"
     ]
     return found

@@ -10,12 +10,13 @@ from collections.abc import Collection, Iterable
 import msgspec
 
 from alita_tui.events import Capabilities, Finding
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.redaction import MARK
 from alita_tui.spine.requirements import distribution
 from alita_tui.spine.syntax import UNPARSABLE, parse
 from alita_tui.spine.text import counted, hidden_characters
-from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.changes import newly
 from alita_tui.view.lookalikes import lookalikes, spelled
 
@@ -47,11 +48,6 @@ _BANDIT = {
 """Bandit finding → name of the risk; unknown findings are `code-scan`."""
 _OF_BANDIT = {one: name for name, ids in _BANDIT.items() for one in ids.split()}
 _BANDIT_ID = re.compile(r"B\d{3}")
-_OF_GATE = {
-    "requirements": "packages", "contract": "examples-fail", "capabilities": "reach", "literals": "literal-leak",
-    "mutation": "weak-tests", "hidden": "hidden-tests", "neighbours": "twin", "replay": "other-results",
-    "coverage": "never-run", "conditions": "conditions", "fuzz": "schema-inputs", "growth": "slow",
-}  # fmt: skip
 _ORDER = (
     "other-bytes not-python secret-in-code speaks-to-the-reader hidden-characters lookalikes foreign-names gains"
     " tests-fail tests-not-run no-tests introspects code-not-on-page format-walk detects-tests processes private-path"
@@ -144,13 +140,13 @@ def _gates(attempt: Attempt) -> list[Risk]:
     found = []
     for one in attempt.gates:
         if one.state == "failed":
-            said = f"{GATES[one.gate]} failed: {one.summary}"
+            said = f"{CHECKS[one.gate].title} failed: {one.summary}"
             at = re.search(r": (\d+)", one.summary) if str(one.gate) == "coverage" else None
-            found.append(Risk(_OF_GATE.get(one.gate, one.gate), said, line=int(at[1]) if at else 0))
+            found.append(Risk(CHECKS[one.gate].risk, said, line=int(at[1]) if at else 0))
         elif one.state == "skipped":
-            found.append(Risk("not-checked", f"{GATES[one.gate]} could not run: {one.summary}"))
+            found.append(Risk("not-checked", f"{CHECKS[one.gate].title} could not run: {one.summary}"))
     if attempt.unchecked:
-        listed = ", ".join(GATES[one] for one in attempt.unchecked)
+        listed = ", ".join(CHECKS[one].title for one in attempt.unchecked)
         found.append(Risk("not-checked", f"not run, or not on record: {listed}"))
     return found
 

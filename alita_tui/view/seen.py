@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from alita_tui.events import RunReport
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.text import counted, one_line
-from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.state.build import Attempt, BuildState
 
 
 def evidence(build: BuildState) -> tuple[str, ...]:
@@ -33,8 +34,8 @@ def _lines(build: BuildState, attempt: Attempt) -> list[str]:
         passed = not attempt.granted_problem
         tested = _tests(attempt.granted_reports, passed, attempt.granted_problem)
         found.append(f"self-tests with {with_what}: {tested}")
-    found += [f"{GATES[one.gate].lower()}: {one.state}, {one.summary}" for one in attempt.gates]
-    found += [f"{GATES[name].lower()}: not run" for name in attempt.unchecked]
+    found += [f"{CHECKS[one.gate].title.lower()}: {one.state}, {one.summary}" for one in attempt.gates]
+    found += [f"{CHECKS[name].title.lower()}: not run" for name in attempt.unchecked]
     if build.verdict and build.verdict.accepted:
         found.append(f"risks accepted by name: {', '.join(build.verdict.accepted)}")
     return found

@@ -9,9 +9,9 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.events import RunReport
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
-from alita_tui.state.build import GATES
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
 
@@ -72,7 +72,7 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             listed = "\n".join(f"{one.label}: {one.text}" for one in gate.rows)
             inks: dict[str, Tone] = {"passed": "normal", "failed": "warn", "skipped": "muted"}
             verb = "could not run" if gate.state == "skipped" else gate.state
-            said = f"{GATES[gate.gate]} {verb}: {gate.summary}"
+            said = f"{CHECKS[gate.gate].title} {verb}: {gate.summary}"
             return row("build", said, listed, meta=_time(gate.duration_ms), tone=inks[gate.state])
         case e.SessionResumed(restored=restored, note=note):
             told = f"Restored {counted(restored, 'event')}"

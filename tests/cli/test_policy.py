@@ -15,9 +15,9 @@ from alita_tui.app.context import AppContext
 from alita_tui.app.verdicts import ruling
 from alita_tui.cli.main import cli
 from alita_tui.events import GateResult
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError
-from alita_tui.state.build import GATES
 from alita_tui.store.sessions import SessionFile
 from tests.support import streams
 
@@ -57,7 +57,7 @@ class Home:
                 reports=(streams.RunReport(status="ok", cases=(streams.TestCase(name="test_it", passed=True),)),),
             )
         )  # fmt: skip
-        for name in GATES:
+        for name in CHECKS:
             result = GateResult(gate=name, state="passed", summary="well")
             tape.add(e.GateChecked(build_id="b1", attempt=1, digest=PURE.digest, result=result))
         tape.add(

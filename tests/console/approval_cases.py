@@ -22,7 +22,8 @@ from alita_tui.events import (
     Twin,
     build_digest,
 )
-from alita_tui.state.build import GATES, BuildState
+from alita_tui.events.build import CHECKS
+from alita_tui.state.build import BuildState
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 from tests.support import streams
@@ -99,7 +100,7 @@ def passed(build_id: str, attempt: int, digest: str) -> list[e.GateChecked]:
             digest=digest,
             result=GateResult(gate=name, state="passed", summary="nothing speaks against it"),
         )
-        for name in GATES
+        for name in CHECKS
     ]
 
 

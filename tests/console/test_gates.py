@@ -7,7 +7,8 @@ import pytest
 
 from alita_tui.console.review.evidence import gates, risk
 from alita_tui.events import GateName, GateResult, GateRow
-from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.events.build import CHECKS
+from alita_tui.state.build import Attempt, BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
 from alita_tui.view.risk import names_of, risks
@@ -50,23 +51,23 @@ def test_each_gate_has_its_line_and_what_speaks_against_it_below() -> None:
 def test_a_recording_without_gates_says_so_of_each_and_is_not_green() -> None:
     build, attempt = seen()
     said = text(gates(attempt))
-    assert all(title in said for title in GATES.values())
-    assert said.count("not run, or not on record") == len(GATES) and "●" not in said
+    assert all(label.title in said for label in CHECKS.values())
+    assert said.count("not run, or not on record") == len(CHECKS) and "●" not in said
     (told,) = risks(build, attempt)
-    assert told.serious and all(title in told.text for title in GATES.values())
+    assert told.serious and all(label.title in told.text for label in CHECKS.values())
     shown = text(risk(build, attempt))
     assert "approving takes 1 risk accepted by name" in shown and "Tests passed" not in shown
     assert [line for line in evidence(build) if line.endswith("not run")] == [
-        f"{title.lower()}: not run" for title in GATES.values()
+        f"{label.title.lower()}: not run" for label in CHECKS.values()
     ]
 
 
-@pytest.mark.parametrize("gone", GATES)
+@pytest.mark.parametrize("gone", CHECKS)
 def test_one_gate_that_is_missing_is_enough(gone: GateName) -> None:
     build, attempt = seen(*(one for one in every() if one.gate != gone))
     assert attempt.unchecked == (gone,)
     (told,) = risks(build, attempt)
-    assert told.name == "not-checked" and GATES[gone] in told.text
+    assert told.name == "not-checked" and CHECKS[gone].title in told.text
     assert text(gates(attempt)).count("not run, or not on record") == 1
 
 

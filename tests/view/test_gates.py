@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alita_tui import events as e
 from alita_tui.events import GateName, GateResult, GateRow
-from alita_tui.state.build import GATES
+from alita_tui.events.build import CHECKS
 from alita_tui.view.fold import fold_all
 from alita_tui.view.trace import rows_for
 from tests.support import streams
@@ -48,4 +48,4 @@ def test_the_trace_says_what_was_found_and_never_calls_a_skip_a_pass() -> None:
 def test_every_gate_has_a_name_on_screen() -> None:
     from typing import get_args
 
-    assert set(GATES) == set(get_args(GateName))
+    assert set(CHECKS) == set(get_args(GateName))

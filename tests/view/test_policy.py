@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from alita_tui.events import Capabilities, Finding, GateName, GateResult, Lock, LockedPackage
-from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.events.build import CHECKS
+from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.policy import Rule, unmet
 from tests.console.approval_cases import calm, risky
 from tests.support import streams
@@ -29,7 +30,7 @@ def made(**changes: Any) -> tuple[BuildState, Attempt]:
         build.attempts[-1],
         draft=PURE,
         lock=Lock(),
-        gates=passed(*GATES),
+        gates=passed(*CHECKS),
         imports=("json", "sys"),
         findings=(),
     )
@@ -67,13 +68,13 @@ def test_no_rule_passes_over_what_the_review_calls_slight(rule: str) -> None:
     assert ask(Rule(name="pure"), findings=(Finding(severity="low", rule="ast/long-line", text="x"),)) == ()
 
 
-@pytest.mark.parametrize("gone", GATES)
+@pytest.mark.parametrize("gone", CHECKS)
 def test_a_rule_that_asks_for_little_evidence_gets_all_of_it_anyway(gone: GateName) -> None:
     rule = Rule(name="lax", gates=("contract",))
     assert ask(rule) == ()
-    assert ask(rule, gates=passed(*(one for one in GATES if one != gone)))
+    assert ask(rule, gates=passed(*(one for one in CHECKS if one != gone)))
     skipped = GateResult(gate=gone, state="skipped", summary="nobody was there")
-    assert ask(rule, gates=(*passed(*(one for one in GATES if one != gone)), skipped))
+    assert ask(rule, gates=(*passed(*(one for one in CHECKS if one != gone)), skipped))
 
 
 @pytest.mark.parametrize(
@@ -85,9 +86,9 @@ def test_a_rule_that_asks_for_little_evidence_gets_all_of_it_anyway(gone: GateNa
         (asking(secrets=("TOKEN",)), "the secret TOKEN, which no rule covers"),
         ({"lock": streams.LOCK, "draft": streams.DRAFT}, "it needs dnspython 2.8.0"),
         ({"lock": None, "draft": streams.DRAFT}, "not pinned"),
-        ({"gates": passed(*list(GATES)[1:])}, "has not passed (not run)"),
-        ({"gates": (*passed(*list(GATES)[1:]), GateResult(gate="requirements", state="skipped", summary="x"))}, "skipped"),
-        ({"gates": (*passed(*list(GATES)[1:]), GateResult(gate="requirements", state="failed", summary="x"))}, "failed"),
+        ({"gates": passed(*list(CHECKS)[1:])}, "has not passed (not run)"),
+        ({"gates": (*passed(*list(CHECKS)[1:]), GateResult(gate="requirements", state="skipped", summary="x"))}, "skipped"),
+        ({"gates": (*passed(*list(CHECKS)[1:]), GateResult(gate="requirements", state="failed", summary="x"))}, "failed"),
         ({"passed": None}, "self-tests have not run"),
         ({"passed": False}, "did not pass"),
         ({"reports": ()}, "no self-test case"),

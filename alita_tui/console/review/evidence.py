@@ -19,9 +19,10 @@ from alita_tui.console.review.self_tests import tests
 from alita_tui.console.widgets.sheet import BLANK, Row, Sheet, fact, flat, heading
 from alita_tui.console.widgets.styled_text import Line, restyle
 from alita_tui.events import Finding, LockedPackage, SandboxStatus
+from alita_tui.events.build import CHECKS
 from alita_tui.spine.grants import phrases
 from alita_tui.spine.text import one_line, reveal
-from alita_tui.state.build import GATES, Attempt, BuildState
+from alita_tui.state.build import Attempt, BuildState
 from alita_tui.view.habits import Habits
 from alita_tui.view.risk import declared_by, risks
 
@@ -58,14 +59,17 @@ def gates(attempt: Attempt) -> list[Row]:
     verbs = {"passed": "", "failed": "failed: ", "skipped": "could not run: "}
     rows = [BLANK, *heading("Checks")]
     for one in attempt.gates:
-        said = ((f"{GATES[one.gate]}  ", "strong"), (verbs[one.state] + reveal(flat(one.summary)), ""))
+        said = ((f"{CHECKS[one.gate].title}  ", "strong"), (verbs[one.state] + reveal(flat(one.summary)), ""))
         rows.append(Row(said, (marks[one.state],)))
         for row in one.rows:
             if row.tone in ("bad", "warn"):
                 rows.append(Row(((reveal(flat(f"{row.label}  {row.text}")), row.tone),), (("      ", ""),)))
     for name in attempt.unchecked:
         rows.append(
-            Row(((f"{GATES[name]}  ", "strong"), ("not run, or not on record", "warn")), (("  ○ ", "warn"),))
+            Row(
+                ((f"{CHECKS[name].title}  ", "strong"), ("not run, or not on record", "warn")),
+                (("  ○ ", "warn"),),
+            )
         )
     return rows
 

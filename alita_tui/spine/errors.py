@@ -18,7 +18,10 @@ AlitaError
 
 from __future__ import annotations
 
-from alita_tui.events.model import ModelErrorKind
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # `--version` and `--help` need no event
+    from alita_tui.events.model import ModelErrorKind
 
 
 class AlitaError(Exception):

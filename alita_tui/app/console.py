@@ -137,7 +137,8 @@ async def _show_session(app: AppContext, which: str | None) -> tuple[int, Switch
         session.seen = tape.newest
         tape.follow(session.bus.history)
         pending.resolve(session)
-        await session.run()
+        # The engine goes on from the state that the console has reduced by then.
+        await session.run(ready=session.source.held_read)
 
     engine = asyncio.create_task(serve(), name="alita engine")
     console = AlitaApp(

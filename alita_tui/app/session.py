@@ -159,14 +159,12 @@ class LiveSession:
             self.source.held_read.set()
         self.engine.send(command)
 
-    async def run(self, *, until_idle: bool = False) -> None:
-        """Open or resume the session, run its engine, close everything in order."""
+    async def run(self, *, until_idle: bool = False, ready: asyncio.Event | None = None) -> None:
+        """Open or resume the session, run its engine once `ready` is set, close everything in order."""
         await self._open()
         try:
-            if self.seen is not None:
-                await (
-                    self.source.held_read.wait()
-                )  # the engine goes on from the state that the console has then
+            if ready is not None:
+                await ready.wait()
             await self.engine.run(until_idle=until_idle)
         finally:
             await self._close()

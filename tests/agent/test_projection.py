@@ -1,8 +1,12 @@
 from datetime import UTC, datetime
 
+import pytest
+
+from alita_tui import events as e
 from alita_tui.agent import projection
 from alita_tui.agent.projection import StateProjection
 from alita_tui.spine.bus import Bus
+from alita_tui.spine.envelope import Envelope
 from alita_tui.state.reduce import reduce_all
 from alita_tui.state.session import SessionState
 from tests.agent.lab import Lab
@@ -38,3 +42,21 @@ async def test_a_whole_session_folds_each_event_once(tmp_path, monkeypatch):
     await lab.do(TASK, when=approve)
     assert folded and len(folded) == len(set(folded))
     lab.file.close()
+
+
+@pytest.mark.parametrize("known", [1, 1_500, 2_399, 2_400])
+async def test_of_a_long_session_it_goes_on_from_a_state_that_is_known(known, monkeypatch):
+    history = []
+    for number in range(2_400):
+        notice = e.NoticeRaised(level="info", text=str(number))
+        event = e.TaskSubmitted(task_id=str(number), text="go") if number % 100 == 0 else notice
+        history.append(Envelope(seq=number + 1, session_id="s", at=streams.START, event=event))
+    bus = Bus("s", Kept(), lambda: streams.START, history=history)
+    state = reduce_all(history[:known])
+    read = []
+    monkeypatch.setattr(
+        projection, "reduce_all", lambda piece, state: read.extend(piece) or reduce_all(piece, state)
+    )
+    stands = StateProjection(bus, lambda: state)
+    assert stands.state == reduce_all(history)
+    assert read == history[known:]

@@ -12,13 +12,15 @@ from alita_tui.events import Capabilities, Lock, RunReport, TestCase, ToolRecord
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError, SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.agent.lab import PlayedSandbox
 from tests.support.goldens import NAMES, golden, walkthrough
 
 
-class Echo:
+class Echo(PlayedSandbox):
     """A sandbox that gives the recorded reports back, in order, changed where it is told to."""
 
     def __init__(self, envelopes: list[Envelope], change=lambda report: report) -> None:
+        super().__init__()
         self._reports = []
         for one in envelopes:
             if isinstance(one.event, e.BuildTested) and one.event.reports:
@@ -159,7 +161,12 @@ async def test_a_tool_that_is_not_here_or_another_one_is_not_run() -> None:
         def get(self, name: str, version: int | None = None) -> ToolRecord:
             draft = next(one.event.draft for one in walkthrough() if isinstance(one.event, e.BuildDrafted))
             return ToolRecord(
-                draft=draft, version=1, digest="00" * 32, state="trusted", lock=Lock(), approval_id="a"
+                draft=draft,
+                version=1,
+                digest=e.BuildDigest("00" * 32),
+                state="trusted",
+                lock=Lock(),
+                approval_id="a",
             )
 
     done = [one async for one in Rerunner(sandbox, Other(), Limits()).run(whole)]

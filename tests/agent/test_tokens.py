@@ -140,7 +140,7 @@ def tokenizers() -> dict[str, Counter]:
     return {
         name: lambda text, one=one: len(one.encode(text, bos=False, eos=False))
         for name, one in opened.items()
-    }  # type: ignore[misc]
+    }
 
 
 @pytest.mark.parametrize("kind", CORPUS)

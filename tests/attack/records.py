@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from alita_tui.app.context import AppContext
 from alita_tui.app.tool_runs import approve_anew
 from alita_tui.cli.main import cli
-from alita_tui.events import Lock, MoveKind, ToolDraft, Verdict, build_digest
+from alita_tui.events import BuildDigest, Lock, MoveKind, ToolDraft, Verdict, build_digest
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
 from tests.attack.report import Outcome
@@ -494,7 +494,7 @@ def _pin(home: Path, name: str, version: int) -> None:
 
 
 def _note(who: str, via: str, seen_ms: float, signature: str) -> dict[str, Any]:
-    command = ResolveApproval(approval_id="p9", digest="d" * 64, verdict=Verdict(decision="approved", via=msgspec.convert(via, type=Any), seen_ms=seen_ms, scrolled_to_end=True))  # fmt: skip
+    command = ResolveApproval(approval_id="p9", digest=BuildDigest("d" * 64), verdict=Verdict(decision="approved", via=msgspec.convert(via, type=Any), seen_ms=seen_ms, scrolled_to_end=True))  # fmt: skip
     note = {"command": msgspec.to_builtins(command), "by": who, "at": "2026-11-21T10:00:00+00:00"}
     return {**note, "signature": signature} if signature else note
 

@@ -116,7 +116,7 @@ async def test_nothing_made_before_it_is_armed_decides() -> None:
             assert app.screen is screen, script
             assert screen.query_one(VerdictBar).mode == "idle", script
         await pilot.pause()
-        assert app.decided == app.edits == []
+        assert (app.decided, app.edits) == ([], [])
 
 
 async def test_enter_space_and_escape_never_decide() -> None:

@@ -199,6 +199,7 @@ async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with
         assert [task.outcome for task in app.main.view.tasks] == ["parked", "answered"]
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        assert isinstance(app.screen, ApprovalScreen)
         await read_and_approve(pilot, app.screen)
         await until(pilot, lambda: len(app.main.view.tasks) == 3 and app.main.view.tasks[2].outcome)
         assert app.main.view.tasks[2].again == app.main.view.tasks[0].task_id

@@ -130,7 +130,7 @@ def test_every_way_to_break_off_is_tested(then: str) -> None:
     ["id and name repeated", "no index, whole calls", "no index, told apart by id", "neither index nor id"],
 )
 def test_every_habit_of_compatible_servers_is_tested(habit: str) -> None:
-    (mark,) = openai.test_calls_are_put_together.pytestmark  # type: ignore[attr-defined]
+    (mark,) = openai.test_calls_are_put_together.pytestmark
     assert habit in {one.id for one in mark.args[1]}
 
 

@@ -28,6 +28,7 @@ def put(log: LogStorage, *numbers: int, barrier=False) -> None:
 
 
 def kill(log: LogStorage) -> None:
+    assert log._fd is not None
     os.close(log._fd)
     log._fd = None
     log._let_go()

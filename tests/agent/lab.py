@@ -242,7 +242,16 @@ class Lab:
     async def do(
         self, *commands: Command, when: Callable[[e.SessionEvent], Command | None] = lambda _: None
     ) -> e.TaskFinished:
-        """Send commands, answer events with `when`, until nothing is left to do; the last ending."""
+        """As `play`; return the last ending."""
+        await self.play(*commands, when=when)
+        ended: list[e.TaskFinished] = self.events(e.TaskFinished)
+        assert ended, "no task ended"
+        return ended[-1]
+
+    async def play(
+        self, *commands: Command, when: Callable[[e.SessionEvent], Command | None] = lambda _: None
+    ) -> None:
+        """Send commands, answer events with `when`, until nothing is left to do."""
         await self.begin()
         news = self.bus.subscribe()
         for command in commands:
@@ -261,6 +270,3 @@ class Lab:
         await answering
         broken = check(self.bus.history, complete=True)
         assert broken == [], broken
-        ended: list[e.TaskFinished] = self.events(e.TaskFinished)
-        assert ended, "no task ended"
-        return ended[-1]

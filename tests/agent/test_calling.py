@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -165,7 +166,7 @@ def bad_day(dice: random.Random) -> list[PlayedModel]:
         models.append(
             PlayedModel(
                 f"p:{place}",
-                lambda share=share, kinds=kinds: plan(share, kinds),
+                partial(plan, share, kinds),
                 usd=dice.choice([None, 0.002, 0.01]),
                 usage=usage,
             )
@@ -275,7 +276,7 @@ async def test_the_days_cap_holds_over_the_sessions_and_processes_that_share_it(
             return opened[-1]  # noqa: B023
 
         day = Cap(usd=(None, 0.2)[seed % 2], tokens=(30_000, None, 50_000)[seed % 3])
-        lives = [Life(seed + n, lambda n=n: book(f"s{n}"), day) for n in (0, 50_000)]
+        lives = [Life(seed + n, partial(book, f"s{n}"), day) for n in (0, 50_000)]
         await asyncio.gather(*(life.live() for life in lives))
         for life in lives:
             life.check()

@@ -344,7 +344,8 @@ async def test_a_pause_for_money_survives_the_process_and_so_does_what_was_allow
     def leave(event: e.SessionEvent) -> Command | None:
         return CloseSession() if isinstance(event, e.QuestionAsked) else None
 
-    assert await lab.do(TASK, when=leave) is None
+    await lab.play(TASK, when=leave)
+    assert lab.events(e.TaskFinished) == []
     lab.reopen()
     await lab.bus.emit(e.SessionResumed(restored=9))
     assert lab.view.question is None

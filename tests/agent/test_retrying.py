@@ -65,7 +65,7 @@ async def test_what_cannot_be_tried_again_says_why(tmp_path: Path, end: str) -> 
     lab = Lab(tmp_path, rules=rules(say("answer", text="4")))
     if end == "answered":
         await lab.do(TASK)
-    await lab.do(Retry())
+    await lab.play(Retry())
     (said,) = lab.events(e.NoticeRaised)
     assert ("was answered" if end == "answered" else "no task") in said.text
     assert len(lab.events(e.TaskSubmitted)) == (end == "answered")

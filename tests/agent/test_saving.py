@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,8 @@ STEPS = (
 @pytest.mark.parametrize("step", STEPS)
 async def test_it_waits_does_nothing_meanwhile_and_goes_on(tmp_path: Path, disk: Disk, step: type) -> None:
     lab = Lab(tmp_path, rules=rules(say("find_tool", query="double"), BUILD, RUN, DONE), retry=0.001)
-    stalls, done = [], []
+    stalls: list[e.SavingStalled] = []
+    done: list[Any] = []
 
     def watch(event: e.SessionEvent) -> Command | None:
         if isinstance(event, step) and not stalls:

@@ -51,7 +51,7 @@ def answers(*verdicts: dict[str, Any]) -> Callable[[e.SessionEvent], Command | N
         if not isinstance(event, e.ApprovalRequested):
             return None
         verdict = next(given)
-        edited = {name: verdict.pop(name) for name in ("code", "tests") if name in verdict}
+        edited: dict[str, Any] = {name: verdict.pop(name) for name in ("code", "tests") if name in verdict}
         return msgspec.convert(
             {"approval_id": event.approval_id, "digest": event.digest, "verdict": verdict, **edited},
             ResolveApproval,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from textual import events
@@ -36,12 +38,12 @@ WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
 LONG = msgspec.structs.replace(streams.DRAFT, code=LONG_CODE)
 
 
-async def settled(pilot: Pilot[object]) -> None:
+async def settled(pilot: Pilot[Any]) -> None:
     await pilot.pause()
     await pilot.pause()
 
 
-async def looked_at(app: Host, pilot: Pilot[object]) -> None:
+async def looked_at(app: Host, pilot: Pilot[Any]) -> None:
     """The review has been open for long."""
     await settled(pilot)
     app.at += 2000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -111,7 +113,12 @@ async def test_enter_goes_to_the_line_of_the_chosen_risk() -> None:
             await pilot.pause()
             code = app.review.query_one(CodeView)
             go = code.go_to_line
-            code.go_to_line = lambda at, go=go, asked=asked: (asked.append(at), go(at))[1]  # type: ignore[method-assign]  # watched
+
+            def noted(line: int, go: Callable[[int], None] = go, asked: list[int] = asked) -> None:
+                asked.append(line)
+                go(line)
+
+            code.go_to_line = noted  # type: ignore[method-assign]  # watched
             for key in keys:
                 await pilot.press(key)
             await pilot.pause()

@@ -33,7 +33,7 @@ IDLE = [
 ]
 
 
-class Host(ThemedApp):
+class Host(ThemedApp[None]):
     """A bar under nothing; keeps the views it is told to go on from."""
 
     def __init__(self, playback: Playback, theme: str = "alita-dark", *, rewound: bool = False) -> None:
@@ -289,7 +289,7 @@ def test_times_are_written_for_people(seconds: float, clock: str, said: str) -> 
 
 
 async def test_the_timeline_mounts_alone_and_empty() -> None:
-    class Bare(ThemedApp):
+    class Bare(ThemedApp[None]):
         def compose(self) -> ComposeResult:
             yield Timeline()
 

@@ -20,7 +20,7 @@ from tests.console.setup_lab import PROVIDERS, Seen
 from tests.support import goldens
 
 
-class Host(ThemedApp):
+class Host(ThemedApp[None]):
     def __init__(self, **wizard: object) -> None:
         super().__init__()
         self.checked: list[SetupChoice] = []

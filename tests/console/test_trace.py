@@ -298,7 +298,8 @@ def eager(view: SessionView, width: int, opened: set[int]) -> list[str]:
     )
 )
 def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(steps) -> None:
-    whole, layout, opened, width = long(300), Layout(), set(), 60
+    whole, layout, width = long(300), Layout(), 60
+    opened: set[int] = set()
     layout.fit(width)
     shown = whole
     layout.show(shown.trace)

@@ -45,7 +45,9 @@ async def opened(pilot) -> SessionsScreen:
     await drawn(pilot, 3)
     await pilot.press("f5")
     await until(pilot, lambda: on(pilot.app, SessionsScreen))
-    return pilot.app.screen
+    screen = pilot.app.screen
+    assert isinstance(screen, SessionsScreen)
+    return screen
 
 
 # --- the list -----------------------------------------------------------------------------

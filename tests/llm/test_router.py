@@ -160,7 +160,7 @@ def test_one_odd_reply_is_asked_for_again_then_the_next_is_asked() -> None:
     assert isinstance(wait, float) and 0 < wait <= 1
     time = VirtualTime()
     route = way(router(time, A, B))
-    asked_in_turn = []
+    asked_in_turn: list[str] = []
     while len(asked_in_turn) < 3:
         turn = route.next()
         if isinstance(turn, float):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -244,6 +245,7 @@ def test_a_version_number_is_given_once_even_when_the_index_lags(data):
 
 def test_documents_that_cannot_be_read_are_passed_over(data):
     table = DocumentTable(data / "registry.json", "tools")
+    odd: Any
     for number, odd in enumerate(
         [None, 3, {"tool": {"name": 1}}, {"use": {}}, {"future": {}}, {"tool": None}]
     ):

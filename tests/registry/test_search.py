@@ -1,5 +1,7 @@
 """How well the search finds: a library of 22 tools, needs that one of them meets, needs that none does."""
 
+from typing import Any
+
 import pytest
 
 from alita_tui.events import BuildDigest, Lock, ToolDraft, ToolName, ToolRecord
@@ -236,14 +238,15 @@ def test_only_what_is_held_is_found():
 def test_hostile_schemas_do_not_break_the_index():
     index = ToolIndex()
     draft = record("odd", "An odd tool.", "")
-    for schema in (
+    schemas: tuple[Any, ...] = (
         None,
         [],
         "x",
         {"properties": 3},
         {"properties": {"a": None}},
         {"items": {"properties": {"deep": {}}}},
-    ):
+    )
+    for schema in schemas:
         changed = ToolDraft(
             name=ToolName("odd"), description="An odd tool.", code="", tests="", input_schema=schema
         )

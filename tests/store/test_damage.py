@@ -36,7 +36,7 @@ def alter(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(raw.replace(old, new, 1))
 
 
-def alita(home: Path, *arguments: str) -> subprocess.CompletedProcess:
+def alita(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "alita_tui", "--home", home, *arguments],
         capture_output=True,

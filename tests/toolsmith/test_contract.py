@@ -188,7 +188,7 @@ def test_each_fault_has_its_own_words(changes, said):
 
 
 def test_a_schema_nested_too_deeply_is_a_problem():
-    schema = {}
+    schema: dict[str, object] = {}
     for _ in range(5000):
         schema = {"not": schema}
     assert problems(output_schema=schema) == ("output_schema: it is nested too deeply",)

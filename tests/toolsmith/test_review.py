@@ -209,7 +209,7 @@ def test_an_unused_requirement_is_told():
 
 
 def test_a_deep_schema_blocks():
-    schema = {}
+    schema: dict[str, object] = {}
     for _ in range(3000):
         schema = {"not": schema}
     assert found(reviewed(output_schema=schema), "schema").text == "output_schema is nested too deeply"

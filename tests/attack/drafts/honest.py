@@ -228,7 +228,8 @@ def _function(source: str) -> Callable[..., Any]:
     sys.modules["template"] = module  # dataclasses look their module up
     space = module.__dict__
     exec(compile(source, "template.py", "exec"), space)  # the template itself, which is ours
-    return space["run"]
+    run: Callable[..., Any] = space["run"]
+    return run
 
 
 def _refuse_only(**_: Any) -> Any:

@@ -11,7 +11,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import Any
@@ -217,7 +217,7 @@ class World:
             cut = len(data) if self.rng.random() < whole else self.rng.randrange(1, len(data) + 1)
             part, data = data[:cut], data[cut:]
             wait = self.line + (self.rng.uniform(0, self.jitter) if self.jitter else 0.0)
-            self.in_order("line", wait, lambda part=part: self._buffer.extend(part))
+            self.in_order("line", wait, partial(self._buffer.extend, part))
 
     def write(self, said: str) -> None:
         """What the console writes: a review by its approval, empty for none, `?` for a question."""
@@ -251,7 +251,7 @@ class World:
                 )
                 messages = self.reader.read(bytes(self._buffer.popleft() for _ in range(size)), self.now)
             for message in messages:
-                self.do(lambda message=message: self._handle(message))
+                self.do(partial(self._handle, message))
         self.later(
             0.001 if self._buffer and self.now >= self._asleep else max(0.02, self._asleep - self.now),
             self._look,

@@ -50,7 +50,7 @@ _LONGEST_FIRST = ("sandbox", "attack", "e2e", "toolsmith", "console", "store", "
 """Folders whose tests start containers, processes or apps. Begun last, one of them would leave a process idle."""
 
 
-class _Rooms(LoadFileScheduling):
+class _Rooms(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types
     """Files side by side; the sandbox's in one process: they look at what others' runs would leave, too.
 
     Attacks by keys each go anywhere: nearly all their time is a person's.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tinydb import TinyDB
 
@@ -13,7 +15,7 @@ from alita_tui.view.fold import fold_all
 from tests.support.goldens import FOLDER, NAMES, golden
 
 
-def of(kind: type, envelopes: list[Envelope]) -> list:
+def of(kind: type, envelopes: list[Envelope]) -> list[Any]:
     return [one.event for one in envelopes if isinstance(one.event, kind)]
 
 

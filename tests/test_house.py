@@ -94,7 +94,7 @@ def named_commands(text: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_a_document_names_commands_that_exist(path: Path) -> None:
-    root = cli if isinstance(cli, TyperGroup) else get_command(cli)
+    root = get_command(cli)
     assert isinstance(root, TyperGroup)
     for name, subcommand in named_commands(path.read_text()):
         command = root.get_command(Context(root), name)

@@ -30,7 +30,7 @@ from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports.models import Asker, Candidate
+from alita_tui.spine.ports.models import Asker, Candidate, Model
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.web import Page, SearchPage
 from alita_tui.spine.redaction import Redactor
@@ -176,8 +176,8 @@ class Lab:
 
     def _build(self) -> None:
         now = lambda: datetime(2026, 11, 21, tzinfo=UTC) + timedelta(seconds=next(self._ticks))  # noqa: E731
-        new_id = lambda: f"id{begun}x{next(self._ids)}"  # noqa: E731
         begun = len(self.file.envelopes())  # ids are unique in a session, whoever goes on with it
+        new_id = lambda: f"id{begun}x{next(self._ids)}"  # noqa: E731
         self.bus = Bus(
             self.file.session_id,
             self.file,
@@ -186,8 +186,8 @@ class Lab:
             redactor=self.redactor,
             retry=self.retry,
         )
-        model = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
-        model = TextToolsModel(model, "auto") if self.in_text else model
+        priced = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
+        model: Model = TextToolsModel(priced, "auto") if self.in_text else priced
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
         questions = Questions(self.bus, parks=self.parks)
@@ -241,8 +241,17 @@ class Lab:
 
     async def do(
         self, *commands: Command, when: Callable[[e.SessionEvent], Command | None] = lambda _: None
-    ) -> e.TaskFinished | None:
-        """Send commands, answer events with `when`, until nothing is left to do; the last ending."""
+    ) -> e.TaskFinished:
+        """As `play`; return the last ending."""
+        await self.play(*commands, when=when)
+        ended: list[e.TaskFinished] = self.events(e.TaskFinished)
+        assert ended, "no task ended"
+        return ended[-1]
+
+    async def play(
+        self, *commands: Command, when: Callable[[e.SessionEvent], Command | None] = lambda _: None
+    ) -> None:
+        """Send commands, answer events with `when`, until nothing is left to do."""
         await self.begin()
         news = self.bus.subscribe()
         for command in commands:
@@ -261,5 +270,3 @@ class Lab:
         await answering
         broken = check(self.bus.history, complete=True)
         assert broken == [], broken
-        ended = self.events(e.TaskFinished)
-        return ended[-1] if ended else None

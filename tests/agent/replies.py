@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from alita_tui import events as e
 from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import (
@@ -30,12 +32,12 @@ def rules(*replies: ScriptReply, smith: tuple[ScriptReply, ...] = (draft(),)) ->
     ]
 
 
-def verdict(event: e.SessionEvent, *verdicts: e.Decision, **more: str) -> Command | None:
+def verdict(event: e.SessionEvent, *verdicts: e.Decision, **more: Any) -> Command | None:
     if isinstance(event, e.ApprovalRequested):
         which = verdicts[min(int(event.version) - 1, len(verdicts) - 1)]
         return ResolveApproval(
             approval_id=event.approval_id, digest=event.digest, verdict=e.Verdict(decision=which, **more)
-        )  # type: ignore[arg-type]
+        )
     return None
 
 

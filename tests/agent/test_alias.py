@@ -12,6 +12,7 @@ import pytest
 from alita_tui import events as e
 from alita_tui.events import Lock, RunReport, Twin
 from alita_tui.llm.scripted import Rule
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.commands import Command, ResolveApproval, SubmitTask
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.sandbox import Job, Limits
@@ -25,7 +26,7 @@ BUILD = say("build_tool", "build it", name="twofold", goal="Make any whole numbe
 RUN = say("run_tool", name="twofold", arguments={"x": 2})
 DONE = say("answer", text="eight")
 OLD = normalise(draft_from(draft().requests[0].arguments))
-TWIN = Twin(name="double_it", version=1, digest=OLD.digest)
+TWIN = Twin(name=e.ToolName("double_it"), version=1, digest=e.BuildDigest(OLD.digest))
 
 
 class Doubles(PlayedSandbox):
@@ -51,8 +52,8 @@ def lab(folder: Path) -> Lab:
     )
     made.sandbox = Doubles()
     if not made.shelf.cards():
-        made.shelf.register(OLD, Lock(), approval_id="p0", digest=OLD.digest, sources=())
-    made.gates = (NeighboursCheck(Workbench(made.sandbox, Limits()), made.shelf),)
+        made.shelf.register(OLD, Lock(), approval_id="p0", digest=e.BuildDigest(OLD.digest), sources=())
+    made.gates = (NeighboursCheck(Workbench(made.sandbox, Limits()), TaskLibrary(made.shelf)),)
     made.reopen()
     return made
 
@@ -72,7 +73,7 @@ def alias(**said: Any) -> Callable[[e.SessionEvent], Command | None]:
 async def test_an_alias_adds_no_code_and_the_tool_runs_under_the_new_name(tmp_path: Path) -> None:
     one = lab(tmp_path)
     ended = await one.do(TASK, when=alias())
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     (found,) = one.events(e.GateChecked)
     assert found.result.twins == (TWIN,)
     (aliased,) = one.events(e.ToolAliased)

@@ -116,7 +116,7 @@ async def test_the_agent_goes_on_without_a_build_that_is_put_off_and_waits_for_i
 ) -> None:
     one = lab(tmp_path, BUILD, LOOK, WAIT, RUN, DONE)
     last = await one.do(TASK, when=Person(waits))
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert story(one) == [
         "double four", "build_tool", "put off", "find_tool", "wait", "approved", "run_tool", "answer", "→ answered",
     ]  # fmt: skip
@@ -131,7 +131,7 @@ async def test_the_agent_goes_on_without_a_build_that_is_put_off_and_waits_for_i
 async def test_a_verdict_before_the_agent_waits_is_news_at_once(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, LOOK, WAIT, RUN, DONE)
     last = await one.do(TASK, when=Person(lambda event: isinstance(event, e.ToolSearched)))
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert one.events(e.ToolReturned)
 
 
@@ -149,7 +149,7 @@ async def test_a_rejection_of_it_reaches_the_agent_and_stays_as_a_lesson(
 async def test_stopping_the_run_at_it_ends_the_task(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, WAIT, DONE)
     last = await one.do(TASK, when=Person(waits, "stopped"))
-    assert last is not None and last.outcome == "interrupted"
+    assert last.outcome == "interrupted"
 
 
 async def test_another_task_runs_while_the_first_waits_and_the_first_is_taken_up_again(
@@ -162,7 +162,7 @@ async def test_another_task_runs_while_the_first_waits_and_the_first_is_taken_up
         return OTHER if waits(event) else person(event)
 
     last = await one.do(TASK, when=when)
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert story(one) == [
         "double four", "build_tool", "put off", "wait", "→ parked",
         "say hello", "answer", "→ answered",
@@ -178,7 +178,7 @@ async def test_an_answer_without_it_ends_the_task_and_the_tool_may_still_join_th
 ) -> None:
     one = lab(tmp_path, BUILD, DONE)
     last = await one.do(TASK, when=Person(ended("answered")))
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert [card.name for card in one.shelf.cards()] == ["double_it"]
     assert one.view.phase == "idle"
 
@@ -197,7 +197,7 @@ async def test_what_is_approved_for_a_parked_task_alone_runs_for_no_other(tmp_pa
         return OTHER if waits(event) else person(event)
 
     last = await one.do(TASK, when=when)
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert story(one)[-8:] == [
         "approved", "run_tool", "answer", "→ answered", "double four again", "run_tool", "answer", "→ answered",
     ]  # fmt: skip
@@ -219,7 +219,7 @@ async def test_an_interrupt_withdraws_it_and_leaves_that_of_another_task(tmp_pat
         return Interrupt() if waits(event) else None
 
     last = await one.do(TASK, when=when)
-    assert last is not None and last.outcome == "interrupted"
+    assert last.outcome == "interrupted"
     assert [event.verdict.decision for event in one.events(e.ApprovalResolved)] == ["withdrawn"]
     assert not one.shelf.cards(), "a verdict after that changes nothing"
 
@@ -228,7 +228,7 @@ async def test_what_the_person_says_ends_the_waiting(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, WAIT, DONE)
     person = Person(ended("answered"))
     last = await one.do(TASK, when=lambda event: Steer(text="never mind") if waits(event) else person(event))
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert [
         m.text for m in (one_.message for one_ in conversation(one.bus.history)) if "never mind" in m.text
     ]
@@ -237,7 +237,7 @@ async def test_what_the_person_says_ends_the_waiting(tmp_path: Path) -> None:
 async def test_waiting_for_nothing_is_an_error_that_the_agent_reads(tmp_path: Path) -> None:
     one = lab(tmp_path, WAIT, DONE)
     last = await one.do(TASK)
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert "No build waits" in one.events(e.ActionFailed)[0].text
 
 
@@ -250,7 +250,7 @@ async def test_putting_off_what_waits_no_more_changes_nothing(tmp_path: Path) ->
         return PutOff(approval_id=event.approval_id) if isinstance(event, e.ApprovalResolved) else None
 
     last = await one.do(PutOff(approval_id="nothing"), TASK, when=when)
-    assert last is not None and last.outcome == "answered"
+    assert last.outcome == "answered"
     assert not one.events(e.BuildPutOff)
 
 
@@ -258,18 +258,18 @@ async def test_without_a_person_a_build_that_was_put_off_parks_the_task_once_not
     tmp_path: Path,
 ) -> None:
     one = lab(tmp_path, BUILD, WAIT, RUN, DONE)
-    await one.do(TASK, when=lambda event: CloseSession() if waits(event) else Person(waits)(event))
+    await one.play(TASK, when=lambda event: CloseSession() if waits(event) else Person(waits)(event))
     one.parks = True
     for _ in range(3):  # without news there is nothing to ask the model
         one.reopen()
         last = await one.do()
-        assert last is not None and last.outcome == "parked"
+        assert last.outcome == "parked"
     assert story(one).count("wait") == 1
     (asked,) = one.desk.pending()
     one.desk.leave(asked.approval_id, verdict(one.events(e.ApprovalRequested)[-1], "approved"))
     one.reopen()
     last = await one.do()
-    assert last is not None and last.answer == "eight"
+    assert last.answer == "eight"
 
 
 async def test_a_crash_after_any_event_loses_no_build_and_no_parked_task(tmp_path: Path) -> None:

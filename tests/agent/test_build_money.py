@@ -38,7 +38,7 @@ async def test_a_build_that_no_draft_passed_ends_with_the_reason_and_the_task_go
     made.sandbox.tests = [failing("assert 3 == 4")]
     made.reopen()
     ended = await made.do(TASK, when=approve)
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     (failed,) = made.events(e.BuildFailed)
     assert failed.reason.startswith("the build's money was spent: $0.0100 of $0.0150")
     assert len(paid(made, "toolsmith")) == 1 and not made.events(e.QuestionAsked)
@@ -63,7 +63,7 @@ async def test_a_gate_that_cannot_be_paid_could_not_run_and_the_person_decides(t
     made.asking = lambda asker: (HiddenTestsCheck(Workbench(made.sandbox, Limits()), asker),)
     made.reopen()
     ended = await made.do(TASK, when=approve)
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     (found,) = made.events(e.GateChecked)
     assert found.result.state == "skipped"
     assert found.result.summary.startswith("the build's money was spent: $0.0200 of $0.0250")

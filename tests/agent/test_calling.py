@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -165,7 +166,7 @@ def bad_day(dice: random.Random) -> list[PlayedModel]:
         models.append(
             PlayedModel(
                 f"p:{place}",
-                lambda share=share, kinds=kinds: plan(share, kinds),  # type: ignore[misc]
+                partial(plan, share, kinds),
                 usd=dice.choice([None, 0.002, 0.01]),
                 usage=usage,
             )
@@ -233,6 +234,8 @@ class Life:
                         await asyncio.gather(*(self.ask() for _ in range(self.dice.randint(2, 3))))
                     case "d":
                         await self.die()
+                    case other:
+                        raise AssertionError(other)
                 self.desk.time.now += self.dice.choice([0.0, 1.0, 25.0, 100.0])
             within(self.budget.task, self.billed[0] - before[0], self.billed[1] - before[1])
 
@@ -273,7 +276,7 @@ async def test_the_days_cap_holds_over_the_sessions_and_processes_that_share_it(
             return opened[-1]  # noqa: B023
 
         day = Cap(usd=(None, 0.2)[seed % 2], tokens=(30_000, None, 50_000)[seed % 3])
-        lives = [Life(seed + n, lambda n=n: book(f"s{n}"), day) for n in (0, 50_000)]  # type: ignore[misc]
+        lives = [Life(seed + n, partial(book, f"s{n}"), day) for n in (0, 50_000)]
         await asyncio.gather(*(life.live() for life in lives))
         for life in lives:
             life.check()
@@ -310,7 +313,7 @@ async def test_half_most_and_all_of_a_cap_are_told_once(tmp_path: Path, scope: s
     request = msgspec.structs.replace(REQUEST, max_tokens=500)
     cap = Cap(usd=0.05) if unit == "usd" else Cap(tokens=5000)
     book = SpendBook(tmp_path / "spend.json", "s", lambda: date(2026, 11, 21))
-    desk = Desk(used, budget=Budget(**{scope: cap}), book=book)
+    desk = Desk(used, budget=msgspec.structs.replace(Budget(), **{scope: cap}), book=book)
     await desk.bus.emit(e.TaskSubmitted(task_id="t", text="go"))
     with pytest.raises(BudgetExceeded):
         for _ in range(99):
@@ -417,7 +420,7 @@ async def test_what_is_set_aside_does_for_a_prompt_that_is_all_written_to_the_ca
     await desk.calls.ask(long)
     (reserved,), (spent,) = desk.events(e.BudgetReserved), desk.events(e.BudgetSpent)
     plain = price("anthropic", "claude-sonnet-4-5", Usage(input_tokens=spent.tokens - 10, output_tokens=10))
-    assert spent.cost_usd == pytest.approx(1.25 * plain, rel=0.01)
+    assert plain is not None and spent.cost_usd == pytest.approx(1.25 * plain, rel=0.01)
     assert reserved.usd >= spent.cost_usd
 
 

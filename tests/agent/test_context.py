@@ -144,7 +144,7 @@ async def test_a_summary_that_saves_nothing_is_refused_and_not_asked_for_again_a
     lab = Lab(tmp_path, rules=reading("7" * 3600), max_steps=40)
     lab.window = 9000
     ended = await lab.do(SubmitTask(text="find things"))
-    assert ended is not None and ended.answer == "done"
+    assert ended.answer == "done"
     assert lab.events(e.ContextSummarised) == []
     # So long a summary is cut off at what it was allowed; either way nobody asks again at once.
     asked = [call for call in lab.events(e.BudgetReserved) if call.role == "summariser"]
@@ -166,6 +166,7 @@ async def test_what_was_left_out_can_be_read_again(tmp_path: Path) -> None:
     (failed,) = lab.events(e.ActionFailed)
     assert failed.text == "Event 1 holds no observation."
     (read,) = lab.events(e.LookedBack)
+    assert searched is not None
     text = lab.context.again(searched, 0)
     assert (read.seq, read.text) == (searched, text)
     assert text == "No tool fits, and none comes near."

@@ -34,7 +34,7 @@ async def test_a_gate_is_told_what_the_person_asked_for(tmp_path: Path) -> None:
     gate = Says("literals")
     made = lab(tmp_path, "fine", gate=gate)
     ended = await made.do(TASK, when=approve)
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     assert gate.cases[0].task == TASK.text
     (checked,) = made.events(e.GateChecked)
     assert (checked.result.gate, checked.result.state) == ("literals", "passed")
@@ -102,6 +102,6 @@ async def test_of_hidden_tests_the_model_learns_one_case_only(
         limits=Limits(),
         progress=lambda *_: None,
     )
-    build = e.BuildStarted(build_id="b1", action_id="a1", name="double_it", goal="")
+    build = e.BuildStarted(build_id=e.BuildId("b1"), action_id="a1", name="double_it", goal="")
     proof = await prover.prove(build, 1, draft_from(draft(marker="odd").requests[0].arguments), by="m")
     assert proof.problem == "" and proof.doubt.count("where 8 was agreed on") == told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -104,7 +105,7 @@ async def test_another_lock_is_another_build(tmp_path: Path) -> None:
 
 async def test_a_rejection_teaches_and_the_rebuild_is_approved(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=rules(BUILD, BUILD, DONE))
-    verdicts = iter(["rejected", "approved"])
+    verdicts: Iterator[e.Decision] = iter(["rejected", "approved"])
 
     def decide(event: e.SessionEvent) -> Command | None:
         if isinstance(event, e.ApprovalRequested):
@@ -112,7 +113,7 @@ async def test_a_rejection_teaches_and_the_rebuild_is_approved(tmp_path: Path) -
                 approval_id=event.approval_id,
                 digest=event.digest,
                 verdict=e.Verdict(decision=next(verdicts), reason="use a shift"),
-            )  # type: ignore[arg-type]
+            )
         return None
 
     ended = await lab.do(TASK, when=decide)
@@ -226,7 +227,7 @@ async def test_a_model_that_only_writes_text_acts_all_the_same(
     lab.in_text = True
     lab._build()
     ended = await lab.do(TASK)
-    assert ended is not None and ended.outcome == outcome
+    assert ended.outcome == outcome
     (found_out,) = lab.events(e.ModelFailed)
     assert (found_out.error, found_out.retry_in) == ("no_tools", 0.0)
     assert len(lab.events(e.ActionMalformed)) == (0 if "find_tool" in replies[0].text else repairs)
@@ -295,10 +296,14 @@ async def test_whoever_allows_no_more_is_not_asked_again_on_reopening(tmp_path: 
     lab._build()
 
     def stop(event: e.SessionEvent) -> Command | None:
-        return AnswerQuestion(question_id=event.question_id, text="stop") if _asks(event) else None
+        return (
+            AnswerQuestion(question_id=event.question_id, text="stop")
+            if isinstance(event, e.QuestionAsked)
+            else None
+        )
 
     ended = await lab.do(TASK, when=stop)
-    assert ended is not None and "give the task again" in ended.hint
+    assert "give the task again" in ended.hint
     for _ in range(2):
         lab.reopen()
         told = len(lab.bus.history)
@@ -309,7 +314,7 @@ async def test_whoever_allows_no_more_is_not_asked_again_on_reopening(tmp_path: 
     lab.budget = Budget(session=Cap(usd=1.0))
     lab.reopen()
     ended = await lab.do()
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
 
 
 async def test_after_a_refusal_a_new_task_asks_anew(tmp_path: Path) -> None:
@@ -319,16 +324,16 @@ async def test_after_a_refusal_a_new_task_asks_anew(tmp_path: Path) -> None:
     answers = iter(["stop", "1"])
 
     def allow(event: e.SessionEvent) -> Command | None:
-        return AnswerQuestion(question_id=event.question_id, text=next(answers)) if _asks(event) else None
+        return (
+            AnswerQuestion(question_id=event.question_id, text=next(answers))
+            if isinstance(event, e.QuestionAsked)
+            else None
+        )
 
     await lab.do(TASK, when=allow)
     ended = await lab.do(TASK, when=allow)
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     assert len(lab.events(e.QuestionAsked)) == 2
-
-
-def _asks(event: e.SessionEvent) -> bool:
-    return isinstance(event, e.QuestionAsked)
 
 
 async def test_a_pause_for_money_survives_the_process_and_so_does_what_was_allowed(tmp_path: Path) -> None:
@@ -339,7 +344,8 @@ async def test_a_pause_for_money_survives_the_process_and_so_does_what_was_allow
     def leave(event: e.SessionEvent) -> Command | None:
         return CloseSession() if isinstance(event, e.QuestionAsked) else None
 
-    assert await lab.do(TASK, when=leave) is None
+    await lab.play(TASK, when=leave)
+    assert lab.events(e.TaskFinished) == []
     lab.reopen()
     await lab.bus.emit(e.SessionResumed(restored=9))
     assert lab.view.question is None
@@ -352,11 +358,11 @@ async def test_a_pause_for_money_survives_the_process_and_so_does_what_was_allow
         )
 
     ended = await lab.do(when=allow)
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     lab.reopen()
     lab.rules[:] = rules(*SEARCHES)
     ended = await lab.do(TASK)  # the session's limit is still the raised one
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
 
 
 async def test_step_limit_and_going_in_circles(tmp_path: Path) -> None:
@@ -469,7 +475,7 @@ async def test_a_parked_build_is_decided_elsewhere_and_taken_up(tmp_path: Path) 
         parked.approval_id,
         ResolveApproval(
             approval_id=parked.approval_id,
-            digest=parked.digest[:12],
+            digest=e.BuildDigest(parked.digest[:12]),
             verdict=e.Verdict(decision="approved", by="somebody", via="cli"),
         ),
     )
@@ -498,7 +504,7 @@ async def test_a_crash_after_any_event_resumes_to_the_same_end(tmp_path: Path) -
                     made.draft,
                     Lock(),
                     approval_id=envelope.event.approval_id,
-                    digest=made.digest,
+                    digest=e.BuildDigest(made.digest),
                     sources=(),
                 )
         lab.file.close()
@@ -523,7 +529,7 @@ async def test_a_crash_over_an_interrupt_leaves_the_task_interrupted(tmp_path: P
         return Interrupt() if isinstance(event, e.ApprovalRequested) else None
 
     ended = await whole.do(TASK, when=stop)
-    assert ended is not None and ended.outcome == "interrupted"
+    assert ended.outcome == "interrupted"
     history = list(whole.bus.history)
     first = next(
         n for n, one in enumerate(history) if isinstance(one.event, e.ApprovalResolved | e.Interrupted)
@@ -535,7 +541,7 @@ async def test_a_crash_over_an_interrupt_leaves_the_task_interrupted(tmp_path: P
             await lab.file.record(envelope, barrier=False)
         lab.reopen()
         ended = await lab.do(when=approve)
-        assert ended is not None and (ended.outcome, ended.reason) == ("interrupted", "stopped by you")
+        assert (ended.outcome, ended.reason) == ("interrupted", "stopped by you")
         assert len(lab.events(e.TaskFinished)) == 1 and not lab.events(e.ToolRegistered)
         lab.file.close()
 

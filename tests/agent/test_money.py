@@ -270,7 +270,7 @@ async def test_a_failed_task_says_how_long_to_wait(tmp_path: Path) -> None:
     )
     lab.engine._asker._router = Desk(limited).router  # type: ignore[attr-defined]
     ended = await lab.do(TASK)
-    assert ended is not None and ended.outcome == "failed"
+    assert ended.outcome == "failed"
     assert ended.retry_in is not None and 890 < ended.retry_in <= 900 and ended.hint
     assert "in 900 s" in ended.reason
 
@@ -302,8 +302,8 @@ def test_tasks_side_by_side_have_a_budget_each_and_share_the_session_s() -> None
     note(second, "b")
     # Reserved, not settled: 0.6 of a, 0.5 of b, 1.1 of the session.
     assert ledger.breach(0.3, 1, Amount(), "a") is None and ledger.breach(0.4, 1, Amount(), "b") is None
-    assert ledger.breach(0.5, 1, Amount(), "a").scope == "task"
-    assert ledger.breach(0.45, 1, Amount(), "b").scope == "session"
+    task, session = ledger.breach(0.5, 1, Amount(), "a"), ledger.breach(0.45, 1, Amount(), "b")
+    assert task and session and (task.scope, session.scope) == ("task", "session")
     note(first_paid, "b")  # settled by whoever: it was a's call
     assert (ledger.task("a").usd, ledger.task("b").usd) == (0.6, 0.0)
     note(e.BudgetRaised(scope="task", unit="usd", limit=5.0), "a")

@@ -31,7 +31,7 @@ async def test_it_is_what_the_whole_history_comes_to():
 
 
 async def test_a_whole_session_folds_each_event_once(tmp_path, monkeypatch):
-    folded = []
+    folded: list[int | None] = []
 
     def counted(piece, state):
         folded.extend(one.seq for one in piece)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -12,14 +14,18 @@ from alita_tui.events import Capabilities, Lock, RunReport, TestCase, ToolRecord
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import RegistryError, SandboxUnavailable
 from alita_tui.spine.ports.sandbox import Job, Limits
+from tests.agent.lab import PlayedSandbox
 from tests.support.goldens import NAMES, golden, walkthrough
 
+Change = Callable[[RunReport], RunReport]
 
-class Echo:
+
+class Echo(PlayedSandbox):
     """A sandbox that gives the recorded reports back, in order, changed where it is told to."""
 
-    def __init__(self, envelopes: list[Envelope], change=lambda report: report) -> None:
-        self._reports = []
+    def __init__(self, envelopes: list[Envelope], change: Change = lambda report: report) -> None:
+        super().__init__()
+        self._reports: list[RunReport] = []
         for one in envelopes:
             if isinstance(one.event, e.BuildTested) and one.event.reports:
                 self._reports.append(one.event.reports[-1])
@@ -40,7 +46,9 @@ class Shelf:
         raise RegistryError(f"There is no tool {name} v{version} to run.")
 
 
-async def rerun(envelopes: list[Envelope], change=lambda report: report) -> tuple[list[Rerun], Echo]:
+async def rerun(
+    envelopes: list[Envelope], change: Change = lambda report: report
+) -> tuple[list[Rerun], Echo]:
     sandbox = Echo(envelopes, change)
     done = [one async for one in Rerunner(sandbox, Shelf(), Limits()).run(envelopes)]
     return done, sandbox
@@ -131,7 +139,7 @@ async def test_a_reply_that_is_read_otherwise_now_is_a_difference() -> None:
 
 async def test_a_tool_that_was_granted_something_is_not_run_again() -> None:
     granted = Capabilities(network=("example.org:443",))
-    whole = []
+    whole: list[Envelope] = []
     call = next(one.event.call_id for one in walkthrough() if isinstance(one.event, e.ToolCalled))
     for one in walkthrough():
         whole.append(replace(one, seq=len(whole) + 1))
@@ -159,7 +167,12 @@ async def test_a_tool_that_is_not_here_or_another_one_is_not_run() -> None:
         def get(self, name: str, version: int | None = None) -> ToolRecord:
             draft = next(one.event.draft for one in walkthrough() if isinstance(one.event, e.BuildDrafted))
             return ToolRecord(
-                draft=draft, version=1, digest="00" * 32, state="trusted", lock=Lock(), approval_id="a"
+                draft=draft,
+                version=1,
+                digest=e.BuildDigest("00" * 32),
+                state="trusted",
+                lock=Lock(),
+                approval_id="a",
             )
 
     done = [one async for one in Rerunner(sandbox, Other(), Limits()).run(whole)]

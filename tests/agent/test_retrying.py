@@ -15,8 +15,11 @@ from tests.agent.replies import BUILD, DONE, RUN, TASK, approve, rules
 
 def steps(lab: Lab) -> list[int]:
     """The step of each reply, in order."""
-    replies = (one for one in lab.bus.history if isinstance(one.event, e.ModelReplied))
-    return [one.step for one in replies if one.event.role == "orchestrator"]
+    return [
+        one.step
+        for one in lab.bus.history
+        if isinstance(one.event, e.ModelReplied) and one.event.role == "orchestrator"
+    ]
 
 
 async def test_a_parked_build_goes_on_with_the_steps_of_its_own_task_alone(tmp_path: Path) -> None:
@@ -62,7 +65,7 @@ async def test_what_cannot_be_tried_again_says_why(tmp_path: Path, end: str) -> 
     lab = Lab(tmp_path, rules=rules(say("answer", text="4")))
     if end == "answered":
         await lab.do(TASK)
-    await lab.do(Retry())
+    await lab.play(Retry())
     (said,) = lab.events(e.NoticeRaised)
     assert ("was answered" if end == "answered" else "no task") in said.text
     assert len(lab.events(e.TaskSubmitted)) == (end == "answered")
@@ -115,7 +118,8 @@ async def test_a_command_that_fails_unforeseen_costs_the_session_nothing(
     lab = Lab(tmp_path, rules=rules(say("answer", text="4")))
     monkeypatch.setattr(lab.engine._verdicts, "resolve", lambda _: 1 / 0)
     ended = await lab.do(
-        ResolveApproval(approval_id="x", digest="y", verdict=e.Verdict(decision="approved")), TASK
+        ResolveApproval(approval_id="x", digest=e.BuildDigest("y"), verdict=e.Verdict(decision="approved")),
+        TASK,
     )
     assert ended.outcome == "answered"
     assert "ZeroDivisionError" in lab.events(e.NoticeRaised)[0].text

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,8 @@ STEPS = (
 @pytest.mark.parametrize("step", STEPS)
 async def test_it_waits_does_nothing_meanwhile_and_goes_on(tmp_path: Path, disk: Disk, step: type) -> None:
     lab = Lab(tmp_path, rules=rules(say("find_tool", query="double"), BUILD, RUN, DONE), retry=0.001)
-    stalls, done = [], []
+    stalls: list[e.SavingStalled] = []
+    done: list[Any] = []
 
     def watch(event: e.SessionEvent) -> Command | None:
         if isinstance(event, step) and not stalls:
@@ -60,7 +62,7 @@ async def test_it_waits_does_nothing_meanwhile_and_goes_on(tmp_path: Path, disk:
         return approve(event)
 
     ended = await lab.do(TASK, when=watch)
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     assert len(stalls) >= 5 and "disk is full" in stalls[0].hint
     assert len(set(done[1:6])) == 1, "nothing was recorded and nothing ran while it waited"
     assert not lab.view.live.unsaved
@@ -108,8 +110,8 @@ async def test_leaving_while_nothing_can_be_saved_says_so_and_loses_nothing(
     disk.full = False
     lab.reopen()
     assert [one.event for one in lab.bus.history] == before
-    ended = await lab.do(when=approve)
-    assert ended is not None and check(lab.bus.history, complete=True) == []
+    await lab.do(when=approve)
+    assert check(lab.bus.history, complete=True) == []
     lab.file.close()
 
 

@@ -7,7 +7,9 @@ import json
 import random
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -137,10 +139,11 @@ def tokenizers() -> dict[str, Counter]:
                 ("pieces", "mistral_instruct_tokenizer_240323.model.v3"),
             )
         }
-    return {
-        name: lambda text, one=one: len(one.encode(text, bos=False, eos=False))
-        for name, one in opened.items()
-    }  # type: ignore[misc]
+
+    def counted(tokenizer: Any, text: str) -> int:
+        return len(tokenizer.encode(text, bos=False, eos=False))
+
+    return {name: partial(counted, one) for name, one in opened.items()}
 
 
 @pytest.mark.parametrize("kind", CORPUS)

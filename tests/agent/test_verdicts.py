@@ -51,7 +51,7 @@ def answers(*verdicts: dict[str, Any]) -> Callable[[e.SessionEvent], Command | N
         if not isinstance(event, e.ApprovalRequested):
             return None
         verdict = next(given)
-        edited = {name: verdict.pop(name) for name in ("code", "tests") if name in verdict}
+        edited: dict[str, Any] = {name: verdict.pop(name) for name in ("code", "tests") if name in verdict}
         return msgspec.convert(
             {"approval_id": event.approval_id, "digest": event.digest, "verdict": verdict, **edited},
             ResolveApproval,
@@ -63,7 +63,7 @@ def answers(*verdicts: dict[str, Any]) -> Callable[[e.SessionEvent], Command | N
 async def test_an_approval_for_the_task_lends_the_tool_and_takes_it_back(tmp_path: Path) -> None:
     one = lab(tmp_path, BUILD, RUN, DONE)
     ended = await one.do(TASK, when=answers({"decision": "approved", "lasting": "task"}))
-    assert ended is not None and ended.outcome == "answered"
+    assert ended.outcome == "answered"
     assert [event.report.result for event in one.events(e.ToolReturned)] == [4]
     assert one.events(e.ToolRegistered)[0].lasting == "task"
     assert one.view.library == one.shelf.cards() == (), "on no shelf, and gone from the screen"
@@ -266,6 +266,7 @@ async def test_a_crash_after_any_event_carries_the_verdict_out_all_the_same(
     assert ended is not None
     first = next(one.seq for one in whole.bus.history if isinstance(one.event, e.ApprovalRequested))
     last = next(one.seq for one in whole.bus.history if isinstance(one.event, e.TaskFinished))
+    assert first and last
     for cut in range(first, last):
         again = lab(tmp_path / str(cut), BUILD, RUN, DONE, smith=(asking(),))
         kept = [one for one in whole.bus.history if (one.seq or 0) <= cut]

@@ -6,12 +6,16 @@ import asyncio
 import random
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from alita_tui.sandbox.settings import default_settings
+from alita_tui.sandbox.settings import EngineSettings, default_settings
 from alita_tui.sandbox.setup import repair
 from tests.attack.report import Outcome
+
+if TYPE_CHECKING:
+    from tests.sandbox.test_hostile_broker import Aftermath
 
 Case = TypeVar("Case")
 
@@ -25,39 +29,35 @@ def attack(share: float, seed: int) -> list[Outcome]:
         return [_programs(settings, folder, share, seed), _grants(settings, folder, share, seed)]
 
 
-def _programs(settings: object, folder: Path, share: float, seed: int) -> Outcome:
-    from tests.sandbox import test_hostile as room
+def _programs(settings: EngineSettings, folder: Path, share: float, seed: int) -> Outcome:
+    from tests.sandbox.aftermath import besieged, judge, unharmed
     from tests.sandbox.hostile import ATTACKS
 
     (folder / "programs").mkdir()
     cases = _some(ATTACKS, share, seed)
-    after = room.besieged(settings, folder / "programs", cases)
-    checks: dict[str, Callable[[], None]] = {
-        one.name: lambda one=one: room.judge(after, one) for one in cases
-    }
-    return _held("programs: in the sandbox", {**checks, "what is left": lambda: room.unharmed(after)})
+    after = besieged(settings, folder / "programs", cases)
+    checks = {one.name: partial(judge, after, one) for one in cases}
+    return _held("programs: in the sandbox", {**checks, "what is left": partial(unharmed, after)})
 
 
-def _grants(settings: object, folder: Path, share: float, seed: int) -> Outcome:
-    from tests.sandbox import test_hostile_broker as room
+def _grants(settings: EngineSettings, folder: Path, share: float, seed: int) -> Outcome:
     from tests.sandbox.hostile_broker import ABUSES
+    from tests.sandbox.test_hostile_broker import siege
 
     (folder / "grants").mkdir()
     cases = _some(ABUSES, share, seed)
-    after = room.siege(settings, folder / "grants", cases)
+    after = siege(settings, folder / "grants", cases)
 
     def contained(name: str, result: object) -> None:
         report = after.reports[name]
         assert report.stdout.startswith("ATTACK"), f"the attack did not begin: {report}"
         assert (report.status, report.result) == ("ok", result), report
 
-    checks: dict[str, Callable[[], None]] = {
-        one.name: lambda one=one: contained(one.name, one.result) for one in cases
-    }
-    return _held("programs: with grants", {**checks, "what was touched": lambda: _untouched(after)})
+    checks = {one.name: partial(contained, one.name, one.result) for one in cases}
+    return _held("programs: with grants", {**checks, "what was touched": partial(_untouched, after)})
 
 
-def _untouched(after: object) -> None:
+def _untouched(after: Aftermath) -> None:
     assert after.containers == [] and after.processes == []
     assert after.outside == {"outside.txt": "outside", "file.txt": "outside"}
     assert not [one for one in after.site.seen if "smuggled" in one["path"]]

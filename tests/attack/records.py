@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from typer.testing import CliRunner
 from alita_tui.app.context import AppContext
 from alita_tui.app.tool_runs import approve_anew
 from alita_tui.cli.main import cli
-from alita_tui.events import Lock, MoveKind, ToolDraft, Verdict, build_digest
+from alita_tui.events import BuildDigest, Lock, MoveKind, ToolDraft, Verdict, build_digest
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
 from tests.attack.report import Outcome
@@ -172,8 +173,8 @@ def lines(ground: Ground, chance: random.Random) -> Iterator[Attack]:
     """Lines of the log are taken out, doubled, moved, put in, garbled."""
     many = len(DECISIONS)
     for at in range(many):
-        yield _on_lines(f"line {at + 1} is gone", lambda found, at=at: found[:at] + found[at + 1 :])
-        yield _on_lines(f"line {at + 1} is there twice", lambda found, at=at: found[: at + 1] + found[at:])
+        yield _on_lines(f"line {at + 1} is gone", partial(_spliced, start=at, end=at + 1))
+        yield _on_lines(f"line {at + 1} is there twice", partial(_spliced, start=at + 1, end=at))
         other = (at + 1 + chance.randrange(many - 1)) % many
 
         def swapped(found: list[bytes], at: int = at, other: int = other) -> list[bytes]:
@@ -182,12 +183,8 @@ def lines(ground: Ground, chance: random.Random) -> Iterator[Attack]:
 
         yield _on_lines(f"lines {at + 1} and {other + 1} are swapped", swapped)
         noise = bytes(chance.randrange(1, 256) for _ in range(30)).replace(b"\n", b"?") + b"\n"
-        yield _on_lines(
-            f"noise before line {at + 1}", lambda found, at=at, n=noise: found[:at] + [n] + found[at:]
-        )
-        yield _on_lines(
-            f"line {at + 1} is noise", lambda found, at=at, n=noise: found[:at] + [n] + found[at + 1 :]
-        )
+        yield _on_lines(f"noise before line {at + 1}", partial(_spliced, start=at, end=at, put=(noise,)))
+        yield _on_lines(f"line {at + 1} is noise", partial(_spliced, start=at, end=at + 1, put=(noise,)))
 
 
 def rewritten(ground: Ground, chance: random.Random) -> Iterator[Attack]:
@@ -213,10 +210,10 @@ def cut(ground: Ground, chance: random.Random) -> Iterator[Attack]:
     raw = (ground.home / "data/audit.jsonl").read_bytes()
     ends = [n + 1 for n, byte in enumerate(raw[:-1]) if byte == 10]
     for size in (0, *ends, *(chance.randrange(1, len(raw)) for _ in range(20))):
-        yield Attack(f"the log cut to {size} bytes", lambda home, n=size: _cut(home / "data/audit.jsonl", n))
+        yield Attack(f"the log cut to {size} bytes", partial(_cut, name="data/audit.jsonl", size=size))
     for name in ("data/audit.head", "audit/head"):
         for size in (1, 40, 200):
-            yield Attack(f"{name} cut to {size} bytes", lambda home, n=size, f=name: _cut(home / f, n))
+            yield Attack(f"{name} cut to {size} bytes", partial(_cut, name=name, size=size))
     yield Attack("no log", lambda home: (home / "data/audit.jsonl").unlink())
     yield Attack("no head apart", lambda home: (home / "audit/head").unlink())
     yield Attack("no head beside", lambda home: (home / "data/audit.head").unlink(), False)
@@ -245,28 +242,24 @@ def library(ground: Ground, chance: random.Random) -> Iterator[Attack]:
         for name, version in (("beta", 1), ("delta", 1)):
             yield Attack(
                 f"{name} v{version} is {state}",
-                lambda home, n=name, v=version, s=state: _document(home, n, v, {"state": s}),
+                partial(_document, name=name, version=version, change={"state": state}),
             )
     for name, other in (("beta", "alpha"), ("delta", "gamma"), ("beta", "delta")):
-        yield Attack(
-            f"{name} with the approval of {other}", lambda home, n=name, o=other: _lent_approval(home, n, o)
-        )
+        yield Attack(f"{name} with the approval of {other}", partial(_lent_approval, name=name, other=other))
     for version in (2, 3, 9):
-        yield Attack(f"beta as v{version}", lambda home, v=version: _as_version(home, "beta", v))
+        yield Attack(f"beta as v{version}", partial(_as_version, name="beta", version=version))
     for name in ("alpha", "gamma", "delta", "beta"):
         version = 2 if name == "delta" else 1
         grants = {"network": ["evil.example:443"], "workspace": "write"}
         yield Attack(
             f"{name} with grants of its own",
-            lambda home, n=name, v=version, g=grants: _document(home, n, v, {"grants": g}),
+            partial(_document, name=name, version=version, change={"grants": grants}),
             name != "beta",  # it does not run
         )
         yield Attack(
-            f"{name} with other code", lambda home, n=name, v=version: _other_code(home, n, v), name != "beta"
+            f"{name} with other code", partial(_other_code, name=name, version=version), name != "beta"
         )
-        yield Attack(
-            f"{name} with other code and digest", lambda home, n=name, v=version: _other_digest(home, n, v)
-        )
+        yield Attack(f"{name} with other code and digest", partial(_other_digest, name=name, version=version))
     yield Attack("beta by another name", _alias)
     yield Attack("delta pinned to v1", lambda home: _pin(home, "delta", 1), True)
 
@@ -278,9 +271,7 @@ def notes(ground: Ground, chance: random.Random) -> Iterator[Attack]:
             for seen_ms in (0.0, 100_000.0, -1.0):
                 for signature in ("", "00" * 64):
                     note = _note(who, via, seen_ms, signature)
-                    yield Attack(
-                        f"a note by {who}, {via}, {seen_ms}", lambda home, n=note: _left(home, n), False
-                    )
+                    yield Attack(f"a note by {who}, {via}, {seen_ms}", partial(_left, note=note), False)
     yield Attack("a note signed with another key", lambda home: _left(home, _signed_elsewhere()), False)
     yield Attack("a head's signature on a note", lambda home: _left(home, _with_head_signature(home)), False)
 
@@ -366,6 +357,10 @@ SECTIONS: dict[str, Callable[[Ground, random.Random], Iterator[Attack]]] = {
 # --- how they are done ---------------------------------------------------------------------
 
 
+def _spliced(found: list[bytes], start: int, end: int, put: tuple[bytes, ...] = ()) -> list[bytes]:
+    return [*found[:start], *put, *found[end:]]
+
+
 def _on_lines(name: str, change: Callable[[list[bytes]], list[bytes]]) -> Attack:
     def act(home: Path) -> None:
         path = home / "data/audit.jsonl"
@@ -410,7 +405,8 @@ def _forger(at: int | None, field: str, value: object, signing: str) -> Callable
     return act
 
 
-def _cut(path: Path, size: int) -> None:
+def _cut(home: Path, name: str, size: int) -> None:
+    path = home / name
     path.write_bytes(path.read_bytes()[:size])
 
 
@@ -494,7 +490,7 @@ def _pin(home: Path, name: str, version: int) -> None:
 
 
 def _note(who: str, via: str, seen_ms: float, signature: str) -> dict[str, Any]:
-    command = ResolveApproval(approval_id="p9", digest="d" * 64, verdict=Verdict(decision="approved", via=msgspec.convert(via, type=Any), seen_ms=seen_ms, scrolled_to_end=True))  # fmt: skip
+    command = ResolveApproval(approval_id="p9", digest=BuildDigest("d" * 64), verdict=Verdict(decision="approved", via=msgspec.convert(via, type=Any), seen_ms=seen_ms, scrolled_to_end=True))  # fmt: skip
     note = {"command": msgspec.to_builtins(command), "by": who, "at": "2026-11-21T10:00:00+00:00"}
     return {**note, "signature": signature} if signature else note
 

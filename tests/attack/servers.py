@@ -195,7 +195,7 @@ async def ends(vendor: str, behaviour: Behaviour) -> str:
         model = kind("custom", "served-model", api_key=KEY, base_url=base, timeout=SILENCE)
         started, reply = time.monotonic(), None
         try:
-            async with asyncio.timeout(LONGEST), aclosing(model.reply(REQUEST)) as pieces:
+            async with asyncio.timeout(LONGEST), aclosing(model.reply(REQUEST)) as pieces:  # type: ignore[type-var]  # async generators
                 async for piece in pieces:
                     reply = piece
         except ModelError as error:

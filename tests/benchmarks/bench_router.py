@@ -6,6 +6,7 @@ import asyncio
 import statistics
 from collections.abc import Callable
 
+from alita_tui.events import ModelErrorKind
 from tests.support.servers.interrupts import STATES, interrupted_ms
 from tests.support.simulation import dead_minute
 
@@ -15,7 +16,7 @@ Row = Callable[..., dict[str, float | str | None]]
 
 def router(results: dict[str, dict[str, float | str | None]], row: Row) -> None:
     """Seconds that a provider that is dead for a minute adds to a call, over kinds of failure and seeds."""
-    kinds = ("connection", "server", "overloaded", "truncated", "timeout")
+    kinds: tuple[ModelErrorKind, ...] = ("connection", "server", "overloaded", "truncated", "timeout")
     days = [asyncio.run(dead_minute(kind, seed)) for kind in kinds for seed in range(50)]
     added = [seconds for _, calls, _ in days for seconds in calls]
     results["router.dead_added_median"] = row(statistics.median(added), "s")

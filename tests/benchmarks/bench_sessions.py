@@ -48,7 +48,7 @@ def _append(folder: Path, row: Row) -> dict[str, float | str | None]:
         large = SessionFile.create(folder / "large.json", "large")
         for envelope in events[:100_000]:
             large._write(envelope, False)
-        late, early = [], []
+        late, early = list[float](), list[float]()
         small, number = SessionFile.create(folder / "small-0.json", "small"), 0
         for turn in range(_AROUND):
             if number == 200:

@@ -42,7 +42,7 @@ class Records(Shell):
 
     def forget(self, *verdicts: str) -> None:
         """Take entries out of the log and chain the rest anew, as anyone can who knows how it is made."""
-        previous, kept = GENESIS, []
+        previous, kept = GENESIS, list[bytes]()
         for line in self.lines():
             entry = json.loads(line)
             if entry["verdict"] in verdicts:

@@ -48,7 +48,7 @@ class Shell:
         add_risky(tape)
         if twins:
             alike = GateResult(gate="neighbours", state="failed", summary="alike", twins=twins)
-            tape.add(e.GateChecked(build_id="b2", attempt=2, digest=NEW.digest, result=alike))
+            tape.add(e.GateChecked(build_id=e.BuildId("b2"), attempt=2, digest=NEW.digest, result=alike))
         asyncio.run(self._record(tape))
 
     async def _record(self, tape: streams.Tape) -> None:
@@ -201,7 +201,10 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(
     assert shell.app.inbox.verdict("p2") is None
 
 
-RATES, MONEY = (Twin(name=name, version=2, digest=f"{n}" * 64) for n, name in enumerate(("rates", "money")))
+RATES, MONEY = (
+    Twin(name=e.ToolName(name), version=2, digest=e.BuildDigest(f"{n}" * 64))
+    for n, name in enumerate(("rates", "money"))
+)
 
 
 @pytest.mark.parametrize(("words", "twin"), [((), RATES), (("--tool", "money"), MONEY)])

@@ -14,7 +14,7 @@ from alita_tui import events as e
 from alita_tui.app.context import AppContext
 from alita_tui.app.verdicts import ruling
 from alita_tui.cli.main import cli
-from alita_tui.events import GateResult
+from alita_tui.events import GateResult, RunReport, TestCase
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ConfigError
@@ -44,25 +44,29 @@ class Home:
         tape = streams.Tape()
         streams.opened(tape)
         tape.add(e.TaskSubmitted(task_id="t1", text="Double it."))
-        tape.add(e.BuildStarted(build_id="b1", action_id="a1", name=PURE.name, goal="Double."))
+        tape.add(e.BuildStarted(build_id=e.BuildId("b1"), action_id="a1", name=PURE.name, goal="Double."))
         tape.add(
             e.BuildDrafted(
-                build_id="b1", attempt=1, author="model", model="m", draft=PURE, digest=PURE.digest
+                build_id=e.BuildId("b1"), attempt=1, author="model", model="m", draft=PURE, digest=PURE.digest
             )
         )
-        tape.add(e.BuildReviewed(build_id="b1", attempt=1, digest=PURE.digest, imports=("json",)))
+        tape.add(e.BuildReviewed(build_id=e.BuildId("b1"), attempt=1, digest=PURE.digest, imports=("json",)))
         tape.add(
             e.BuildTested(
-                build_id="b1", attempt=1, digest=PURE.digest, passed=True,
-                reports=(streams.RunReport(status="ok", cases=(streams.TestCase(name="test_it", passed=True),)),),
+                build_id=e.BuildId("b1"), attempt=1, digest=PURE.digest, passed=True,
+                reports=(RunReport(status="ok", cases=(TestCase(name="test_it", passed=True),)),),
             )
         )  # fmt: skip
         for name in CHECKS:
             result = GateResult(gate=name, state="passed", summary="well")
-            tape.add(e.GateChecked(build_id="b1", attempt=1, digest=PURE.digest, result=result))
+            tape.add(e.GateChecked(build_id=e.BuildId("b1"), attempt=1, digest=PURE.digest, result=result))
         tape.add(
             e.ApprovalRequested(
-                approval_id="p1", build_id="b1", digest=PURE.digest, name=PURE.name, version=1
+                approval_id="p1",
+                build_id=e.BuildId("b1"),
+                digest=e.BuildDigest(PURE.digest),
+                name=PURE.name,
+                version=1,
             )
         )
         return [msgspec.structs.replace(one, session_id=SESSION) for one in tape.envelopes if one.durable]
@@ -104,7 +108,7 @@ def test_a_rule_that_covers_the_build_decides_on_its_bytes(home: Home) -> None:
         "policy",
         "approved",
     )
-    assert ruled.digest == PURE.digest
+    assert ruled.digest == e.BuildDigest(PURE.digest)
     assert "no network" in ruled.verdict.reason and "rule sha256" in ruled.verdict.reason
     assert "pure: would approve it" in home.run("explain", "p1").stdout
 
@@ -121,8 +125,8 @@ def test_every_use_is_in_the_log_and_a_rule_is_taken_back_by_name(home: Home) ->
     home.write("enabled = true\n" + RULES)
     resolved = e.ApprovalResolved(
         approval_id="p1",
-        build_id="b1",
-        digest=PURE.digest,
+        build_id=e.BuildId("b1"),
+        digest=e.BuildDigest(PURE.digest),
         verdict=e.Verdict(decision="approved", by="rule pure", via="policy"),
     )
     home.app.audit.enter(SESSION, home.asked, resolved)

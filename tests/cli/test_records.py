@@ -18,7 +18,7 @@ import pytest
 
 from alita_tui.app.context import AppContext
 from alita_tui.app.doctor import repair_records
-from alita_tui.events import Ban, Verdict, build_digest
+from alita_tui.events import Ban, BuildDigest, Verdict, build_digest
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.spine.errors import AlitaError
 from alita_tui.store.entry import AuditEntry
@@ -91,7 +91,7 @@ def test_an_older_registry_does_not_bring_a_revoked_tool_back(home: Records) -> 
 
 
 def test_a_note_written_by_hand_is_no_verdict(home: Records) -> None:
-    command = ResolveApproval(approval_id="p9", digest="d" * 64, verdict=Verdict(decision="approved", via="console", seen_ms=100_000.0, scrolled_to_end=True))  # fmt: skip
+    command = ResolveApproval(approval_id="p9", digest=BuildDigest("d" * 64), verdict=Verdict(decision="approved", via="console", seen_ms=100_000.0, scrolled_to_end=True))  # fmt: skip
     note = {"command": msgspec.to_builtins(command), "by": "somebody-else", "at": "2026-11-21T10:00:00+00:00"}
     home.app.paths.desk.mkdir(parents=True, exist_ok=True)
     (home.app.paths.desk / "p9.json").write_text(json.dumps(note))
@@ -100,7 +100,7 @@ def test_a_note_written_by_hand_is_no_verdict(home: Records) -> None:
 
 def test_a_ban_of_bytes_is_asked_about_with_their_own_digest(home: Records) -> None:
     """A build is banned by the digest of draft and wheels; a new build is known by its draft first."""
-    assert streams.DRAFT.digest != build_digest(streams.DRAFT, streams.LOCK)
+    assert str(streams.DRAFT.digest) != build_digest(streams.DRAFT, streams.LOCK)
     digest = build_digest(streams.DRAFT, streams.LOCK)
     home.app.library.ban(Ban(ban_id="x", digest=digest, draft=streams.DRAFT.digest, by="ada"))
     assert home.app.library.banned("other", streams.DRAFT, digest)

@@ -154,6 +154,7 @@ def values(key: str):
         return st.sampled_from(field.choices)
     if field.kind is int:
         bounds = msgspec.inspect.type_info(field.type)
+        assert isinstance(bounds, msgspec.inspect.IntType)
         return st.integers(bounds.ge or 0, bounds.le or 1_000_000)
     return VALUES[field.kind]
 

@@ -91,7 +91,10 @@ NEW_LOCK = Lock(
 NEW_DIGEST = build_digest(NEW, NEW_LOCK)
 
 
-def passed(build_id: str, attempt: int, digest: str) -> list[e.GateChecked]:
+FIRST, SECOND = e.BuildId("b1"), e.BuildId("b2")
+
+
+def passed(build_id: e.BuildId, attempt: int, digest: e.DraftDigest) -> list[e.GateChecked]:
     """Every gate looked, and nothing speaks against the draft."""
     return [
         e.GateChecked(
@@ -112,7 +115,7 @@ def until_asked() -> streams.Tape:
     asked = tape.envelopes.pop()
     assert isinstance(asked.event, e.ApprovalRequested)
     tape._seq -= 1
-    for one in passed("b1", 1, streams.DRAFT.digest):
+    for one in passed(FIRST, 1, streams.DRAFT.digest):
         tape.add(one)
     tape.add(asked.event, asked.span)
     tape.envelopes[-1] = msgspec.structs.replace(tape.envelopes[-1], at=asked.at)
@@ -124,7 +127,9 @@ def calm() -> SessionView:
     return fold_all(until_asked().envelopes)
 
 
-def add_risky(tape: streams.Tape, *, approval_id: str = "p2", build_id: str = "b2", version: int = 2) -> None:
+def add_risky(
+    tape: streams.Tape, *, approval_id: str = "p2", build_id: e.BuildId = SECOND, version: int = 2
+) -> None:
     """A second version that asks for much, was repaired once, and whose tests do not pass alike."""
     tape.step += 1
     tape.add(
@@ -230,7 +235,7 @@ def queue() -> SessionView:
     return fold_all(tape.envelopes)
 
 
-TWIN = Twin(name="check_mails", version=3, digest="5d" * 32)
+TWIN = Twin(name=e.ToolName("check_mails"), version=3, digest=e.BuildDigest("5d" * 32))
 
 
 def doubled(view: SessionView | None = None) -> SessionView:
@@ -255,21 +260,23 @@ def waiting_for(draft: ToolDraft, approval_id: str = "p1", *, full: bool = True)
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id="t1", text="Build it."))
     tape.step = 1
-    tape.add(e.BuildStarted(build_id="b1", action_id="a1", name=draft.name, goal=draft.description))
+    tape.add(e.BuildStarted(build_id=FIRST, action_id="a1", name=draft.name, goal=draft.description))
     tape.add(
-        e.BuildDrafted(build_id="b1", attempt=1, author="model", model="m", draft=draft, digest=draft.digest)
+        e.BuildDrafted(build_id=FIRST, attempt=1, author="model", model="m", draft=draft, digest=draft.digest)
     )
     if full:
-        tape.add(e.BuildReviewed(build_id="b1", attempt=1, digest=draft.digest))
-        tape.add(e.RequirementsLocked(build_id="b1", attempt=1, lock=streams.LOCK))
+        tape.add(e.BuildReviewed(build_id=FIRST, attempt=1, digest=draft.digest))
+        tape.add(e.RequirementsLocked(build_id=FIRST, attempt=1, lock=streams.LOCK))
         report = RunReport(status="ok", cases=(TestCase(name="test_it", passed=True),))
-        tape.add(e.BuildTested(build_id="b1", attempt=1, digest=draft.digest, passed=True, reports=(report,)))
-        for one in passed("b1", 1, draft.digest):
+        tape.add(
+            e.BuildTested(build_id=FIRST, attempt=1, digest=draft.digest, passed=True, reports=(report,))
+        )
+        for one in passed(FIRST, 1, draft.digest):
             tape.add(one)
     tape.add(
         e.ApprovalRequested(
             approval_id=approval_id,
-            build_id="b1",
+            build_id=FIRST,
             digest=build_digest(draft, streams.LOCK if full else Lock()),
             name=draft.name,
             version=1,

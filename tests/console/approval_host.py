@@ -40,7 +40,7 @@ class Paced(InputTiming):
         return super().note(what, at, deed=deed, repeated=repeated, pieced=pieced)
 
 
-class Host(ThemedApp):
+class Host(ThemedApp[None]):
     """Opens a review over a trace."""
 
     def __init__(

@@ -7,6 +7,7 @@ import asyncio
 from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
+from alita_tui.console.replay.screen import ReplayScreen
 from alita_tui.replay.playback import LiveTape, Playback
 from alita_tui.replay.recording import Recording
 from alita_tui.spine.envelope import Envelope
@@ -51,6 +52,12 @@ async def until(pilot, holds) -> None:
         while not holds():
             await pilot.pause(0.01)
     await pilot.pause()
+
+
+def past(app: AlitaApp) -> ReplayScreen:
+    """Return the screen that replays the session."""
+    assert isinstance(app.screen, ReplayScreen)
+    return app.screen
 
 
 def on(app: AlitaApp, kind: type) -> bool:

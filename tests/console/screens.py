@@ -14,6 +14,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.config.settings import Settings
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions, SettingLine
+from alita_tui.console.setup.screen import SetupScreen
 from alita_tui.events import Lineage, Move, ToolRecord
 from alita_tui.replay.playback import LiveTape
 from alita_tui.spine.commands import Command
@@ -116,6 +117,9 @@ class Catalog(Keeper):
             for line in await self.settings()
         )
 
+    async def wizard(self) -> SetupScreen:
+        raise AssertionError("no test over this catalog opens the wizard")
+
     async def suggestions(self) -> tuple[str, ...]:
         return ()
 
@@ -136,11 +140,17 @@ def console(
     return AlitaApp(Source(envelopes), sink or Sink(), catalog=Catalog(), options=options, tape=LiveTape())
 
 
-async def drawn(pilot, seq: int) -> None:
+async def drawn(pilot, seq: int | None) -> None:
+    assert seq is not None, "it is on no record"
     async with asyncio.timeout(20):
         while pilot.app.main.view.seq < seq:
             await pilot.pause(0.01)
     await pilot.pause()
+
+
+def at_main(app: AlitaApp) -> bool:
+    """Return whether no screen lies over the session."""
+    return app.screen is app.main
 
 
 async def covered(pilot) -> None:

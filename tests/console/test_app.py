@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,7 +28,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import StoreError
 from alita_tui.view.habits import Habits
 from tests.console.keeping_lab import DICE
-from tests.console.screens import Catalog, Sink, Source, drawn
+from tests.console.screens import Catalog, Sink, Source, at_main, drawn
 from tests.support import streams
 
 
@@ -76,7 +77,7 @@ class House(Catalog):
 def console(
     envelopes: list[Envelope], sink: Sink | None = None, suggestions: tuple[str, ...] = (), **options
 ) -> AlitaApp:
-    chosen = {"theme": "alita-dark", "reduced_motion": True} | options
+    chosen: dict[str, Any] = {"theme": "alita-dark", "reduced_motion": True} | options
     return AlitaApp(
         Source(envelopes),
         sink or Sink(),
@@ -90,6 +91,7 @@ async def test_the_composer_has_the_keys_at_once_and_imports_begin_after_the_fir
     async with app.run_test() as pilot:
         await drawn(pilot, 3)
         assert isinstance(app.focused, Composer)
+        assert isinstance(app._catalog, House)
         await asyncio.wait_for(app._catalog.preloaded.wait(), 5)
 
 
@@ -177,14 +179,14 @@ async def test_a_waiting_build_asks_without_taking_the_focus_and_opens_by_key_or
     async with app.run_test(size=(120, 36)) as pilot:
         await drawn(pilot, envelopes[-1].seq)
         assert isinstance(app.focused, Composer)
-        assert app.screen is app.main
+        assert at_main(app)
         assert "F8 to review" in str(app.main.query_one("#banner").render())
         await pilot.click("#banner")
         await pilot.pause()
         assert isinstance(app.screen, ApprovalScreen)
         await pilot.press("escape")
         await pilot.pause()
-        assert app.screen is app.main
+        assert at_main(app)
         await pilot.press("f8")
         await pilot.pause()
         assert isinstance(app.screen, ApprovalScreen)
@@ -205,7 +207,7 @@ async def test_the_library_is_filtered_and_a_tool_opened_with_its_versions() -> 
         await pilot.press("y")
         assert app.clipboard == streams.DRAFT.code
         await pilot.press("escape")
-        assert app.screen is app.main
+        assert at_main(app)
 
 
 async def test_a_theme_is_previewed_put_back_and_kept() -> None:
@@ -221,6 +223,7 @@ async def test_a_theme_is_previewed_put_back_and_kept() -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert app.theme == "alita-dark"
+        assert isinstance(app._catalog, House)
         assert app._catalog.kept == []
         await pilot.press("f6")
         await pilot.pause()

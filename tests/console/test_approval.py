@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from textual import events
@@ -14,6 +16,7 @@ from alita_tui.console.review.screen import ApprovalScreen
 from alita_tui.console.review.verdict_bar import Button, VerdictBar
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.events import Finding
+from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.fold import fold_all
 from alita_tui.view.risk import names_of, risks
@@ -35,12 +38,12 @@ WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
 LONG = msgspec.structs.replace(streams.DRAFT, code=LONG_CODE)
 
 
-async def settled(pilot: Pilot[object]) -> None:
+async def settled(pilot: Pilot[Any]) -> None:
     await pilot.pause()
     await pilot.pause()
 
 
-async def looked_at(app: Host, pilot: Pilot[object]) -> None:
+async def looked_at(app: Host, pilot: Pilot[Any]) -> None:
     """The review has been open for long."""
     await settled(pilot)
     app.at += 2000
@@ -66,6 +69,10 @@ async def test_a_read_build_without_risk_is_one_key() -> None:
         assert not isinstance(app.screen, ApprovalScreen), "no build is left, so it closes"
 
 
+def reviewing(app: Host) -> bool:
+    return isinstance(app.screen, ApprovalScreen)
+
+
 @pytest.mark.parametrize("size", [WIDE, MIDDLE, SMALL])
 async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int]) -> None:
     app = Host(calm())
@@ -74,10 +81,10 @@ async def test_enter_and_space_do_nothing_and_escape_defers(size: tuple[int, int
         focused = app.focused
         assert isinstance(focused, CodeView | Evidence), "what is read has the focus, no verdict has"
         await pilot.press("enter", "space", "enter", "tab", "enter", "space", "tab", "enter", "space")
-        assert isinstance(app.screen, ApprovalScreen)
+        assert reviewing(app)
         await pilot.press("escape")
         await settled(pilot)
-        assert not isinstance(app.screen, ApprovalScreen)
+        assert not reviewing(app)
         assert app.decided == []
         assert app.deferred == ["p1"], "the agent goes on without it"
 
@@ -225,7 +232,7 @@ async def test_a_finding_of_medium_weight_is_accepted_by_name_too() -> None:
     finding = Finding(severity="medium", rule="ast/state", text="N: what one call leaves", line=3)
     attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], findings=(finding,))
     changed = msgspec.structs.replace(view.builds[-1], attempts=(attempt,))
-    app = Host(with_(view, builds=Rows().append(changed)))
+    app = Host(with_(view, builds=Rows[BuildState]().append(changed)))
     async with app.run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("a", "a")
@@ -342,7 +349,7 @@ async def test_a_build_that_was_decided_elsewhere_takes_no_verdict() -> None:
         tape.add(
             e.ApprovalResolved(
                 approval_id="p1",
-                build_id="b1",
+                build_id=e.BuildId("b1"),
                 digest=streams.DIGEST,
                 verdict=e.Verdict(decision="rejected", by="ada"),
             )

@@ -61,7 +61,12 @@ def test_input_made_before_painting_never_counts_however_late_it_is_handled(ago:
 def test_a_mute_terminal_is_known_and_one_that_answers_late_is_asked_again() -> None:
     now = 10.0
     asked: list[float] = []
-    timing = InputTiming(lambda: asked.append(now) is None, clock=lambda: now)
+
+    def ask() -> bool:
+        asked.append(now)
+        return True
+
+    timing = InputTiming(ask, clock=lambda: now)
     timing.begin(now)
     timing.watch(True)
     paint = timing.painting(now)

@@ -48,7 +48,7 @@ def test_no_byte_of_code_is_left_out_at_any_width(code: str, width: int) -> None
 @given(NASTY, NASTY)
 def test_a_diff_holds_every_line_that_is_new_and_every_one_that_is_gone(old: str, new: str) -> None:
     rows = diff_rows(new, Base("v1", old))
-    signs = {"+": [], "-": [], " ": []}  # type: ignore[var-annotated]
+    signs: dict[str, list[str]] = {"+": [], "-": [], " ": []}
     for row in rows[1:]:
         if len(row.gutter) == 2:
             signs[row.gutter[1][0][0]].append(undotted(text_of(row.body)))
@@ -89,7 +89,7 @@ def test_a_wide_letter_is_never_cut_in_half() -> None:
             assert width_of(line) <= width
 
 
-class Bare(ThemedApp):
+class Bare(ThemedApp[None]):
     def __init__(self, sheet: Sheet) -> None:
         super().__init__()
         self.sheet = sheet
@@ -150,7 +150,7 @@ def attempt_of(**changed: object) -> Attempt:
     attempt = calm().builds[0].attempts[0]
     from msgspec.structs import replace
 
-    return replace(attempt, **changed)  # type: ignore[arg-type]
+    return replace(attempt, **changed)
 
 
 def test_a_calm_build_has_no_risk() -> None:

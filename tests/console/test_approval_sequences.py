@@ -21,7 +21,7 @@ from textual.widgets import Input
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.screen import ApprovalScreen
-from alita_tui.console.review.verdict_bar import DIGEST, NAME, Button, VerdictBar
+from alita_tui.console.review.verdict_bar import DIGEST, NAME, Button, Choice, VerdictBar
 from alita_tui.spine.commands import ResolveApproval
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
@@ -116,11 +116,12 @@ class Bare(ApprovalScreen):
         self.table = table
         self.stand_in = Bar(self)
         self.lines = 0
+        self.pointed: Button | None = None
         super().__init__(view, clock=lambda: table.now)
         self._present(next(iter(self.queue), None))
 
     @property
-    def app(self) -> Any:
+    def app(self) -> Any:  # type: ignore[override]  # no app runs
         return SimpleNamespace(post_message=self.table.posted, _keymap={}, timing=self.table.timing)
 
     @property
@@ -145,7 +146,7 @@ class Bare(ApprovalScreen):
         return SimpleNamespace(code=code, present=nothing, focus_sheet=nothing, withhold=nothing)
 
     @property
-    def focused(self) -> Any:
+    def focused(self) -> Any:  # type: ignore[override]  # no app runs
         return self.stand_in.field if self.stand_in.mode in ("name", "reject", "ban") else None
 
     def tick(self) -> None:
@@ -157,9 +158,11 @@ class Bare(ApprovalScreen):
     def dismiss(self, *_: Any) -> Any:
         self.table.closed = True
 
-    async def run_action(self, action: Any, *_: Any) -> bool:
+    async def run_action(self, action: Any, *_: Any) -> None:
         getattr(self, f"action_{action}")()
-        return True
+
+    def _under(self, event: events.MouseEvent) -> Button | None:
+        return self.pointed
 
 
 @dataclass
@@ -216,7 +219,7 @@ class Session:
 
     @property
     def view(self) -> SessionView:
-        return with_(builds=Rows().append(*self.builds))
+        return with_(builds=Rows[BuildState]().append(*self.builds))
 
     def open(self) -> None:
         self.table.closed = False
@@ -254,7 +257,7 @@ class Session:
             self.screen._scrolled()
             table.quiet_since = table.now
         elif kind == "click":
-            choice = rng.choice(
+            choice: Choice = rng.choice(
                 ("approve", "reject", "edit", "stop", "lend", "retest", "ban", "reuse", "alias")
             )
             key, allowed = next(k for k, name in ACTIONS.items() if name == choice), table.input(at, choice)
@@ -311,10 +314,10 @@ class Session:
         self.screen._newest = self.table.timing.note(what, at)
         self.screen._waiting = None
 
-    def click(self, choice: str, at: float) -> None:
+    def click(self, choice: Choice, at: float) -> None:
         """The mouse goes down and up on a choice."""
         button = Button(choice)
-        self.screen._under = lambda _event: self.buttons.setdefault(choice, button)
+        self.screen.pointed = self.buttons.setdefault(choice, button)
         for kind in (events.MouseDown, events.MouseUp):
             event = kind(None, 1, 1, 0, 0, 1, False, False, False, 1, 1)
             event.time = at

@@ -120,7 +120,7 @@ def test_replay(snap_compare: Snap, size: tuple[int, int], theme: str) -> None:
     assert snap_compare(app, terminal_size=size, run_before=before)
 
 
-class Wizard(ThemedApp):
+class Wizard(ThemedApp[None]):
     def __init__(self, theme: str) -> None:
         super().__init__()
         self.wanted_theme = theme

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from dataclasses import dataclass
+from typing import Any
 
 from textual import events
 from textual.pilot import Pilot
@@ -61,7 +62,7 @@ class Stream:
         self.app.post_message(event)
 
 
-async def handled(pilot: Pilot[object], turn: int) -> None:
+async def handled(pilot: Pilot[Any], turn: int) -> None:
     """Let what was posted be handled; every so often wait until all of it surely is."""
     if turn % 20 == 0:
         await pilot.pause()
@@ -69,7 +70,7 @@ async def handled(pilot: Pilot[object], turn: int) -> None:
         await asyncio.sleep(0)
 
 
-async def anew(app: Host, pilot: Pilot[object], turn: int) -> ApprovalScreen:
+async def anew(app: Host, pilot: Pilot[Any], turn: int) -> ApprovalScreen:
     """The review as if a build had just come on screen."""
     assert app.pace is None
     app.at += 100
@@ -116,7 +117,7 @@ async def test_nothing_made_before_it_is_armed_decides() -> None:
             assert app.screen is screen, script
             assert screen.query_one(VerdictBar).mode == "idle", script
         await pilot.pause()
-        assert app.decided == app.edits == []
+        assert (app.decided, app.edits) == ([], [])
 
 
 async def test_enter_space_and_escape_never_decide() -> None:

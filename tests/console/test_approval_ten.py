@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Finding, RunReport, TestCase, ToolDraft, build_digest
+from alita_tui.events import Finding, Lock, RunReport, TestCase, ToolDraft, build_digest
 from alita_tui.view.fold import fold_all
 from alita_tui.view.model import SessionView
 from tests.console.approval_cases import add_risky, passed
@@ -41,12 +41,17 @@ def waiting() -> SessionView:
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id="t1", text="Build ten."))
     for n, draft in enumerate(drafts()):
-        build_id = f"b{n}"
-        lock = streams.LOCK if draft.requirements else streams.Lock()
+        build_id = e.BuildId(f"b{n}")
+        lock = streams.LOCK if draft.requirements else Lock()
         tape.add(e.BuildStarted(build_id=build_id, action_id=f"a{n}", name=draft.name, goal="Do it."))
         tape.add(
             e.BuildDrafted(
-                build_id=build_id, attempt=1, author="model", model="m", draft=draft, digest=draft.digest
+                build_id=build_id,
+                attempt=1,
+                author="model",
+                model="m",
+                draft=draft,
+                digest=draft.digest,
             )
         )
         low = (Finding(severity="low", rule="ast/note", text="a remark"),) if n % 2 else ()
@@ -54,7 +59,11 @@ def waiting() -> SessionView:
         tape.add(e.RequirementsLocked(build_id=build_id, attempt=1, lock=lock))
         tape.add(
             e.BuildTested(
-                build_id=build_id, attempt=1, digest=draft.digest, passed=True, reports=(PASSED,) * 3
+                build_id=build_id,
+                attempt=1,
+                digest=draft.digest,
+                passed=True,
+                reports=(PASSED,) * 3,
             )
         )
         for one in passed(build_id, 1, draft.digest):
@@ -86,7 +95,7 @@ async def test_ten_green_builds_take_at_most_three_keys_each() -> None:
                 assert pressed <= 3, app.said()
             assert pressed <= 2
             last = app.decided[-1]
-            lock = streams.LOCK if draft.requirements else streams.Lock()
+            lock = streams.LOCK if draft.requirements else Lock()
             assert (last.approval_id, last.digest) == (f"p{number}", build_digest(draft, lock))
             assert last.verdict.lasting == ("task" if number == 3 else "library")
     assert [command.verdict.decision for command in app.decided] == ["approved"] * 10

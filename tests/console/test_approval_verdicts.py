@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from textual.pilot import Pilot
@@ -23,7 +25,7 @@ WIDE, MIDDLE, SMALL = (200, 60), (120, 36), (80, 24)
 WANTS = Capabilities(network=("api.example:443",), secrets=("TOKEN",))
 
 
-async def settled(pilot: Pilot[object]) -> None:
+async def settled(pilot: Pilot[Any]) -> None:
     await pilot.pause()
     await pilot.pause()
 

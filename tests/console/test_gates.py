@@ -86,7 +86,7 @@ async def test_a_build_that_is_not_green_is_not_approved_with_one_key(left: tupl
     view = calm()
     attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], gates=left)
     changed = msgspec.structs.replace(view.builds[-1], attempts=(attempt,))
-    app = Host(with_(view, builds=Rows().append(changed)))
+    app = Host(with_(view, builds=Rows[BuildState]().append(changed)))
     async with app.run_test(size=(200, 60)) as pilot:
         await pilot.pause()
         await pilot.press("a")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
 from alita_tui.console.review.code import CodeView
 from alita_tui.console.review.evidence import Evidence
 from alita_tui.events import Capabilities, Finding, GateName, GateResult
+from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
 from alita_tui.view.model import SessionView
 from alita_tui.view.risk import by_their_names, risks
@@ -28,7 +31,9 @@ def painted(app: Host) -> str:
 def changed(**fields: object) -> SessionView:
     view = calm()
     attempt = msgspec.structs.replace(view.builds[-1].attempts[-1], **fields)
-    return with_(view, builds=Rows().append(msgspec.structs.replace(view.builds[-1], attempts=(attempt,))))
+    return with_(
+        view, builds=Rows[BuildState]().append(msgspec.structs.replace(view.builds[-1], attempts=(attempt,)))
+    )
 
 
 def found(rule: str, severity: str = "high", line: int = 7) -> Finding:
@@ -108,7 +113,12 @@ async def test_enter_goes_to_the_line_of_the_chosen_risk() -> None:
             await pilot.pause()
             code = app.review.query_one(CodeView)
             go = code.go_to_line
-            code.go_to_line = lambda at, go=go, asked=asked: (asked.append(at), go(at))[1]  # type: ignore[method-assign, misc]
+
+            def noted(line: int, go: Callable[[int], None] = go, asked: list[int] = asked) -> None:
+                asked.append(line)
+                go(line)
+
+            code.go_to_line = noted  # type: ignore[method-assign]  # watched
             for key in keys:
                 await pilot.press(key)
             await pilot.pause()

@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
+from textual.binding import Binding
 from textual.widget import Widget
 
 from alita_tui.console.action_table import ACTIONS, GROUPS
@@ -47,6 +48,7 @@ def test_every_action_is_there_to_be_run(owner: str, widget: type[Widget]) -> No
 
 
 def test_no_key_of_app_or_session_is_lost_on_the_composer() -> None:
+    assert Composer._merged_bindings is not None
     taken = set(Composer._merged_bindings.key_to_bindings)
     lost = [
         one.id
@@ -58,7 +60,7 @@ def test_no_key_of_app_or_session_is_lost_on_the_composer() -> None:
 
 def test_bindings_carry_id_and_tooltip() -> None:
     for binding in bindings("app", "session"):
-        assert binding.id and binding.tooltip
+        assert isinstance(binding, Binding) and binding.id and binding.tooltip
 
 
 def test_keys_are_written_as_people_do() -> None:

@@ -15,7 +15,7 @@ from tests.support import streams
 STATES: tuple[ProviderState, ...] = ("closed", "half_open", "open", "disabled")
 
 
-def replied(model: str, tokens: int = 300, role: str = "orchestrator") -> e.ModelReplied:
+def replied(model: str, tokens: int = 300, role: e.ModelRole = "orchestrator") -> e.ModelReplied:
     usage = Usage(input_tokens=90, output_tokens=tokens)
     return e.ModelReplied(call_id=model, role=role, model=model, usage=usage, duration_ms=3500, first_ms=500)
 
@@ -33,7 +33,7 @@ def texts(view: SessionView) -> list[str]:
 
 
 def sheet(view: SessionView) -> str:
-    return "\n".join("".join(text for text, _ in (*row.gutter, *row.body)) for row in rows(view, (), "", 100))
+    return "\n".join("".join(text for text, _ in (*row.gutter, *row.body)) for row in rows(view, {}, "", 100))
 
 
 @pytest.mark.parametrize("state", STATES)

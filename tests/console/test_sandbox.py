@@ -12,6 +12,7 @@ from alita_tui.config.paths import shipped
 from alita_tui.console.app import AlitaApp
 from alita_tui.console.ports import ConsoleOptions
 from alita_tui.console.sandbox.rows import environment_rows
+from alita_tui.console.sandbox.screen import SandboxScreen
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import Enforcement, RunReport, SandboxStatus, TestCase
@@ -123,7 +124,12 @@ def tape(status: SandboxStatus) -> streams.Tape:
 def called(tape: streams.Tape, call_id: str, name: str) -> None:
     tape.add(
         e.ToolCalled(
-            call_id=call_id, action_id=f"{call_id}.0", name=name, version=1, digest="3c" * 32, arguments={}
+            call_id=e.CallId(call_id),
+            action_id=f"{call_id}.0",
+            name=e.ToolName(name),
+            version=1,
+            digest=e.BuildDigest("3c" * 32),
+            arguments={},
         )
     )
 
@@ -133,11 +139,13 @@ def busy() -> list[Envelope]:
     found = tape(STATUS)
     found.add(e.TaskSubmitted(task_id="t1", text="Validate the addresses of our customers"))
     found.add(
-        e.BuildStarted(build_id="b1", action_id="m0.0", name="validate_email_addresses", version=1, goal="…")
+        e.BuildStarted(
+            build_id=e.BuildId("b1"), action_id="m0.0", name="validate_email_addresses", version=1, goal="…"
+        )
     )
     found.add(
         e.BuildTested(
-            build_id="b1", attempt=1, digest=streams.DIGEST, passed=False,
+            build_id=e.BuildId("b1"), attempt=1, digest=streams.DRAFT.digest, passed=False,
             reports=(RunReport(status="ok", duration_ms=212, cpu_ms=180, peak_memory_bytes=31 * MB, cases=(
                 TestCase(name="test_accepts", passed=True), TestCase(name="test_rejects", passed=False))),),
         )
@@ -146,9 +154,11 @@ def busy() -> list[Envelope]:
         name = ("roll_dice", "csv_join", "parse_dates", "csv_join")[number]
         called(found, f"r{number}", name)
         if report.status == "ok":
-            found.add(e.ToolReturned(call_id=f"r{number}", report=report))
+            found.add(e.ToolReturned(call_id=e.CallId(f"r{number}"), report=report))
         else:
-            failed = e.ToolFailed(call_id=f"r{number}", reason=report.status, text="…", report=report)
+            failed = e.ToolFailed(
+                call_id=e.CallId(f"r{number}"), reason=report.status, text="…", report=report
+            )
             found.add(failed)
     called(found, "r9", "validate_email_addresses")
     return found.envelopes
@@ -236,7 +246,7 @@ async def test_what_is_there_is_looked_at_again_when_a_run_ends() -> None:
     house, more = House(), asyncio.Event()
     ended = streams.Tape(SESSION)
     ended._seq = busy()[-1].seq or 0
-    ended.add(e.ToolReturned(call_id="r9", report=RunReport(status="ok", duration_ms=5)))
+    ended.add(e.ToolReturned(call_id=e.CallId("r9"), report=RunReport(status="ok", duration_ms=5)))
 
     class Growing(Source):
         async def __aiter__(self):
@@ -346,6 +356,7 @@ async def test_without_a_sandbox_it_says_what_to_do_and_looks_when_told() -> Non
         assert "Podman is not installed." in text(app) and "alita doctor --fix" in text(app)
         assert "POOL" not in text(app)
         count = len(house.asked)
+        assert isinstance(app.screen, SandboxScreen)
         app.screen._again()
         await settled(pilot)
         assert len(house.asked) == count, "nothing is started again and again"
@@ -416,7 +427,10 @@ async def test_no_text_and_no_width_breaks_it(width: int) -> None:
     called(found, "n1", nasty)
     found.add(
         e.ToolFailed(
-            call_id="n1", reason="exit", text=nasty, report=RunReport(status="error", exception=nasty)
+            call_id=e.CallId("n1"),
+            reason="exit",
+            text=nasty,
+            report=RunReport(status="error", exception=nasty),
         )
     )
     called(found, "n2", nasty)

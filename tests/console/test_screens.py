@@ -6,6 +6,7 @@ import pytest
 from textual.widgets import Input
 
 from alita_tui import events as e
+from alita_tui.console.session.trace import Trace
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.events import RunReport, Usage
@@ -31,10 +32,13 @@ def spending() -> list[Envelope]:
     tape.add(e.TaskSubmitted(task_id="t1", text="Validate the addresses of our customers"))
     total = 0.0
     for n in range(14):
+        role: e.ModelRole
         role, model = ("toolsmith", "anthropic:large") if n % 4 == 1 else ("orchestrator", "openai:small")
         if n == 1:
             tape.add(
-                e.BuildStarted(build_id="b1", action_id="m0.0", name="validate_email_addresses", goal="…")
+                e.BuildStarted(
+                    build_id=e.BuildId("b1"), action_id="m0.0", name="validate_email_addresses", goal="…"
+                )
             )
         cost = 0.11 if role == "toolsmith" else 0.03
         total += cost
@@ -47,20 +51,21 @@ def spending() -> list[Envelope]:
         tape.add(e.BudgetSpent(call_id=f"m{n}", cost_usd=cost, role=role, model=model, tokens=4300 + 90 * n, saved_usd=0.004,
                  total_usd=total, limit_usd=1.5, task_usd=total, task_limit_usd=0.8, day_usd=total + 2))  # fmt: skip
     for name in ("roll_dice", "roll_dice"):
-        call_id = f"r{tape.envelopes[-1].seq}"
+        call_id = e.CallId(f"r{tape.envelopes[-1].seq}")
         tape.add(
             e.ToolCalled(
                 call_id=call_id,
                 action_id=f"{call_id}.0",
-                name=name,
+                name=e.ToolName(name),
                 version=1,
-                digest="3c" * 32,
+                digest=e.BuildDigest("3c" * 32),
                 arguments={},
             )
         )
         tape.add(
             e.ToolReturned(
-                call_id=call_id, report=RunReport(status="ok", exit_code=0, result=4, duration_ms=90)
+                call_id=call_id,
+                report=RunReport(status="ok", exit_code=0, result=4, duration_ms=90),
             )
         )
     tape.add(
@@ -152,12 +157,12 @@ async def test_scrolling_up_leaves_the_end_and_end_comes_back() -> None:
     app = console(envelopes)
     async with app.run_test(size=(80, 24)) as pilot:
         await drawn(pilot, envelopes[-1].seq)
-        trace = app.main.query_one("#trace")
+        trace = app.main.query_one("#trace", Trace)
         await pilot.press("f2")
-        assert trace.follow and trace.scroll_y == trace.max_scroll_y
+        assert (trace.follow, trace.scroll_y) == (True, trace.max_scroll_y)
         await pilot.press("home")
         await pilot.pause()
-        assert not trace.follow and trace.scroll_y == 0
+        assert (trace.follow, trace.scroll_y) == (False, 0)
         await pilot.press("end")
         await pilot.pause()
         assert trace.follow and trace.scroll_y == trace.max_scroll_y
@@ -183,7 +188,13 @@ async def test_no_text_breaks_a_pane(width: int) -> None:
 
     tape = streams.Tape()
     cards = tuple(
-        ToolCard(name=f"t{n}", version=1, description=text, digest="0" * 64, state="trusted")
+        ToolCard(
+            name=e.ToolName(f"t{n}"),
+            version=1,
+            description=text,
+            digest=e.BuildDigest("0" * 64),
+            state="trusted",
+        )
         for n, text in enumerate(HOSTILE)
     )
     streams.opened(tape, library=cards)
@@ -194,16 +205,16 @@ async def test_no_text_breaks_a_pane(width: int) -> None:
         tape.add(e.OutputChunk(run_id="r", title=text, stream="stdout", text=text))
         tape.add(
             e.ToolCalled(
-                call_id=f"c{n}",
+                call_id=e.CallId(f"c{n}"),
                 action_id="a",
-                name=text[:20],
+                name=e.ToolName(text[:20]),
                 version=1,
-                digest="0" * 64,
+                digest=e.BuildDigest("0" * 64),
                 arguments={"x": text},
             )
         )
         report = RunReport(status="exit", stdout=text, stderr=text, error=text)
-        tape.add(e.ToolFailed(call_id=f"c{n}", reason="exit", text=text, report=report))
+        tape.add(e.ToolFailed(call_id=e.CallId(f"c{n}"), reason="exit", text=text, report=report))
         tape.add(e.TaskFinished(task_id=f"x{n}", outcome="answered", answer=text))
     app = console(tape.envelopes)
     async with app.run_test(size=(width, 30)) as pilot:

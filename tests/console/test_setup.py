@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from textual.widgets import Button, Input, OptionList
@@ -14,12 +15,12 @@ from alita_tui.console.setup.screen import SetupScreen
 from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.plain import Plain
 from alita_tui.spine.errors import ConfigError, StoreError
-from tests.console.screens import Catalog, Sink, Source, covered, drawn
+from tests.console.screens import Catalog, Sink, Source, at_main, covered, drawn
 from tests.console.setup_lab import PROVIDERS, Seen
 from tests.support import goldens
 
 
-class Host(ThemedApp):
+class Host(ThemedApp[None]):
     def __init__(self, **wizard: object) -> None:
         super().__init__()
         self.checked: list[SetupChoice] = []
@@ -59,11 +60,11 @@ class Host(ThemedApp):
         return str(self.screen.query_one("#result", Plain).content)
 
 
-def surroundings(**more: object):
+def surroundings(**more: Any):
     async def look() -> Surroundings:
         return Surroundings(
             **{"servers": {"local": ("qwen3:8b", "llama")}, "sandbox": "Sandbox: ready.", **more}
-        )  # type: ignore[arg-type]
+        )
 
     return look
 
@@ -276,7 +277,7 @@ async def test_it_opens_over_a_session_and_its_keys_are_its_own(key: str, kept: 
         assert isinstance(app.screen, SetupScreen)
         await pilot.press("ctrl+o", key)  # the sheet of money stays closed
         async with asyncio.timeout(20):
-            while app.screen is not app.main:
+            while not at_main(app):
                 await pilot.pause(0.01)
         await pilot.pause()
         assert catalog.kept == kept

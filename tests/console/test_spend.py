@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from alita_tui import events as e
 from alita_tui.console.spend.screen import by_provider, rows
 from alita_tui.console.widgets.figures import chart
@@ -12,7 +14,7 @@ from tests.support import streams
 
 
 def paid(
-    tape: streams.Tape, call: str, cost: float | None, role: str = "orchestrator", model: str = "p:a"
+    tape: streams.Tape, call: str, cost: float | None, role: e.ModelRole = "orchestrator", model: str = "p:a"
 ) -> None:
     tape.add(
         e.ModelReplied(call_id=call, role=role, model=model, usage=Usage(input_tokens=90, output_tokens=10))
@@ -20,7 +22,7 @@ def paid(
     tape.add(e.BudgetSpent(call_id=call, cost_usd=cost, role=role, model=model, tokens=100, total_usd=0.5))
 
 
-def view_of(*moves: object) -> SessionView:
+def view_of(*moves: Any) -> SessionView:
     tape = streams.Tape()
     streams.opened(tape)
     for move in moves:
@@ -49,7 +51,7 @@ def test_steps_are_those_of_the_newest_task_and_calls_are_kept_one_by_one() -> N
 
 
 def test_a_tools_share_is_what_building_it_took() -> None:
-    started = e.BuildStarted(build_id="b1", action_id="m0.0", name="roll_dice", goal="…")
+    started = e.BuildStarted(build_id=e.BuildId("b1"), action_id="m0.0", name="roll_dice", goal="…")
     view = view_of(task(1), 1, ("m1", 0.1), started, ("m2", 0.3, "toolsmith"), ("m3", 0.2, "toolsmith"))
     assert [(one.name, one.calls, round(one.usd, 9)) for one in view.spend.by_tool] == [("roll_dice", 2, 0.5)]
     assert {one.name: one.calls for one in view.spend.by_role} == {"orchestrator": 1, "toolsmith": 2}
@@ -57,9 +59,14 @@ def test_a_tools_share_is_what_building_it_took() -> None:
 
 def test_the_models_that_a_running_tool_asks_are_its_own_share() -> None:
     called = e.ToolCalled(
-        call_id="r1", action_id="m1.0", name="roll_dice", version=1, digest="3c" * 32, arguments={}
+        call_id=e.CallId("r1"),
+        action_id="m1.0",
+        name=e.ToolName("roll_dice"),
+        version=1,
+        digest=e.BuildDigest("3c" * 32),
+        arguments={},
     )
-    started = e.BuildStarted(build_id="b1", action_id="m0.0", name="roll_dice", goal="…")
+    started = e.BuildStarted(build_id=e.BuildId("b1"), action_id="m0.0", name="roll_dice", goal="…")
     view = view_of(task(1), started, ("m1", 0.3, "reviewer"), called, ("m2", 0.1, "summariser"))
     assert [(one.name, one.usd) for one in view.spend.by_tool] == [
         ("roll_dice", 0.3),
@@ -100,5 +107,5 @@ def test_a_chart_ends_at_the_newest_value() -> None:
 
 
 def _sheet(view: SessionView) -> str:
-    drawn = rows(view, (), "", 100)
+    drawn = rows(view, {}, "", 100)
     return "\n".join("".join(text for text, _ in (*row.gutter, *row.body)) for row in drawn)

@@ -115,7 +115,7 @@ def test_tokens_default_from_the_palette(tmp_path: Path) -> None:
 
 
 async def test_every_theme_works_on_the_bare_app_and_so_do_textuals_own() -> None:
-    app = ThemedApp()
+    app = ThemedApp[None]()
     async with app.run_test() as pilot:
         for theme in load(shipped("themes")).themes:
             app.register_theme(theme)

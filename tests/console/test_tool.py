@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from textual.pilot import Pilot
@@ -115,6 +115,10 @@ def test_other_names_are_shown_with_the_moves_that_gave_and_took_them() -> None:
         lock=streams.LOCK,
         approval_id="p1",
     )
+    changes: tuple[tuple[Literal["alias", "unalias"], str, str], ...] = (
+        ("alias", "", "sift_mails"),
+        ("unalias", "old_name", ""),
+    )
     moves = tuple(
         Move(
             name=record.draft.name,
@@ -125,7 +129,7 @@ def test_other_names_are_shown_with_the_moves_that_gave_and_took_them() -> None:
             by="ada",
             at="2026-11-21",
         )
-        for kind, before, after in (("alias", "", "sift_mails"), ("unalias", "old_name", ""))
+        for kind, before, after in changes
     )
     lineage = Lineage(
         name=record.draft.name, versions=(record,), current=1, moves=moves, aliases=("sift_mails", "x\u202ey")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -18,7 +20,7 @@ from alita_tui.console.themes import ThemedApp
 from alita_tui.console.widgets.styled_text import spread, text_of, width_of, wrap
 from alita_tui.spine.text import SafeText, neutralise, one_line
 from alita_tui.view.fold import fold_all
-from alita_tui.view.model import Live, SessionView, TraceRow
+from alita_tui.view.model import Live, RowKind, SessionView, Tone, TraceRow
 from tests.support import streams
 
 
@@ -81,15 +83,13 @@ async def test_what_comes_is_followed_until_someone_scrolls_up() -> None:
         trace = app.query_one(Trace)
         trace.advance(session(10))
         await pilot.pause()
-        assert trace.follow
-        assert at_end(trace)
+        assert (trace.follow, at_end(trace)) == (True, True)
         trace.scroll_up(animate=False, immediate=True)
         await pilot.pause()
-        assert not trace.follow
-        place, before = trace.scroll_y, lines(trace)
+        stopped, place, before = not trace.follow, trace.scroll_y, lines(trace)
         trace.advance(session(20))
         await pilot.pause()
-        assert (trace.scroll_y, lines(trace)) == (place, before)
+        assert (stopped, trace.scroll_y, lines(trace)) == (True, place, before)
         new = len(session(20).trace) - len(session(10).trace)
         assert app.unseen[-1] == new
         await pilot.press("end")
@@ -237,7 +237,7 @@ def test_wrapped_text_fits_and_nothing_is_lost(text: str, width: int) -> None:
 @settings(max_examples=200, deadline=None)
 @given(NASTY, NASTY, KINDS, TONES, st.integers(20, 300), st.booleans())
 def test_a_row_of_any_text_fits_its_width(
-    title: str, detail: str, kind: str, tone: str, width: int, opened: bool
+    title: str, detail: str, kind: RowKind, tone: Tone, width: int, opened: bool
 ) -> None:
     row = TraceRow(
         1, streams.START, 3, "a", kind, one_line(title, 400), neutralise(detail), one_line(title, 40), tone
@@ -298,7 +298,8 @@ def eager(view: SessionView, width: int, opened: set[int]) -> list[str]:
     )
 )
 def test_whatever_was_looked_at_the_layout_ends_up_as_if_all_had_been_measured(steps) -> None:
-    whole, layout, opened, width = long(300), Layout(), set(), 60
+    whole, layout, width = long(300), Layout(), 60
+    opened: set[int] = set()
     layout.fit(width)
     shown = whole
     layout.show(shown.trace)
@@ -344,9 +345,12 @@ async def test_a_resize_measures_what_is_on_screen_and_no_more(monkeypatch) -> N
         trace.advance(long(2000))
         await pilot.pause()
         measured = []
-        monkeypatch.setattr(
-            trace_layout, "height", lambda *at, **how: measured.append(1) or height(*at, **how)
-        )
+
+        def counted(*at: Any, **how: Any) -> int:
+            measured.append(1)
+            return height(*at, **how)
+
+        monkeypatch.setattr(trace_layout, "height", counted)
         await pilot.resize_terminal(50, 20)
         await pilot.pause()
         assert 0 < len(measured) <= 2 * trace_layout.BLOCK
@@ -362,5 +366,7 @@ async def test_selected_text_far_down_is_the_text_that_is_seen() -> None:
         await pilot.pause()
         top = round(trace.scroll_y)
         picked = Selection(Offset(0, top + 2), Offset(60, top + 4))
-        text, _ = trace.get_selection(picked)
+        selected = trace.get_selection(picked)
+        assert selected is not None
+        text, _ = selected
         assert [line.rstrip() for line in text.split("\n")] == lines(trace)[2:5]

@@ -17,9 +17,10 @@ from alita_tui.console.sessions.screen import SessionsScreen
 from alita_tui.console.spend.screen import SpendScreen
 from alita_tui.console.widgets.figures import age
 from alita_tui.console.widgets.plain import Plain
+from alita_tui.console.widgets.sheet import Sheet
 from alita_tui.view.fold import fold_all
 from tests.console.keeping_lab import DICE, NOW, OLD, WALK, Keeper
-from tests.console.navigating import on, replaying, running, until
+from tests.console.navigating import on, past, replaying, running, until
 from tests.console.screens import THEMES, Sink, console, covered, drawn
 from tests.support import goldens, streams
 
@@ -44,7 +45,9 @@ async def opened(pilot) -> SessionsScreen:
     await drawn(pilot, 3)
     await pilot.press("f5")
     await until(pilot, lambda: on(pilot.app, SessionsScreen))
-    return pilot.app.screen
+    screen = pilot.app.screen
+    assert isinstance(screen, SessionsScreen)
+    return screen
 
 
 # --- the list -----------------------------------------------------------------------------
@@ -145,8 +148,8 @@ async def test_a_hit_opens_the_session_at_its_event() -> None:
         options.highlighted = listed(app).index("hit:2")
         await pilot.press("enter")
         await until(pilot, lambda: on(app, ReplayScreen))
-        await until(pilot, lambda: app.screen.view.seq == hit.seq)
-        assert app.screen.view == fold_all(goldens.walkthrough()[: hit.seq])
+        await until(pilot, lambda: past(app).view.seq == hit.seq)
+        assert past(app).view == fold_all(goldens.walkthrough()[: hit.seq])
         assert "REPLAY — nothing runs" in text(app, "#state")
         await pilot.press("q")
         await until(pilot, lambda: app.screen is screen)
@@ -174,7 +177,7 @@ async def test_two_are_compared_side_by_side() -> None:
         await pilot.press("down", "m", "down", "c")
         await until(pilot, lambda: on(app, CompareScreen))
         assert catalog.asked[-1] == ("compare", WALK, DICE)
-        sheet = app.screen.query_one("#sheet").text()
+        sheet = app.screen.query_one("#sheet", Sheet).text()
         for said in ("validate_email_addresses 1×", "they share no events", "answered"):
             assert said in sheet
 
@@ -190,7 +193,7 @@ async def test_the_running_session_is_scrubbed_back_while_it_goes_on() -> None:
         await drawn(pilot, 40)
         await pilot.press("ctrl+r")
         await until(pilot, lambda: on(app, ReplayScreen))
-        screen = app.screen
+        screen = past(app)
         assert "REWOUND — it goes on" in text(app, "#state")
         await until(pilot, lambda: screen.view.seq == 40)
         for key in ("left", "2", "left_square_bracket", "right", "7", "shift+left"):
@@ -226,14 +229,17 @@ async def test_the_past_says_what_happens_now_and_its_money_is_of_then() -> None
         await until(pilot, lambda: "now a build waits for you" in text(app, "#state"))
         await pilot.press("2", "ctrl+o")
         await until(pilot, lambda: on(app, SpendScreen))
-        then = app.screen_stack[-2].view.spend
+        under = app.screen_stack[-2]
+        assert isinstance(under, ReplayScreen)
+        then = under.view.spend
         assert (
-            f"{then.input_tokens:,} in, {then.output_tokens:,} out" in app.screen.query_one("#sheet").text()
+            f"{then.input_tokens:,} in, {then.output_tokens:,} out"
+            in app.screen.query_one("#sheet", Sheet).text()
         )
         assert then.input_tokens < app.main.view.spend.input_tokens
         source.queue.put_nowait(whole[asked])
         await until(pilot, lambda: app.main.view.seq == asked + 1)
-        assert f"{then.input_tokens:,} in" in app.screen.query_one("#sheet").text()
+        assert f"{then.input_tokens:,} in" in app.screen.query_one("#sheet", Sheet).text()
         await pilot.press("escape")
         await until(pilot, lambda: on(app, ReplayScreen))
         await pilot.press("ctrl+c")
@@ -251,9 +257,9 @@ async def test_a_row_of_the_trace_is_a_place_to_go_back_to() -> None:
         seq = fold_all(whole).trace[trace.cursor].seq
         await pilot.press("left")
         await until(pilot, lambda: on(app, ReplayScreen))
-        await until(pilot, lambda: app.screen.view.seq == seq)
+        await until(pilot, lambda: past(app).view.seq == seq)
         await pilot.press("space")
-        await until(pilot, lambda: app.screen.view.seq > seq)
+        await until(pilot, lambda: past(app).view.seq > seq)
         await pilot.press("q")
         await until(pilot, lambda: app.screen is app.main)
 
@@ -265,7 +271,7 @@ async def test_any_row_is_explained_live_and_in_replay() -> None:
         await drawn(pilot, len(whole))
         await pilot.press("f2", "home", "question_mark")
         await until(pilot, lambda: on(app, ExplainScreen))
-        assert "You did it." in app.screen.query_one("#sheet").text()
+        assert "You did it." in app.screen.query_one("#sheet", Sheet).text()
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.main)
     app, playback, _ = replaying(whole)
@@ -274,7 +280,7 @@ async def test_any_row_is_explained_live_and_in_replay() -> None:
         playback.seek(asked)
         await pilot.press("question_mark")
         await until(pilot, lambda: on(app, ExplainScreen))
-        assert "was approved in this session" in app.screen.query_one("#sheet").text()
+        assert "was approved in this session" in app.screen.query_one("#sheet", Sheet).text()
 
 
 async def test_a_fork_is_what_is_opened_next() -> None:
@@ -305,7 +311,9 @@ async def test_bookmarks_and_exports_go_to_who_keeps_the_sessions() -> None:
     app, playback, catalog = replaying(whole)
     catalog.marks = {whole[0].session_id: {7: "before"}}
     async with app.run_test(size=(160, 36)) as pilot:
-        await until(pilot, lambda: len(app.main.bar._bookmarks) == 1)
+        bar = app.main.bar
+        assert bar is not None
+        await until(pilot, lambda: len(bar._bookmarks) == 1)
         await pilot.press("5", "m", *"look", "enter")
         await until(pilot, lambda: "⚑ look" in text(app, "#state"))
         assert catalog.marks[whole[0].session_id] == {7: "before", playback.seq: "look"}
@@ -362,7 +370,7 @@ def test_travel(snap_compare, name: str, size: tuple[int, int], theme: str) -> N
         elif name == "compare":
             await until(pilot, lambda: on(app, CompareScreen))
         elif name == "rewound":
-            await until(pilot, lambda: app.screen.view.seq == app.screen.player.seq)
+            await until(pilot, lambda: past(app).view.seq == past(app).player.seq)
         elif name == "explain":
             await until(pilot, lambda: on(app, ExplainScreen))
 

@@ -122,21 +122,21 @@ async def test_what_is_queued_stays_until_it_is_taken() -> None:
     queued = Queued()
     app = Bare(queued)
     async with app.run_test() as pilot:
-        assert not queued.display
+        assert (queued.display, queued.waiting) == (False, ())
         queued.add("[b]faster[/b]", view, task=False)
         queued.add("Another task", view, task=True)
         await pilot.pause()
         assert queued.display
-        assert queued.waiting == ("[b]faster[/b]", "Another task")
+        assert list(queued.waiting) == ["[b]faster[/b]", "Another task"]
         tape.add(e.Steered(text="[b]faster[/b]"))
         queued.advance(fold_all(tape.envelopes))
-        assert queued.waiting == ("Another task",)
+        assert list(queued.waiting) == ["Another task"]
         tape.add(e.TaskFinished(task_id="t1", outcome="answered", answer="Done"))
         queued.advance(fold_all(tape.envelopes))
-        assert queued.waiting == ("Another task",)
+        assert list(queued.waiting) == ["Another task"]
         tape.add(e.TaskSubmitted(task_id="t2", text="Another task"))
         queued.advance(fold_all(tape.envelopes))
-        assert queued.waiting == ()
+        assert list(queued.waiting) == []
         assert not queued.display
 
 

@@ -36,7 +36,7 @@ class Knife:
         plain = io.open
 
         def opened(file: Any, mode: str = "r", *more: Any, **options: Any) -> Any:
-            made = plain(file, mode, *more, **options)
+            made: Any = plain(file, mode, *more, **options)
             if "w" in mode or "a" in mode:
                 raw = made.write
                 made.write = self._piece(raw, made.flush)

@@ -21,7 +21,7 @@ from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, ToolReque
 from alita_tui.llm.router import Router
 from alita_tui.spine.commands import AnswerQuestion, ResolveApproval, SubmitTask
 from alita_tui.spine.errors import SandboxUnavailable
-from alita_tui.spine.ports.models import Candidate, Message, ModelRequest, Reply
+from alita_tui.spine.ports.models import Ability, Candidate, Message, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job
 
 TASKS = ("double 4", "double 5")
@@ -49,7 +49,7 @@ class Decider:
     """Meets `Model`: looks for a tool, has it built, runs it, asks once, answers."""
 
     name = "test:decider"
-    abilities = frozenset({"tools"})
+    abilities = frozenset[Ability]({"tools"})
     recorded = False
 
     def __init__(self, asks: bool) -> None:
@@ -103,7 +103,8 @@ class Models:
     name, recorded, problems = Decider.name, False, ()
 
     def __init__(self, asks: bool) -> None:
-        seats = {role: [Candidate(model=Decider(asks))] for role in ("orchestrator", "toolsmith")}
+        roles: tuple[e.ModelRole, ...] = ("orchestrator", "toolsmith")
+        seats = {role: [Candidate(model=Decider(asks))] for role in roles}
         self.router = Router(seats, lambda: 0.0, lambda: 0.5)
 
     async def aclose(self) -> None:
@@ -246,7 +247,7 @@ class Person:
         made = build_of(self._session.bus.history, asked.build_id)
         names = names_of(risks(made, made.presented)) if made and made.presented and not first else ()
         verdict: Literal["approved", "rejected"] = "rejected" if first else "approved"
-        return ResolveApproval(approval_id=approval_id, digest=digest, verdict=e.Verdict(decision=verdict, reason="use a shift", seen_ms=1000.0, accepted=names, via="console" if self._answers else "cli"))  # fmt: skip
+        return ResolveApproval(approval_id=approval_id, digest=e.BuildDigest(digest), verdict=e.Verdict(decision=verdict, reason="use a shift", seen_ms=1000.0, accepted=names, via="console" if self._answers else "cli"))  # fmt: skip
 
     def _react(self, event: e.SessionEvent) -> None:
         if not self._answers:

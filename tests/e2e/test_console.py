@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from textual._xterm_parser import XTermParser
@@ -34,14 +35,14 @@ from tests.e2e.over_wire import SCRIPT, SERVERS
 pytestmark = pytest.mark.podman
 
 
-async def until(pilot: Pilot, holds: Callable[[], object], seconds: float = 60) -> None:
+async def until(pilot: Pilot[Any], holds: Callable[[], object], seconds: float = 60) -> None:
     """Let the app work until something holds."""
     async with asyncio.timeout(seconds):
         while not holds():
             await pilot.pause(0.02)
 
 
-async def typed(pilot: Pilot, text: str, *then: str) -> None:
+async def typed(pilot: Pilot[Any], text: str, *then: str) -> None:
     """Write text as a terminal hands it over, all of it at once, and press what follows."""
     for event in XTermParser().feed(text):
         pilot.app.post_message(event)
@@ -78,7 +79,7 @@ def console(context: AppContext, opened: LiveSession) -> AlitaApp:
     )
 
 
-async def read_and_approve(pilot: Pilot, review: ApprovalScreen) -> None:
+async def read_and_approve(pilot: Pilot[Any], review: ApprovalScreen) -> None:
     """All of the code is read first, so that one key approves."""
     code = review.query_one(CodeView)
     code.focus()
@@ -89,7 +90,7 @@ async def read_and_approve(pilot: Pilot, review: ApprovalScreen) -> None:
     await pilot.press("a")
 
 
-async def look_at_the_sandbox(pilot: Pilot) -> None:
+async def look_at_the_sandbox(pilot: Pilot[Any]) -> None:
     """Its screen shows what is really there, and clears up when it is told to."""
     await pilot.press("ctrl+s")
     await until(pilot, lambda: isinstance(pilot.app.screen, SandboxScreen))
@@ -199,6 +200,7 @@ async def test_a_build_that_is_put_off_lets_another_task_run_and_is_gone_on_with
         assert [task.outcome for task in app.main.view.tasks] == ["parked", "answered"]
         await pilot.press("f8")
         await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.armed)
+        assert isinstance(app.screen, ApprovalScreen)
         await read_and_approve(pilot, app.screen)
         await until(pilot, lambda: len(app.main.view.tasks) == 3 and app.main.view.tasks[2].outcome)
         assert app.main.view.tasks[2].again == app.main.view.tasks[0].task_id

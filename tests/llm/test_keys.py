@@ -42,7 +42,11 @@ class Locked(keyring.backend.KeyringBackend):
     def get_password(self, service: str, username: str) -> str | None:
         raise ConnectionResetError("no bus")
 
-    set_password = delete_password = get_password
+    def set_password(self, service: str, username: str, password: str) -> None:
+        raise ConnectionResetError("no bus")
+
+    def delete_password(self, service: str, username: str) -> None:
+        raise ConnectionResetError("no bus")
 
 
 @pytest.fixture(autouse=True)

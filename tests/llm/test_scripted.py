@@ -68,8 +68,11 @@ def script(tmp_path: Path):
 
 async def replies(model: Model, request: ModelRequest) -> tuple[list[Delta], Reply]:
     found = [piece async for piece in model.reply(request)]
-    assert isinstance(found[-1], Reply)
-    return found[:-1], found[-1]
+    *deltas, reply = found
+    assert isinstance(reply, Reply)
+    pieces = [piece for piece in deltas if isinstance(piece, Delta)]
+    assert pieces == deltas
+    return pieces, reply
 
 
 @pytest.mark.parametrize(

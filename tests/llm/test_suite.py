@@ -15,7 +15,7 @@ from tests.llm import test_habits as habits
 from tests.llm import test_openai as openai
 from tests.llm import test_text_tools as text_tools
 
-BOTH: dict[str, tuple[Callable, ...]] = {
+BOTH: dict[str, tuple[Callable[..., object], ...]] = {
     "text": (conformance.test_text_streams_in_pieces_and_ends_in_one_reply,),
     "streaming": (conformance.test_text_streams_in_pieces_and_ends_in_one_reply,),
     "one tool call": (conformance.test_a_call_is_parsed_and_its_arguments_stream,),
@@ -67,7 +67,7 @@ BOTH: dict[str, tuple[Callable, ...]] = {
     ),
 }
 """Item → tests that run for every adapter."""
-ONE: dict[str, tuple[Callable, ...]] = {
+ONE: dict[str, tuple[Callable[..., object], ...]] = {
     "ids and names repeated in every delta": (openai.test_calls_are_put_together,),
     "missing index": (openai.test_calls_are_put_together,),
     "missing finish_reason": (openai.test_the_usage_chunk_ends_a_stream_that_names_no_reason,),
@@ -81,7 +81,7 @@ STATUSES = (400, 401, 402, 403, 404, 408, 413, 429, 500, 503, 529)
 MODULES: tuple[ModuleType, ...] = (conformance, errors, habits)
 
 
-def values_of(test: Callable, name: str) -> list[object]:
+def values_of(test: Callable[..., object], name: str) -> list[object]:
     """What a test is parametrised with under a name."""
     for mark in getattr(test, "pytestmark", ()):
         names = mark.args[0] if isinstance(mark.args[0], tuple) else (mark.args[0],)
@@ -130,7 +130,7 @@ def test_every_way_to_break_off_is_tested(then: str) -> None:
     ["id and name repeated", "no index, whole calls", "no index, told apart by id", "neither index nor id"],
 )
 def test_every_habit_of_compatible_servers_is_tested(habit: str) -> None:
-    (mark,) = openai.test_calls_are_put_together.pytestmark  # type: ignore[attr-defined]
+    (mark,) = openai.test_calls_are_put_together.pytestmark
     assert habit in {one.id for one in mark.args[1]}
 
 

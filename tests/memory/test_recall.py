@@ -33,8 +33,17 @@ def task(
 
 def run(tape: streams.Tape, *calls: tuple[str, bool]) -> None:
     for name, ok in calls:
-        call_id = f"c{len(tape.envelopes)}"
-        tape.add(e.ToolCalled(call_id=call_id, action_id="a", name=name, version=1, digest="d", arguments={}))
+        call_id = e.CallId(f"c{len(tape.envelopes)}")
+        tape.add(
+            e.ToolCalled(
+                call_id=call_id,
+                action_id="a",
+                name=e.ToolName(name),
+                version=1,
+                digest=e.BuildDigest("d"),
+                arguments={},
+            )
+        )
         if ok:
             tape.add(e.ToolReturned(call_id=call_id, report=RunReport(status="ok", result=1)))
         else:

@@ -7,7 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from alita_tui.events import Alias, Ban, Move, MoveKind, ToolDraft, ToolRecord, Twin, build_digest
+from alita_tui.events import (
+    Alias,
+    Ban,
+    BuildDigest,
+    Move,
+    MoveKind,
+    ToolDraft,
+    ToolName,
+    ToolRecord,
+    Twin,
+    build_digest,
+)
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.registry.lineage import Lineages
 from alita_tui.spine.errors import DigestMismatch, RegistryError
@@ -101,9 +112,9 @@ def test_a_tool_s_own_name_goes_first(home: Home) -> None:
 @pytest.mark.parametrize(
     ("twin", "error"),
     [
-        (Twin(name="nobody", version=1, digest=streams.DIGEST), RegistryError),
+        (Twin(name=ToolName("nobody"), version=1, digest=streams.DIGEST), RegistryError),
         (Twin(name=NAME, version=2, digest=streams.DIGEST), RegistryError),
-        (Twin(name=NAME, version=1, digest="0" * 64), DigestMismatch),
+        (Twin(name=NAME, version=1, digest=BuildDigest("0" * 64)), DigestMismatch),
     ],
 )
 def test_only_a_version_that_runs_and_is_the_one_that_was_compared(
@@ -113,7 +124,7 @@ def test_only_a_version_that_runs_and_is_the_one_that_was_compared(
         home.alias(twin)
     home.alias()
     with pytest.raises(DigestMismatch):
-        home.alias(Twin(name=OTHER, version=1, digest=streams.DIGEST), "p9", name="third_name")
+        home.alias(Twin(name=ToolName(OTHER), version=1, digest=streams.DIGEST), "p9", name="third_name")
     assert [one.name for one in home.shelf.aliases.all()] == [OTHER]
 
 
@@ -143,7 +154,7 @@ def test_a_name_that_was_given_to_another_tool_meanwhile_is_not_taken_from_it(ho
     other = home.add(
         msgspec.structs.replace(streams.DRAFT, name="second_tool", description="Does it too."), "p3"
     )
-    home.alias(Twin(name="second_tool", version=1, digest=other.digest), "p4")
+    home.alias(Twin(name=ToolName("second_tool"), version=1, digest=other.digest), "p4")
     with pytest.raises(RegistryError, match="something else"):
         home.kept.undo(NAME, by="bob")
     assert home.shelf.get(OTHER).draft.name == "second_tool"

@@ -4,11 +4,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from alita_tui.events import Lock, Source, ToolDraft, build_digest
+from alita_tui.events import BuildDigest, Lock, Source, ToolDraft, ToolName, build_digest
 from alita_tui.registry.library import ToolLibrary
 from alita_tui.spine.errors import DigestMismatch, RegistryError
 from alita_tui.store.documents import DocumentTable
@@ -59,7 +60,7 @@ def test_the_files_say_everything_and_run_by_themselves(data):
     assert (place / f"{DRAFT.name}.py").read_text() == DRAFT.code
     ast.parse((place / facts["tests"]).read_text())
     code = "import json, sys\ndef run(x): return 2 * x\nprint(json.dumps(run(**json.load(sys.stdin))))\n"
-    pure = ToolDraft(name="double", description="Double.", tests="", code=code)
+    pure = ToolDraft(name=ToolName("double"), description="Double.", tests="", code=code)
     add(shelf(data), pure, "p2")
     script = data / "mcp_box" / "double" / "v1" / "double.py"
     done = subprocess.run([sys.executable, script], input=b'{"x": 4}', capture_output=True, check=True)
@@ -118,9 +119,9 @@ def test_line_ends_and_odd_characters_survive_byte_for_byte(data):
 def test_only_what_was_approved_is_registered(data):
     on = shelf(data)
     with pytest.raises(DigestMismatch):
-        on.register(DRAFT, Lock(), approval_id="p1", digest="0" * 64, sources=())
+        on.register(DRAFT, Lock(), approval_id="p1", digest=BuildDigest("0" * 64), sources=())
     with pytest.raises(RegistryError, match="no approval"):
-        on.register(DRAFT, Lock(), approval_id="", digest=DRAFT.digest, sources=())
+        on.register(DRAFT, Lock(), approval_id="", digest=BuildDigest(DRAFT.digest), sources=())
     for name in ("../evil", "A", "", "a/b", "x" * 65):
         with pytest.raises(RegistryError, match="no name for a tool"):
             add(on, changed(name=name))
@@ -244,6 +245,7 @@ def test_a_version_number_is_given_once_even_when_the_index_lags(data):
 
 def test_documents_that_cannot_be_read_are_passed_over(data):
     table = DocumentTable(data / "registry.json", "tools")
+    odd: Any
     for number, odd in enumerate(
         [None, 3, {"tool": {"name": 1}}, {"use": {}}, {"future": {}}, {"tool": None}]
     ):

@@ -81,7 +81,7 @@ def test_rolling_back_is_one_move_and_one_undo(home: Home) -> None:
 )
 def test_what_is_put_away_does_not_run_until_it_is_restored(home: Home, kind: str, state: str) -> None:
     for version in (3, 2, 1):
-        home.kept.move(NAME, msgspec.convert(kind, str), version, by="ada")  # type: ignore[arg-type]
+        home.kept.move(NAME, msgspec.convert(kind, str), version, by="ada")
     assert home.states() == [state] * 3
     assert home.kept.of(NAME).current is None
     assert home.shelf.cards() == ()

@@ -47,16 +47,21 @@ class Home:
     ) -> str:
         digest = build_digest(draft, streams.LOCK)
         asked = e.ApprovalRequested(
-            approval_id=approval_id, build_id="b", digest=digest, name=draft.name, version=1
+            approval_id=approval_id, build_id=e.BuildId("b"), digest=digest, name=draft.name, version=1
         )
-        verdict = e.ApprovalResolved(approval_id=approval_id, build_id="b", digest=digest, verdict=e.Verdict(decision="approved", by="ada", lasting=lasting, grants=grants))  # fmt: skip
+        verdict = e.ApprovalResolved(approval_id=approval_id, build_id=e.BuildId("b"), digest=digest, verdict=e.Verdict(decision="approved", by="ada", lasting=lasting, grants=grants))  # fmt: skip
         self.audit.enter("s", asked, verdict)
         return digest
 
     def add(self, draft: ToolDraft, approval_id: str, grants: Capabilities | None = None) -> ToolRecord:
         digest = self.approve(draft, approval_id, grants=grants)
         return self.shelf.register(
-            draft, streams.LOCK, approval_id=approval_id, digest=digest, sources=(), grants=grants
+            draft,
+            streams.LOCK,
+            approval_id=approval_id,
+            digest=e.BuildDigest(digest),
+            sources=(),
+            grants=grants,
         )
 
     def manifest(self, change: Callable[[Any], None]) -> None:
@@ -160,7 +165,7 @@ def test_an_invented_approval_is_refused(home: Home) -> None:
 def test_an_approval_for_a_task_is_none_for_the_library(home: Home) -> None:
     digest = home.approve(DRAFT, "p1", lasting="task")
     with pytest.raises(RegistryError, match="for one task alone"):
-        home.shelf.register(DRAFT, streams.LOCK, approval_id="p1", digest=digest, sources=())
+        home.shelf.register(DRAFT, streams.LOCK, approval_id="p1", digest=e.BuildDigest(digest), sources=())
 
 
 def test_an_entry_written_into_the_log_by_hand_approves_nothing(home: Home) -> None:

@@ -1,8 +1,10 @@
 """How well the search finds: a library of 22 tools, needs that one of them meets, needs that none does."""
 
+from typing import Any
+
 import pytest
 
-from alita_tui.events import Lock, ToolDraft, ToolRecord
+from alita_tui.events import BuildDigest, Lock, ToolDraft, ToolName, ToolRecord
 from alita_tui.registry.search import HIT, ToolIndex
 
 LIBRARY = {
@@ -163,9 +165,14 @@ UNMET_HELD_OUT = [
 
 def record(name: str, description: str, properties: str, version: int = 1) -> ToolRecord:
     schema = {"type": "object", "properties": {one: {"type": "string"} for one in properties.split()}}
-    draft = ToolDraft(name=name, description=description, code="", tests="", input_schema=schema)
+    draft = ToolDraft(name=ToolName(name), description=description, code="", tests="", input_schema=schema)
     return ToolRecord(
-        draft=draft, version=version, digest=draft.digest, state="trusted", lock=Lock(), approval_id="p"
+        draft=draft,
+        version=version,
+        digest=BuildDigest(draft.digest),
+        state="trusted",
+        lock=Lock(),
+        approval_id="p",
     )
 
 
@@ -187,7 +194,8 @@ def test_the_tool_for_email_addresses_is_found_and_dice_are_not_asked_for_it(que
     alone = ToolIndex()
     alone.update([(record("validate_email_addresses", *LIBRARY["validate_email_addresses"]), ())])
     assert best(alone, query) == "validate_email_addresses"
-    assert alone.search("roll two dice", 5).hits == alone.search("roll two dice", 5).near_misses == ()
+    found = alone.search("roll two dice", 5)
+    assert (found.hits, found.near_misses) == ((), ())
 
 
 def test_needs_are_met_by_the_right_tool_and_unmet_ones_by_none():
@@ -213,7 +221,9 @@ def test_scores_lie_between_0_and_1_and_near_misses_lie_below_the_hits():
 def test_what_a_tool_has_served_finds_it_again():
     query = "are the people on my mailing list reachable"
     assert best(library(), query) == ""
-    served = {"validate_email_addresses": ("check my mailing list for reachable people",)}
+    served: dict[str, tuple[str, ...]] = {
+        "validate_email_addresses": ("check my mailing list for reachable people",)
+    }
     assert best(library(queries=served), query) == "validate_email_addresses"
     assert best(library(queries=served), "roll two dice") == "roll_dice"
 
@@ -228,22 +238,25 @@ def test_only_what_is_held_is_found():
 def test_hostile_schemas_do_not_break_the_index():
     index = ToolIndex()
     draft = record("odd", "An odd tool.", "")
-    for schema in (
+    schemas: tuple[Any, ...] = (
         None,
         [],
         "x",
         {"properties": 3},
         {"properties": {"a": None}},
         {"items": {"properties": {"deep": {}}}},
-    ):
-        changed = ToolDraft(name="odd", description="An odd tool.", code="", tests="", input_schema=schema)
+    )
+    for schema in schemas:
+        changed = ToolDraft(
+            name=ToolName("odd"), description="An odd tool.", code="", tests="", input_schema=schema
+        )
         index.update(
             [
                 (
                     ToolRecord(
                         draft=changed,
                         version=1,
-                        digest="d",
+                        digest=BuildDigest("d"),
                         state="trusted",
                         lock=draft.lock,
                         approval_id="p",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -54,6 +56,7 @@ def test_hosts_are_chosen_by_the_person_and_are_part_of_the_digest() -> None:
 
 
 def test_what_cannot_be_chosen_is_refused() -> None:
+    arguments: tuple[Any, ...]
     for arguments in (
         ("api_query", ["a.example"]),
         ("api_query", [], ["KEY"]),

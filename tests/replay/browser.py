@@ -70,7 +70,8 @@ class Page:
             said = self._next()
             if said.get("id") == self._number:
                 assert "error" not in said, said
-                return said["result"]
+                result: dict[str, Any] = said["result"]
+                return result
             self.events.append(said)
 
     def wait_for(self, method: str) -> None:
@@ -121,4 +122,5 @@ class Page:
             assert piece, "the browser ended"
             self._rest += piece
         one, _, self._rest = self._rest.partition(b"\0")
-        return json.loads(one)
+        message: dict[str, Any] = json.loads(one)
+        return message

@@ -76,6 +76,7 @@ def test_any_event_that_shows_differently_changes_it() -> None:
 def test_a_session_that_was_resumed_is_held_against_each_close() -> None:
     first = closed(walkthrough())
     last = first[-1]
+    assert last.seq is not None
     more = [replace(last, seq=last.seq + 1, event=e.SessionResumed(restored=len(first)))]
     again = replace(
         last, seq=last.seq + 2, event=e.SessionClosed(state=fingerprint(fold_all([*first, *more])))
@@ -104,6 +105,7 @@ def test_a_lone_surrogate_has_a_hash_too() -> None:
     whole = walkthrough()
     place = next(n for n, one in enumerate(whole) if isinstance(one.event, e.BuildDrafted))
     event = whole[place].event
+    assert isinstance(event, e.BuildDrafted)
     draft = replace(event.draft, code=event.draft.code + "# \ud83d")
     whole[place] = replace(whole[place], event=replace(event, draft=draft))
     assert len(fingerprint(fold_all(whole))) == 64

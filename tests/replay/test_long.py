@@ -20,7 +20,7 @@ EVENTS = 2_000
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory) -> Path:
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("long") / "long.json"
     write(made, EVENTS)
     return made

@@ -171,8 +171,7 @@ async def test_without_a_limit_it_plays_to_the_end_and_stays_there(desk: Desk) -
 async def test_a_seek_keeps_the_play_state(desk: Desk) -> None:
     playback, _ticker, _reader = desk
     playback.seek_tenth(5)
-    assert not playback.playing
-    assert playback.position == round(len(WALK) / 2)
+    assert (playback.playing, playback.position) == (False, round(len(WALK) / 2))
     playback.toggle()
     playback.move(-1000)
     assert playback.playing

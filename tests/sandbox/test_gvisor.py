@@ -209,7 +209,7 @@ async def test_a_tool_runs_on_gvisors_kernel(own_kernel: EngineSettings) -> None
         job = Job(run_id="g", module="gvisor_tool", code=code, arguments={"word": "alita"}, limits=LIMITS)
         for _ in range(3):
             report = await sandbox.run(job, nothing, nothing)
-            found, kernel, said = report.result  # type: ignore[misc]
+            found, kernel, said = report.result
             assert (found, said) == (["atila"], "child\n")
             assert kernel != Path("/proc/version").read_text()
         tests = "from gvisor_tool import run\ndef test_one():\n    assert run('ab')[0] == ['ba']\n"

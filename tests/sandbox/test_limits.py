@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -123,6 +124,7 @@ def test_a_mount_that_was_not_asked_for_is_refused(line: object) -> None:
 
 def test_devices_and_a_filter_that_is_open_are_refused() -> None:
     place = msgspec.structs.replace(PLACE, controllers=frozenset())
+    wrong: dict[str, Any]
     for wrong in (
         {"devices": {**DEVICES, "kvm": [10, 232]}}, {"devices": {**DEVICES, "null": [1, 1]}}, {"devices": {}}, {"mounted": []}, {"mounted": 3},
         {"let_through": [321]}, {"let_through": [-1, 4]}, {"let_through": None}, {"closed_connections": 131_072},

@@ -19,7 +19,7 @@ RECORDED = [
     *ROOT.glob("sessions/golden-*.json"),
     *ROOT.glob("tests/store/golden/*/session.json"),
 ]
-WHO = {"by": "ada", "via": "cli", "seen_ms": 1500.0, "scrolled_to_end": True}
+WHO: dict[str, Any] = {"by": "ada", "via": "cli", "seen_ms": 1500.0, "scrolled_to_end": True}
 FLAT: dict[str, Any] = {
     "kind": "approval_resolved", "approval_id": "p1", "build_id": "b1", "digest": "d" * 64,
     "verdict": "approved", "reason": "fine", "tags": ["quick"], "lasting": "task",

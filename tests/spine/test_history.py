@@ -11,7 +11,7 @@ from tests.support import streams
 DURABLE = [one for one in streams.walkthrough() if one.durable]
 
 
-class Kept(list):
+class Kept(list[Envelope]):
     """Meets `Stored`; tells what was read."""
 
     def __init__(self, *envelopes):

@@ -70,7 +70,10 @@ def test_a_second_verdict_and_a_word_after_close_are_breaches() -> None:
     for verdict in ("approved", "rejected"):
         tape.add(
             e.ApprovalResolved(
-                approval_id="p1", build_id="b1", digest=streams.DIGEST, verdict=e.Verdict(decision=verdict)
+                approval_id="p1",
+                build_id=e.BuildId("b1"),
+                digest=streams.DIGEST,
+                verdict=e.Verdict(decision=verdict),
             )
         )
     tape.add(e.SessionClosed())
@@ -78,7 +81,7 @@ def test_a_second_verdict_and_a_word_after_close_are_breaches() -> None:
     assert {"decide once", "nothing after close"} <= laws(tape.envelopes)
 
 
-TWIN = Twin(name="double_it", version=1, digest="d" * 64)
+TWIN = Twin(name=e.ToolName("double_it"), version=1, digest=e.BuildDigest("d" * 64))
 
 
 def aliased(
@@ -89,21 +92,23 @@ def aliased(
     streams.until_approval(tape)
     looked = GateResult(gate="neighbours", state="failed", summary="alike", twins=twins)
     digest = compared or streams.DRAFT.digest
-    tape.add(e.GateChecked(build_id="b1", attempt=1, digest=digest, result=looked))
+    tape.add(e.GateChecked(build_id=e.BuildId("b1"), attempt=1, digest=e.DraftDigest(digest), result=looked))
     tape.add(
         e.ApprovalResolved(
             approval_id="p1",
-            build_id="b1",
+            build_id=e.BuildId("b1"),
             digest=streams.DIGEST,
             verdict=e.Verdict(decision="aliased", alias_of=named),
         )
     )
-    tape.add(e.ToolAliased(build_id="b1", approval_id="p1", name=streams.DRAFT.name, target=target))
+    tape.add(
+        e.ToolAliased(build_id=e.BuildId("b1"), approval_id="p1", name=streams.DRAFT.name, target=target)
+    )
     return tape.envelopes
 
 
 def test_an_alias_is_a_verdict_on_a_twin_that_was_found() -> None:
-    other = Twin(name="other", version=1, digest="e" * 64)
+    other = Twin(name=e.ToolName("other"), version=1, digest=e.BuildDigest("e" * 64))
     assert {breach.law for breach in check(aliased())} == set()
     assert {breach.law for breach in check(aliased(named=None))} == {"alias what was decided"}
     assert {breach.law for breach in check(aliased(target=other))} == {"alias what was decided"}
@@ -117,7 +122,7 @@ def test_an_alias_registers_nothing() -> None:
     card = ToolCard(
         name=streams.DRAFT.name, version=1, description="", digest=streams.DIGEST, state="provisional"
     )
-    registered = e.ToolRegistered(build_id="b1", approval_id="p1", card=card)
+    registered = e.ToolRegistered(build_id=e.BuildId("b1"), approval_id="p1", card=card)
     last = tape.envelopes[-1]
     tape.envelopes.append(msgspec.structs.replace(last, seq=(last.seq or 0) + 1, event=registered))
     assert {breach.law for breach in check(tape.envelopes)} == {"register what was approved"}
@@ -136,8 +141,11 @@ def test_what_cannot_be_read_becomes_an_unknown_event(line: bytes) -> None:
 def test_a_grant_is_used_within_a_call_or_a_build_and_nowhere_else() -> None:
     stored = [envelope for envelope in streams.walkthrough() if envelope.durable]
     called = next(i for i, one in enumerate(stored) if isinstance(one.event, e.ToolCalled))
-    call_id = stored[called].event.call_id
-    used = e.BrokerAnswered(call_id=call_id, request="GET http://a.example/", outcome="served", status=200)
+    call = stored[called].event
+    assert isinstance(call, e.ToolCalled)
+    used = e.BrokerAnswered(
+        call_id=call.call_id, request="GET http://a.example/", outcome="served", status=200
+    )
 
     def put_in(at: int, event: e.BrokerAnswered) -> list[Envelope]:
         one = msgspec.structs.replace(stored[called], event=event)

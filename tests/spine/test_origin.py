@@ -67,14 +67,23 @@ async def test_each_envelope_says_its_task_agent_step_and_parent():
                 task_id, name, number = action_id.split("-")
                 parent = task_id
                 assert envelope.span == action_id
+            case other:
+                raise AssertionError(other)
         assert (envelope.task_id, envelope.agent_id, envelope.step) == (task_id, name, int(number) + 1)
         assert envelope.parent == parent
 
 
 async def test_what_another_task_tells_of_a_call_belongs_to_the_call():
     bus, envelopes = stream()
-    card = e.ToolCalled(call_id="c1", action_id="a1", name="x", version=1, digest="d", arguments={})
-    answered = e.BrokerAnswered(call_id="c1", request="GET https://a.example/", outcome="served")
+    card = e.ToolCalled(
+        call_id=e.CallId("c1"),
+        action_id="a1",
+        name=e.ToolName("x"),
+        version=1,
+        digest=e.BuildDigest("d"),
+        arguments={},
+    )
+    answered = e.BrokerAnswered(call_id=e.CallId("c1"), request="GET https://a.example/", outcome="served")
     with working_on(Origin(task_id="one", agent_id="lead", step=3, span="a1", parent="one")):
         await bus.emit(card, span="c1")
     with working_on(in_task("two", step=9)):

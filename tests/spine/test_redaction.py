@@ -80,7 +80,7 @@ def test_every_text_of_an_event_is_reached_and_the_rest_is_as_it_was():
         stdout=f"<{odd}>",
         cases=(TestCase(name="test_a", passed=True, message=odd),),
     )
-    clean = redact.value(e.ToolReturned(call_id="c1", report=report))
+    clean = redact.value(e.ToolReturned(call_id=e.CallId("c1"), report=report))
     assert json.dumps(odd)[1:-1].encode() not in msgspec.json.encode(clean)
     assert clean.report.result == {"[redacted PASSWORD]": ["[redacted PASSWORD]", 1, None]}
     assert clean.report.cases[0].message == "[redacted PASSWORD]"

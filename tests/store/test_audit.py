@@ -202,6 +202,7 @@ def test_a_log_of_ten_thousand_entries_is_judged_once_and_again_when_a_byte_chan
     log = opened(path)
     entry = add(path, evidence=tuple(f"finding {n}: what could be seen of the build" for n in range(10)))
     private, many = log._seal.private(), []
+    assert private is not None
     for _ in range(9_999):
         entry = msgspec.structs.replace(entry, sequence=entry.sequence + 1, previous=entry.hash)
         entry = msgspec.structs.replace(entry, hash=entry.own_hash)
@@ -233,7 +234,7 @@ def approved_in(*, last: e.SessionEvent | None = None):
     history = [
         one for one in streams.walkthrough() if one.durable and not isinstance(one.event, e.SessionClosed)
     ]
-    more = [msgspec.structs.replace(history[-1], seq=history[-1].seq + 1, event=last)] if last else []
+    more = [msgspec.structs.replace(history[-1], seq=(history[-1].seq or 0) + 1, event=last)] if last else []
     return [*history, *more]
 
 

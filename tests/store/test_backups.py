@@ -108,7 +108,9 @@ def test_a_damaged_or_foreign_backup_changes_nothing(home, damage, tmp_path):
 
 def repack(path: Path, damage: str) -> None:
     with tarfile.open(path) as archive:
-        files = {one.name: archive.extractfile(one).read() for one in archive}
+        opened = {one.name: archive.extractfile(one) for one in archive}
+        files = {name: file.read() for name, file in opened.items() if file}
+        assert files.keys() == opened.keys()
     if damage == "changed":
         files["memory.json"] = files["memory.json"].replace(b"first", b"worst")
     elif damage == "escaping":

@@ -36,7 +36,7 @@ def alter(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(raw.replace(old, new, 1))
 
 
-def alita(home: Path, *arguments: str) -> subprocess.CompletedProcess:
+def alita(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "alita_tui", "--home", home, *arguments],
         capture_output=True,
@@ -174,7 +174,8 @@ def test_times_without_a_zone_and_texts_nested_too_deep_break_no_reader(tmp_path
     )
     path.write_bytes(raw)
     shelf = SessionStore(tmp_path)
-    assert shelf.latest().session_id
+    latest = shelf.latest()
+    assert latest and latest.session_id
     assert SessionFile.open(path, readonly=True).envelopes()
     assert shelf.list()[0].events
 

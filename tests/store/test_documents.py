@@ -1,5 +1,6 @@
 import multiprocessing
 import threading
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -97,9 +98,16 @@ def _work(path: Path, name: str, count: int) -> None:
 
 def test_processes_and_threads_lose_nothing(path):
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_work, args=(path, name, 60)) for name in ("a", "b")]
+    workers: list[BaseProcess | threading.Thread] = [
+        *(context.Process(target=_work, args=(path, name, 60)) for name in ("a", "b"))
+    ]
     mine = DocumentTable(path, "tools")
-    workers += [threading.Thread(target=lambda: [mine.put(f"t{n}", {"name": f"t{n}"}) for n in range(60)])]
+
+    def put() -> None:
+        for n in range(60):
+            mine.put(f"t{n}", {"name": f"t{n}"})
+
+    workers += [threading.Thread(target=put)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -53,6 +53,7 @@ def test_a_build_that_waits_gets_an_approval_of_its_own() -> None:
         verdict=e.Verdict(decision="rejected"),
     )
     last = made[-1]
+    assert last.seq is not None
     stream = [*made, type(last)(seq=last.seq + 1, session_id="fork", at=last.at, event=verdict)]
     assert check(stream) == []
 

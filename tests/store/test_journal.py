@@ -31,6 +31,7 @@ def fill(path: Path, count: int) -> None:
     db.journal.checkpoint()
     for number in range(1, count + 1):
         table.put(number, {"n": number}, barrier=False)
+    assert db.journal._fd is not None
     os.close(db.journal._fd)  # what the kernel does for a process that dies
     db.journal._fd = None
 
@@ -362,6 +363,7 @@ while True:
 @pytest.mark.parametrize("after", [1, 250, 700])
 def test_kill_9_loses_nothing_that_was_acknowledged(path, after):
     child = subprocess.Popen([sys.executable, "-c", _WRITER, path], stdout=subprocess.PIPE)
+    assert child.stdout is not None
     try:
         for line in child.stdout:
             if int(line) >= after:
@@ -413,6 +415,7 @@ def test_any_order_of_writes_folds_and_crashes_gives_the_same_as_a_dict(tmp_path
             if what == "reopen":
                 db.close()
             else:
+                assert db.journal._fd is not None
                 os.close(db.journal._fd)
                 db.journal._fd = None
             db = JournalDB(path)

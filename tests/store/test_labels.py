@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from alita_tui.spine.errors import StoreLocked, UsageError
+from alita_tui.spine.sessions import Bookmark
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.journal_reader import journal_of
-from alita_tui.store.labels import Bookmark, Label, Labels
+from alita_tui.store.labels import Label, Labels
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.trash import KEPT_DAYS
 from tests.support.goldens import FOLDER, walkthrough
@@ -95,6 +96,7 @@ def test_a_session_that_was_never_closed_keeps_its_journal(tmp_path: Path) -> No
     file = SessionFile.create(shelf.path("cut"), "cut")
     file.fill(walkthrough()[:7])
     file._writer.shutdown()
+    assert file._log._fd is not None
     os.close(file._log._fd)
     file._log._fd = None
     file._log._let_go()

@@ -5,6 +5,7 @@ import gc
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tinydb import TinyDB
@@ -18,16 +19,17 @@ def row(raw: bytes, number: int) -> tuple[int, object]:
     return number, load(raw)
 
 
-def opened(path: Path, mode="exclusive") -> LogStorage:
+def opened(path: Path, mode="exclusive") -> LogStorage[Any]:
     return LogStorage(path, "events", row, mode=mode)
 
 
-def put(log: LogStorage, *numbers: int, barrier=False) -> None:
+def put(log: LogStorage[Any], *numbers: int, barrier=False) -> None:
     for number in numbers:
         log.append([("put", "events", str(number), {"n": number, "text": 'a "quoted": {'})], barrier=barrier)
 
 
-def kill(log: LogStorage) -> None:
+def kill(log: LogStorage[Any]) -> None:
+    assert log._fd is not None
     os.close(log._fd)
     log._fd = None
     log._let_go()
@@ -161,7 +163,7 @@ def test_many_pieces_are_copied_whole(path, monkeypatch):
     assert plain(path) == list(range(1, 30))
 
 
-def every(log: LogStorage) -> list[tuple[int, object]]:
+def every(log: LogStorage[Any]) -> list[tuple[int, object]]:
     """Each document by its place, forward, backward and alone: three ways that have to agree."""
     count, ahead, back = log.count, log.reader(64), log.reader(64)
     forward = [row(*ahead(place)) for place in range(count)]

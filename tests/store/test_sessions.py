@@ -6,6 +6,7 @@ import sys
 import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -35,6 +36,7 @@ async def save(path: Path, envelopes: list[Envelope], session_id: str = "") -> N
 def crash(file: SessionFile) -> None:
     """Let go of the file as the kernel does for a process that dies."""
     file._writer.shutdown()
+    assert file._log._fd is not None
     os.close(file._log._fd)
     file._log._fd = None
     file._log._let_go()
@@ -71,7 +73,12 @@ async def test_a_bus_records_through_it_and_a_resumed_one_goes_on(tmp_path):
 async def test_writes_happen_in_one_thread_that_is_not_the_loops(tmp_path, monkeypatch):
     file = SessionFile.create(tmp_path / "s.json", "s")
     names, real = set(), os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda *a: names.add(threading.current_thread().name) or real(*a))
+
+    def noted(fd: int, data: bytes, offset: int) -> int:
+        names.add(threading.current_thread().name)
+        return real(fd, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", noted)
     for envelope in DURABLE[:5]:
         await file.record(envelope, barrier=False)
     monkeypatch.undo()
@@ -122,8 +129,8 @@ async def test_an_event_of_a_newer_version_opens_as_unknown(tmp_path):
     await save(path, DURABLE)
     rewrite(path, b'"kind":"plan_proposed"', b'"kind":"plan_dreamt"')
     file = SessionFile.open(path, readonly=True)
-    unknown = [one for one in file.envelopes() if isinstance(one.event, e.UnknownEvent)]
-    assert len(unknown) == 1 and "plan_dreamt" in unknown[0].event.raw
+    unknown = [one.event for one in file.envelopes() if isinstance(one.event, e.UnknownEvent)]
+    assert len(unknown) == 1 and "plan_dreamt" in unknown[0].raw
 
 
 async def test_read_only_works_on_a_golden_file_and_beside_a_writer(tmp_path):
@@ -171,6 +178,7 @@ asyncio.run(main())
 def test_kill_9_keeps_every_acknowledged_barrier(tmp_path):
     path = tmp_path / "k.json"
     child = subprocess.Popen([sys.executable, "-c", _ENGINE, path], stdout=subprocess.PIPE)
+    assert child.stdout is not None
     try:
         for line in child.stdout:
             if int(line) >= 120:
@@ -251,7 +259,8 @@ async def test_the_list_tells_what_a_session_was(tmp_path):
     assert newest.pending[0].task == "Create a tool to validate email addresses."
     crash(live)
     assert shelf.list()[0].state == "stopped"
-    assert shelf.latest().session_id in {newest.session_id, oldest.session_id}
+    latest = shelf.latest()
+    assert latest and latest.session_id in {newest.session_id, oldest.session_id}
 
 
 DURABLE_COST = [one.event.total_usd for one in DURABLE if isinstance(one.event, e.BudgetSpent)][-1]
@@ -262,9 +271,12 @@ async def test_unchanged_files_are_not_read_again_and_changed_ones_are(tmp_path,
     first = shelf.list()
     opened = []
     real = Path.open
-    monkeypatch.setattr(
-        Path, "open", lambda path, *how, **more: opened.append(path.name) or real(path, *how, **more)
-    )
+
+    def noted(path: Path, *how: Any, **more: Any) -> Any:
+        opened.append(path.name)
+        return real(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", noted)
     assert shelf.list() == first == SessionStore(shelf.folder).list()
     assert set(opened) == {"summaries.cache"}
     file = SessionFile.open(Path(first[0].path))

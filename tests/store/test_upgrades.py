@@ -7,6 +7,7 @@ import json
 import shutil
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tinydb import TinyDB
@@ -33,8 +34,8 @@ def home(tmp_path: Path):
     return taken
 
 
-def tables(path: Path) -> dict:
-    found = json.loads(path.read_text())
+def tables(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
     assert found["store"]["1"].pop("schema_version") == SCHEMA_VERSION
     found["store"]["1"].pop("generation")
     found.pop("checksums", None)  # test_store_damage.py looks at these

@@ -164,7 +164,8 @@ async def test_a_note_counts_only_if_it_is_signed_and_can_be_true(shelf, tmp_pat
     """What a signed note may say is bounded as well; what is set aside is told and stays no verdict."""
     (await session(shelf, "20261120-100000-aaaa", "-one")).close()
     log = AuditLog(tmp_path / "data" / "audit.jsonl", tmp_path / "keys")
-    desk, told = VerdictInbox(tmp_path / "desk", shelf, sealing=log), []
+    told: list[str] = []
+    desk = VerdictInbox(tmp_path / "desk", shelf, sealing=log)
     desk.told = told.append
     desk.leave("p1-one", say(seen_ms=9000.0))
     path = tmp_path / "desk" / "p1-one.json"

@@ -6,6 +6,8 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
+from types import UnionType
+from typing import Any
 
 from alita_tui.agent.budget import Budget
 from alita_tui.agent.call_budget import CallBudget
@@ -150,7 +152,7 @@ class Desk:
         self.ids += 1
         return f"id{self.ids}"
 
-    def events(self, kind: type) -> list:
+    def events(self, kind: type | UnionType) -> list[Any]:
         return [envelope.event for envelope in self.bus.history if isinstance(envelope.event, kind)]
 
 

@@ -69,7 +69,7 @@ def test_keeps_the_order():
     assert [r["address"] for r in run(["b@x.org", "a@x.org"])["results"]] == ["b@x.org", "a@x.org"]
 """
 DRAFT = ToolDraft(
-    name="validate_email_addresses",
+    name=e.ToolName("validate_email_addresses"),
     description="Validate email addresses by syntax and say why a bad one is bad.",
     code=CODE,
     tests=TESTS,
@@ -102,28 +102,28 @@ LOCK = Lock(
 DIGEST = build_digest(DRAFT, LOCK)
 LIBRARY = (
     ToolCard(
-        name="csv_join",
+        name=e.ToolName("csv_join"),
         version=2,
         description="Join two CSV texts on a column.",
-        digest="1a" * 32,
+        digest=e.BuildDigest("1a" * 32),
         state="trusted",
         runs=14,
     ),
     ToolCard(
-        name="parse_dates",
+        name=e.ToolName("parse_dates"),
         version=1,
         description="Parse dates in many formats to ISO 8601.",
-        digest="2b" * 32,
+        digest=e.BuildDigest("2b" * 32),
         state="provisional",
         requirements=("python-dateutil>=2.9",),
         runs=3,
         failures=1,
     ),
     ToolCard(
-        name="roll_dice",
+        name=e.ToolName("roll_dice"),
         version=1,
         description="Roll dice with any number of sides.",
-        digest="3c" * 32,
+        digest=e.BuildDigest("3c" * 32),
         state="trusted",
         runs=5,
     ),
@@ -241,7 +241,7 @@ def until_approval(tape: Tape) -> None:
     )
     tape.add(
         e.BuildStarted(
-            build_id="b1",
+            build_id=e.BuildId("b1"),
             action_id=action,
             name=DRAFT.name,
             goal=DRAFT.description,
@@ -263,14 +263,19 @@ def until_approval(tape: Tape) -> None:
     )
     tape.add(
         e.BuildDrafted(
-            build_id="b1", attempt=1, author="model", model="openai:small", draft=DRAFT, digest=DRAFT.digest
+            build_id=e.BuildId("b1"),
+            attempt=1,
+            author="model",
+            model="openai:small",
+            draft=DRAFT,
+            digest=DRAFT.digest,
         ),
         span="b1",
     )
     note = Finding(severity="info", rule="ast/import", text="imports email_validator (declared)", line=9)
     tape.add(
         e.BuildReviewed(
-            build_id="b1",
+            build_id=e.BuildId("b1"),
             attempt=1,
             digest=DRAFT.digest,
             findings=(note,),
@@ -279,7 +284,7 @@ def until_approval(tape: Tape) -> None:
         span="b1",
     )
     tape.add(e.Progressed(work="Installing 3 packages", done=2, total=3, detail="dnspython 2.8.0"))
-    tape.add(e.RequirementsLocked(build_id="b1", attempt=1, lock=LOCK), span="b1")
+    tape.add(e.RequirementsLocked(build_id=e.BuildId("b1"), attempt=1, lock=LOCK), span="b1")
     tape.add(e.OutputChunk(run_id="b1", title="self-tests", stream="stdout", text="3 tests\n"))
     cases = tuple(
         TestCase(name=name, passed=True, duration_ms=3.1)
@@ -294,11 +299,15 @@ def until_approval(tape: Tape) -> None:
         cases=cases,
     )
     tape.add(
-        e.BuildTested(build_id="b1", attempt=1, digest=DRAFT.digest, passed=True, reports=(report,) * 3),
+        e.BuildTested(
+            build_id=e.BuildId("b1"), attempt=1, digest=DRAFT.digest, passed=True, reports=(report,) * 3
+        ),
         span="b1",
     )
     tape.add(
-        e.ApprovalRequested(approval_id="p1", build_id="b1", digest=DIGEST, name=DRAFT.name, version=1),
+        e.ApprovalRequested(
+            approval_id="p1", build_id=e.BuildId("b1"), digest=DIGEST, name=DRAFT.name, version=1
+        ),
         span="b1",
     )
 
@@ -308,7 +317,7 @@ def approved_and_used(tape: Tape) -> None:
     tape.add(
         e.ApprovalResolved(
             approval_id="p1",
-            build_id="b1",
+            build_id=e.BuildId("b1"),
             digest=DIGEST,
             verdict=e.Verdict(decision="approved", by="ada", seen_ms=41_000, scrolled_to_end=True),
         ),
@@ -322,7 +331,7 @@ def approved_and_used(tape: Tape) -> None:
         state="provisional",
         requirements=DRAFT.requirements,
     )
-    tape.add(e.ToolRegistered(build_id="b1", approval_id="p1", card=card), span="b1")
+    tape.add(e.ToolRegistered(build_id=e.BuildId("b1"), approval_id="p1", card=card), span="b1")
     tape.turn("answer", {"text": "The tool validate_email_addresses is in the library."}, "Done.")
     tape.add(
         e.TaskFinished(
@@ -352,7 +361,7 @@ def approved_and_used(tape: Tape) -> None:
     action = tape.turn("run_tool", {"name": DRAFT.name, "arguments": arguments}, "That is the tool.")
     tape.add(
         e.ToolCalled(
-            call_id="c1",
+            call_id=e.CallId("c1"),
             action_id=action,
             name=DRAFT.name,
             version=1,
@@ -370,7 +379,7 @@ def approved_and_used(tape: Tape) -> None:
     }
     tape.add(
         e.ToolReturned(
-            call_id="c1",
+            call_id=e.CallId("c1"),
             report=RunReport(
                 status="ok",
                 exit_code=0,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alita_tui.events import ToolDraft
+from alita_tui.events import ToolDraft, ToolName
 from alita_tui.toolsmith.contract import normalise
 from tests.toolsmith.trial import Known
 
@@ -51,7 +51,7 @@ class Behaving:
         required = [one for one in self.takes if one not in self.optional]
         return normalise(
             ToolDraft(
-                name=self.name,
+                name=ToolName(self.name),
                 description=self.purpose,
                 code=self.code.lstrip(),
                 tests=f"from {self.name} import run\n{_REFUSES}{tests}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from alita_tui.events import ToolDraft
+from alita_tui.events import BuildId, ToolDraft, ToolName
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.contract import normalise
 from tests.toolsmith.trial import Known
@@ -26,11 +26,13 @@ def draft(code: str = GOOD, checks: Sequence[str] = CHECKS, name: str = "odd_one
         "input_schema": {"type": "object", "properties": {"x": WHOLE}, "required": ["x"]},
         "output_schema": WHOLE,
     } | more
-    return normalise(ToolDraft(name=name, code=code, tests=f"from {name} import run\n" + tests, **fields))
+    return normalise(
+        ToolDraft(name=ToolName(name), code=code, tests=f"from {name} import run\n" + tests, **fields)
+    )
 
 
 def case(*given: Any, **more: Any) -> Case:
-    return Case(build_id="b1", draft=draft(*given, **more))
+    return Case(build_id=BuildId("b1"), draft=draft(*given, **more))
 
 
 def known(*pairs: tuple[int, Any]) -> Known:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 
-from alita_tui.events import ToolDraft
+from alita_tui.events import ToolDraft, ToolName
 from alita_tui.toolsmith.contract import normalise
 
 PURPOSE = "Count the words of a text."
@@ -254,7 +254,7 @@ def run(text: str) -> int:
 
 def forger(code: str) -> ToolDraft:
     """A draft with this code: honest tests, no honest tool."""
-    name = "count_words"
+    name = ToolName("count_words")
     return normalise(
         ToolDraft(
             name=name,

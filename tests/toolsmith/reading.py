@@ -16,4 +16,4 @@ def found(draft: ToolDraft, rule: str) -> list[Finding]:
 
 def with_code(top: str = "", body: str = "pass", **changes: object) -> ToolDraft:
     code = f"{top}\n\n" + RUN_WITH.format(body.replace("\n", "\n    "))
-    return msgspec.structs.replace(GOOD, **{"code": code, **changes})  # type: ignore[arg-type]
+    return msgspec.structs.replace(GOOD, **{"code": code, **changes})

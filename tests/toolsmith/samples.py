@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from alita_tui.events import ToolDraft
+from typing import Any
+
+from alita_tui.events import ToolDraft, ToolName
 
 RUN = 'def run(x: int, times: int = 2) -> int:\n    """Multiply."""\n    return x * times\n'
 
@@ -19,7 +21,7 @@ def test_thrice():
 """
 
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"x": {"type": "integer"}, "times": {"type": "integer"}},
     "required": ["x"],
@@ -27,7 +29,7 @@ SCHEMA = {
 
 
 GOOD = ToolDraft(
-    name="multiply",
+    name=ToolName("multiply"),
     description="Multiply a number.",
     code=RUN,
     tests=TESTS,

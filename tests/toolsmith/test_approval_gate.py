@@ -121,7 +121,7 @@ async def test_verdicts_of_many_shells_at_once_leave_one(room: Room) -> None:
     async def leave(number: int) -> None:
         nonlocal refused
         try:
-            what = "approved" if number % 2 else "rejected"
+            what: e.Decision = "approved" if number % 2 else "rejected"
             await asyncio.to_thread(
                 room.desk.leave, asked.approval_id, verdict(asked, what, "cli", f"shell {number}")
             )

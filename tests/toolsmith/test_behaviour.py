@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from tests.toolsmith.behaving import Behaving, honest, odd
 from tests.toolsmith.trial import Reviewer, Trial, Verdict
@@ -16,7 +17,7 @@ PLAIN = {one.name: one for one in honest()}
 
 async def judged(podman: PodmanSandbox, shelf: ToolLibrary, one: Behaving) -> Verdict:
     reviewer = Reviewer({one.name: one.known})
-    return await Trial(podman, shelf, reviewer).judge(one.draft, one.purpose)
+    return await Trial(podman, TaskLibrary(shelf), reviewer).judge(one.draft, one.purpose)
 
 
 def told(verdict: Verdict) -> list[str]:

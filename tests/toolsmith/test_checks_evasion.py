@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from alita_tui.events import GateResult, ToolDraft
+from alita_tui.events import BuildId, GateResult, ToolDraft
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.toolsmith.checks.case import Case
 from alita_tui.toolsmith.checks.hidden import HiddenTestsCheck
@@ -62,7 +62,7 @@ async def test_tests_that_hold_to_how_the_code_is_written_prove_nothing(bench: W
     code = normalise(draft(TELLING.format(told=WAYS[way]), [])).code
     made = draft(code, [f"run(-999) == {_wanted(code)!r}", "run(1) is not None"])
     assert made.code == code
-    found = await MutationCheck(bench).check(Case(build_id="b1", draft=made))
+    found = await MutationCheck(bench).check(Case(build_id=BuildId("b1"), draft=made))
     assert found.state == "failed" and "hold to how the code is written" in found.summary, found
 
 
@@ -87,7 +87,7 @@ NEVER = "from odd_one import run\n\n\ndef test_idle():\n    assert callable(run)
 
 async def mutated(bench: Workbench, tests: str, code: str = GOOD) -> GateResult:
     return await MutationCheck(bench).check(
-        Case(build_id="b1", draft=ToolDraft(**{**_fields(draft(code)), "tests": tests}))
+        Case(build_id=BuildId("b1"), draft=ToolDraft(**{**_fields(draft(code)), "tests": tests}))
     )
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from alita_tui.config.paths import shipped
-from alita_tui.events import Capabilities
+from alita_tui.events import BuildId, Capabilities
 from alita_tui.registry.starters import Starters
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.ports.sandbox import Limits
@@ -27,7 +27,7 @@ STARTERS = Starters(shipped("starters"))
 
 def case(name: str) -> Case:
     chosen = (["GET api.example:443"], ["KEY"]) if name == "api_query" else ([], [])
-    return Case(build_id="b1", draft=STARTERS.draft(name, *chosen))
+    return Case(build_id=BuildId("b1"), draft=STARTERS.draft(name, *chosen))
 
 
 @pytest.mark.parametrize("name", [name for name in STARTERS.names() if name != "api_query"])

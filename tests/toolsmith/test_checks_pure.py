@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from alita_tui.events import Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
+from alita_tui.events import BuildId, Capabilities, GateName, GateResult, Lock, LockedPackage, ToolDraft
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.ports.web import Faults, PackageFacts
 from alita_tui.toolsmith.checks.capabilities import uses
@@ -56,7 +56,7 @@ class Looks:
         return self.does if isinstance(self.does, GateResult) else passed("literals", "fine")
 
 
-CASE = Case(build_id="b1", draft=draft())
+CASE = Case(build_id=BuildId("b1"), draft=draft())
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_values_of_the_task_inside_the_code(task: str, code: str, leaked: list[s
 
 async def test_the_gate_names_line_and_value() -> None:
     found = await LiteralsCheck().check(
-        Case(build_id="b", draft=draft("A = 1\nB = 4711\n"), task="Convert 4711")
+        Case(build_id=BuildId("b"), draft=draft("A = 1\nB = 4711\n"), task="Convert 4711")
     )
     assert found.state == "failed"
     assert (found.rows[0].label, found.rows[0].text) == ("line 2", "4711 comes from the task")
@@ -145,9 +145,11 @@ async def test_a_number_that_the_contract_names_is_no_leak() -> None:
     for more in ({"description": "Bases 2 to 36."}, {"input_schema": {"type": "integer", "maximum": 36}}):
         held = msgspec.structs.replace(draft("A = 36\n"), **more)
         assert (
-            await LiteralsCheck().check(Case(build_id="b", draft=held, task="zz in base 36"))
+            await LiteralsCheck().check(Case(build_id=BuildId("b"), draft=held, task="zz in base 36"))
         ).state == "passed"
-    found = await LiteralsCheck().check(Case(build_id="b", draft=draft("A = 36\n"), task="zz in base 36"))
+    found = await LiteralsCheck().check(
+        Case(build_id=BuildId("b"), draft=draft("A = 36\n"), task="zz in base 36")
+    )
     assert found.state == "failed"
 
 
@@ -250,7 +252,7 @@ def test_what_two_samples_agree_on() -> None:
     assert agree(True, 1) is None
     assert agree(0.1 + 0.2, 0.3) is not None
     assert same({"a": 1}, {"a": 1, "more": 2}) and not same({"a": 1}, {"b": 1})
-    assert equal([1, {"a": 0.3}], [1, {"a": 0.1 + 0.2}]) and not equal({"a": 1}, {"a": 1, "b": 2})
+    assert equal([1, {"a": 0.3}], [1, {"a": 0.1 + 0.2}]) and not equal([{"a": 1}], [{"a": 1, "b": 2}])
 
 
 # --- requirements -------------------------------------------------------------------------
@@ -282,7 +284,7 @@ class Book:
 def needing(name: str, *, uploaded: str = "2020-01-01T00:00:00Z") -> Case:
     package = LockedPackage(name=name, version="1.0", hashes=("sha256:0",), uploaded=uploaded, direct=True)
     lock = Lock(requirements=(name,), packages=(package,), python="3.12", platform="x")
-    return Case(build_id="b", draft=draft(requirements=(name,)), lock=lock)
+    return Case(build_id=BuildId("b"), draft=draft(requirements=(name,)), lock=lock)
 
 
 OLD = PackageFacts(first_upload="2015-01-01T00:00:00Z")

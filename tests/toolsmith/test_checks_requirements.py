@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from alita_tui.events import Lock, RunReport, SandboxStatus, ToolDraft
+from alita_tui.events import Lock, RunReport, SandboxStatus, ToolDraft, ToolName
 from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.environment import Target, lock
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.spine.ports.sandbox import Job, OnOutput
@@ -86,7 +87,7 @@ class Resolving:
 def needing(name: str) -> ToolDraft:
     module = name.replace("-", "_")
     return ToolDraft(
-        name="uses_it",
+        name=ToolName("uses_it"),
         description="It uses a package.",
         code=f'"""Uses it."""\n\nimport {module}\n\n\ndef run() -> str:\n    """Its version."""\n    return {module}.VERSION\n',
         tests='from uses_it import run\n\n\ndef test_a():\n    assert run()\n\n\ndef test_b():\n    assert run() == "1.0"\n',
@@ -129,7 +130,13 @@ def sandbox() -> Resolving:
 @pytest.fixture
 def trial(web: WebRoom, index: PackageIndex, sandbox: Resolving, tmp_path: Path) -> Iterator[Trial]:
     table = DocumentTable(tmp_path / "registry.json", "tools")
-    yield Trial(sandbox, ToolLibrary(table, tmp_path / "box"), Reviewer({}), web, FaultDatabase(index.url))
+    yield Trial(
+        sandbox,
+        TaskLibrary(ToolLibrary(table, tmp_path / "box")),
+        Reviewer({}),
+        web,
+        FaultDatabase(index.url),
+    )
     table.close()
 
 
@@ -183,7 +190,7 @@ async def test_a_database_that_is_gone_is_no_pass(
 ) -> None:
     table = DocumentTable(tmp_path / "registry.json", "tools")
     nobody = FaultDatabase("http://127.0.0.1:9")
-    trial = Trial(sandbox, ToolLibrary(table, tmp_path / "box"), Reviewer({}), web, nobody)
+    trial = Trial(sandbox, TaskLibrary(ToolLibrary(table, tmp_path / "box")), Reviewer({}), web, nobody)
     verdict = await trial.judge(needing("quiet-old-thing"), "Use a package.")
     table.close()
     (found,) = verdict.gates

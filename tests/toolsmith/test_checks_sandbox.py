@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from alita_tui.events import Capabilities, GateResult, Lock, ToolDraft, build_digest
+from alita_tui.events import BuildId, Capabilities, GateResult, Lock, ToolDraft, build_digest
 from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
 from alita_tui.spine.ports.builds import PastCall
@@ -261,7 +262,7 @@ async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, s
     twin = draft("def run(y: int) -> int:\n    return y + y + 1\n", name="next_odd", description="The odd number at a place.", input_schema=y)  # fmt: skip
     keep(shelf, twin)
     keep(shelf, draft("def run(x: int) -> int:\n    return x * x\n", ["run(3) == 9"], name="square_of", description="The square of a whole number."))  # fmt: skip
-    found = await NeighboursCheck(bench, shelf).check(case())
+    found = await NeighboursCheck(bench, TaskLibrary(shelf)).check(case())
     rows = {row.label: row for row in found.rows}
     assert found.state == "failed" and "next_odd v1" in found.summary
     assert rows["next_odd v1"].tone == "bad" and rows["square_of v1"].tone == ""
@@ -269,7 +270,7 @@ async def test_a_tool_that_answers_alike_is_found_by_running(bench: Workbench, s
 
 
 async def test_other_shapes_are_no_neighbours(bench: Workbench, shelf: ToolLibrary) -> None:
-    found = await NeighboursCheck(bench, shelf).check(case())
+    found = await NeighboursCheck(bench, TaskLibrary(shelf)).check(case())
     assert found.state == "passed" and found.rows == ()
 
 
@@ -280,7 +281,7 @@ CALLS = (PastCall(arguments={"x": 3}, result=7), PastCall(arguments={"x": 50}, r
 
 async def replayed(bench: Workbench, code: str) -> GateResult:
     gate = ReplayCheck(bench, lambda name: CALLS if name == "odd_one" else ())
-    return await gate.check(Case(build_id="b1", draft=draft(code), parent=draft()))
+    return await gate.check(Case(build_id=BuildId("b1"), draft=draft(code), parent=draft()))
 
 
 async def test_recorded_calls_that_come_out_as_before(bench: Workbench) -> None:

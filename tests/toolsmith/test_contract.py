@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from alita_tui.events import Capabilities, ToolDraft
+from alita_tui.events import Capabilities, ToolDraft, ToolName
 from alita_tui.spine.requirements import distribution
 from alita_tui.toolsmith.contract import (
     ContractError,
@@ -188,7 +188,7 @@ def test_each_fault_has_its_own_words(changes, said):
 
 
 def test_a_schema_nested_too_deeply_is_a_problem():
-    schema = {}
+    schema: dict[str, object] = {}
     for _ in range(5000):
         schema = {"not": schema}
     assert problems(output_schema=schema) == ("output_schema: it is nested too deeply",)
@@ -216,7 +216,9 @@ def test_any_json_is_a_draft_or_a_contract_error(changes):
 
 
 def normal(code, requirements=()):
-    draft = ToolDraft(name="t", description="d", code=code, tests="\n\nx = 1", requirements=requirements)
+    draft = ToolDraft(
+        name=ToolName("t"), description="d", code=code, tests="\n\nx = 1", requirements=requirements
+    )
     done = normalise(draft)
     assert normalise(done) == done
     return done

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from alita_tui.events import ToolDraft
+from alita_tui.events import ToolDraft, ToolName
 from alita_tui.toolsmith.checks.growth_inputs import ladders, power
 from alita_tui.toolsmith.checks.inputs import constants, dated, inputs, scale
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
@@ -32,7 +34,7 @@ def draft(
     **more: Any,
 ) -> ToolDraft:
     return ToolDraft(
-        name="t",
+        name=ToolName("t"),
         description="d",
         code=code,
         tests=tests,
@@ -126,17 +128,13 @@ def test_a_text_for_a_pattern_matches_it(pattern: str) -> None:
 
 def test_no_pattern_of_a_draft_is_ever_run(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
-    real = re.compile
-    monkeypatch.setattr(
-        re, "compile", lambda pattern, flags=0: compiled.append(str(pattern)) or real(pattern, flags)
-    )
-    for name in ("search", "match", "fullmatch", "findall", "sub"):
-        plain = getattr(re, name)
-        monkeypatch.setattr(
-            re,
-            name,
-            lambda pattern, *rest, plain=plain: compiled.append(str(pattern)) or plain(pattern, *rest),
-        )
+
+    def noted(plain: Callable[..., Any], pattern: Any, *rest: Any, **more: Any) -> Any:
+        compiled.append(str(pattern))
+        return plain(pattern, *rest, **more)
+
+    for name in ("compile", "search", "match", "fullmatch", "findall", "sub"):
+        monkeypatch.setattr(re, name, partial(noted, getattr(re, name)))
     schema = of(
         x={"type": "string", "pattern": EVIL}, y={"type": "object", "patternProperties": {EVIL: TEXT}}
     )
@@ -182,7 +180,10 @@ def test_smaller_ones_fit_and_are_smaller() -> None:
 def test_what_is_a_refusal(answer: dict[str, Any], is_one: bool) -> None:
     assert refused(answer, draft(of(x=WHOLE))) is is_one
     told = ToolDraft(
-        name="t", description="Raises AttributeError for no x, IndexError for none.", code="", tests=""
+        name=ToolName("t"),
+        description="Raises AttributeError for no x, IndexError for none.",
+        code="",
+        tests="",
     )
     assert refused(answer, told) is (is_one or answer.get("error") in ("AttributeError", "IndexError"))
 
@@ -213,7 +214,8 @@ def test_ladders_grow_what_can_grow() -> None:
         assert len(one.sizes) == len(one.calls) >= 2
         for size, call in zip(one.sizes, one.calls, strict=True):
             grown = call["y"] if one.parameter == "y" else call["x"]
-            counted = {"words": str.split, "lines": str.splitlines}.get(one.unit, list)(grown)
+            units: dict[str, Callable[[Any], list[Any]]] = {"words": str.split, "lines": str.splitlines}
+            counted = units.get(one.unit, list)(grown)
             assert size <= len(counted) <= size + 10
     assert any(call["x"].startswith("a1@bbb") for one in made for call in one.calls)
     assert ladders(draft(of(z=WHOLE))) == []

@@ -44,7 +44,7 @@ SPEAKS = (
 @pytest.mark.parametrize("said", SPEAKS)
 def test_it_is_named_with_its_words_and_line_wherever_it_stands(said: str) -> None:
     quoted = repr(said)
-    schema = {**GOOD.input_schema, "description": said}  # type: ignore[dict-item]
+    schema = {**GOOD.input_schema, "description": said}
     places = {
         "description": msgspec.structs.replace(GOOD, description=said),
         "schema": msgspec.structs.replace(GOOD, input_schema=schema),
@@ -58,8 +58,9 @@ def test_it_is_named_with_its_words_and_line_wherever_it_stands(said: str) -> No
         ),
     }
     for where, draft in places.items():
-        (one, *_) = found(draft, "ast/addressed") or [None]
-        assert one is not None, (where, said)
+        told = found(draft, "ast/addressed")
+        assert told, (where, said)
+        one = told[0]
         assert one.severity == "high"
         assert "“" in one.text
         if where in ("comment", "constant", "parts"):

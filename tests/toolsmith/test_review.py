@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_tui.events import Capabilities, ToolDraft
+from alita_tui.events import Capabilities, ToolDraft, ToolName
 from alita_tui.toolsmith.contract import draft_from, normalise
 from alita_tui.toolsmith.review import Review, review
 from tests.toolsmith.samples import GOOD, RUN, SCHEMA, TESTS
@@ -209,7 +209,7 @@ def test_an_unused_requirement_is_told():
 
 
 def test_a_deep_schema_blocks():
-    schema = {}
+    schema: dict[str, object] = {}
     for _ in range(3000):
         schema = {"not": schema}
     assert found(reviewed(output_schema=schema), "schema").text == "output_schema is nested too deeply"
@@ -456,7 +456,7 @@ def test_tests_that_use_more_than_run_and_its_exceptions_are_refused(first: str,
     tests = f"{first}\n\n\ndef test_it():\n    assert run(1) == 1\n"
     fields = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     draft = ToolDraft(
-        name="double_it", description="d", code=TWO, tests=tests, input_schema=fields, output_schema={"type": "integer"}
+        name=ToolName("double_it"), description="d", code=TWO, tests=tests, input_schema=fields, output_schema={"type": "integer"}
     )  # fmt: skip
     blocking = [one.text for one in review(draft).findings if one.blocking]
     assert blocking == (

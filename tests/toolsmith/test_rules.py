@@ -26,23 +26,39 @@ def asked(draft: ToolDraft) -> tuple[list[Envelope], e.ApprovalRequested]:
     tape = streams.Tape()
     streams.opened(tape)
     tape.add(e.TaskSubmitted(task_id="t1", text="Build it."))
-    tape.add(e.BuildStarted(build_id="b1", action_id="a1", name=draft.name, goal=draft.description))
     tape.add(
-        e.BuildDrafted(build_id="b1", attempt=1, author="model", model="m", draft=draft, digest=draft.digest)
+        e.BuildStarted(build_id=e.BuildId("b1"), action_id="a1", name=draft.name, goal=draft.description)
+    )
+    tape.add(
+        e.BuildDrafted(
+            build_id=e.BuildId("b1"), attempt=1, author="model", model="m", draft=draft, digest=draft.digest
+        )
     )
     seen = review(draft)
     tape.add(
         e.BuildReviewed(
-            build_id="b1", attempt=1, digest=draft.digest, findings=seen.findings, imports=seen.imports
+            build_id=e.BuildId("b1"),
+            attempt=1,
+            digest=draft.digest,
+            findings=seen.findings,
+            imports=seen.imports,
         )
     )
-    tape.add(e.RequirementsLocked(build_id="b1", attempt=1, lock=Lock()))
+    tape.add(e.RequirementsLocked(build_id=e.BuildId("b1"), attempt=1, lock=Lock()))
     report = RunReport(status="ok", cases=(TestCase(name="test_it", passed=True),))
-    tape.add(e.BuildTested(build_id="b1", attempt=1, digest=draft.digest, passed=True, reports=(report,)))
-    for one in passed("b1", 1, draft.digest):
+    tape.add(
+        e.BuildTested(
+            build_id=e.BuildId("b1"), attempt=1, digest=draft.digest, passed=True, reports=(report,)
+        )
+    )
+    for one in passed(e.BuildId("b1"), 1, draft.digest):
         tape.add(one)
     request = e.ApprovalRequested(
-        approval_id="p1", build_id="b1", digest=build_digest(draft, Lock()), name=draft.name, version=1
+        approval_id="p1",
+        build_id=e.BuildId("b1"),
+        digest=build_digest(draft, Lock()),
+        name=draft.name,
+        version=1,
     )
     tape.add(request)
     return tape.envelopes, request

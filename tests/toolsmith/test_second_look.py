@@ -141,7 +141,7 @@ PERSUADES = (
 @pytest.mark.parametrize("said", PERSUADES)
 def test_persuasion_is_named_in_any_language_wherever_it_stands(said: str) -> None:
     encoded = base64.b64encode(said.encode()).decode()
-    schema = {**GOOD.input_schema, "description": said}  # type: ignore[dict-item]
+    schema = {**GOOD.input_schema, "description": said}
     for draft in (
         msgspec.structs.replace(GOOD, description=said),
         msgspec.structs.replace(GOOD, input_schema=schema),
@@ -220,10 +220,10 @@ def test_a_silent_cut_is_named(body: str) -> None:
 
 def test_a_schema_that_is_open_for_further_arguments_is_named() -> None:
     for more in (True, {"type": "string"}):
-        schema = {**GOOD.input_schema, "additionalProperties": more}  # type: ignore[dict-item]
+        schema = {**GOOD.input_schema, "additionalProperties": more}
         said = found(msgspec.structs.replace(GOOD, input_schema=schema), "schema")
         assert any("open for further arguments" in one.text and one.severity == "medium" for one in said)
-    schema = {**GOOD.input_schema, "additionalProperties": False}  # type: ignore[dict-item]
+    schema = {**GOOD.input_schema, "additionalProperties": False}
     assert not found(msgspec.structs.replace(GOOD, input_schema=schema), "schema")
 
 

@@ -131,7 +131,7 @@ class Trial:
             progress=lambda *_: None,
         )
         build = e.BuildStarted(
-            build_id="b1", action_id="a1", name=draft.name, task=task, goal=task, parent=parent
+            build_id=e.BuildId("b1"), action_id="a1", name=draft.name, task=task, goal=task, parent=parent
         )
         proof = await prover.prove(build, 1, draft, by="demo:toolsmith")
         found = [one.event.result for one in bus.history if isinstance(one.event, e.GateChecked)]

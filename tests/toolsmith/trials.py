@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.sandbox.engine import PodmanSandbox
 from alita_tui.sandbox.faults import FaultDatabase
 from alita_tui.sandbox.settings import EngineSettings
@@ -51,7 +52,7 @@ async def _trials(settings: EngineSettings) -> AsyncIterator[Callable[[Reviewer]
         web = WebRoom(WebSettings(pypi_url=index.url, timeout=10.0), environ={})
         sandbox = PodmanSandbox(settings, "corpus")
         try:
-            yield lambda reviewer: Trial(sandbox, shelf, reviewer, web, FaultDatabase(index.url))
+            yield lambda reviewer: Trial(sandbox, TaskLibrary(shelf), reviewer, web, FaultDatabase(index.url))
         finally:
             await sandbox.close()
             await web.close()

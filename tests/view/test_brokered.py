@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from alita_tui.events import BrokerAnswered
+from alita_tui.events import BrokerAnswered, CallId
 from alita_tui.spine.envelope import Envelope
 from alita_tui.view.fold import fold
 from alita_tui.view.model import SessionView, Tone
 from alita_tui.view.trace import rows_for
 
 SERVED = BrokerAnswered(
-    call_id="c1", request="GET https://api.example:443/a", outcome="served", status=200, address="203.0.113.9",
+    call_id=CallId("c1"), request="GET https://api.example:443/a", outcome="served", status=200, address="203.0.113.9",
     secrets=("KEY",), sent_bytes=1200, received_bytes=45_000, duration_ms=31,
 )  # fmt: skip
 REFUSED = BrokerAnswered(
-    call_id="c1",
+    call_id=CallId("c1"),
     request="CONNECT \x1b[31mevil.example:22",
     outcome="refused",
     status=403,

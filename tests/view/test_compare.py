@@ -16,6 +16,7 @@ def rejected_fork() -> list[Envelope]:
     made = forked(waiting(), None, "fork", lambda: "own-approval")
     asked = next(one.event for one in reversed(made) if isinstance(one.event, e.ApprovalRequested))
     last = made[-1]
+    assert last.seq is not None
     events = (
         e.ApprovalResolved(
             approval_id="own-approval",

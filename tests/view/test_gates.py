@@ -12,7 +12,7 @@ from tests.support import streams
 
 def looked(gate: GateName, state: str = "passed", summary: str = "fine", **more: object) -> e.GateChecked:
     found = GateResult(gate=gate, state=state, summary=summary, **more)  # type: ignore[arg-type]
-    return e.GateChecked(build_id="b1", attempt=1, digest=streams.DRAFT.digest, result=found)
+    return e.GateChecked(build_id=e.BuildId("b1"), attempt=1, digest=streams.DRAFT.digest, result=found)
 
 
 def tape(*facts: e.GateChecked) -> streams.Tape:

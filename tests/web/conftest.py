@@ -21,9 +21,8 @@ class Site:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 site.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
-                answer = site.routes.get(urlsplit(self.path).path, (404, {}, b"nothing here"))
-                if callable(answer):
-                    answer = answer(self)
+                route = site.routes.get(urlsplit(self.path).path, (404, {}, b"nothing here"))
+                answer = route(self) if callable(route) else route
                 if answer is not None:
                     status, headers, body = answer
                     self.send_response(status)

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from alita_tui.spine.errors import AddressRefused, WebError
 from alita_tui.web.client import WebRoom, WebSettings
 from alita_tui.web.providers import candidate_names
+from tests.web.conftest import Site
 
 DUCK = """<html><body><div class="serp__results"><div id="links" class="results">
 <div class="result results_links results_links_deep result--ad"><h2 class="result__title">
@@ -34,7 +36,7 @@ def query_of(site, index: int = -1) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def rooms(site, make_room):
+def rooms(site: Site, make_room: Callable[..., WebRoom]) -> Callable[..., WebRoom]:
     """Rooms whose providers are all on the site; nothing private is listed."""
 
     def make(**values) -> WebRoom:

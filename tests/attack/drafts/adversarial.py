@@ -75,7 +75,7 @@ def honest() -> tuple[Sample, ...]:
 
 def _read(text: str) -> Iterator[Sample]:
     text = _CHARACTER.sub(lambda found: chr(int(found[1], 16)), text)
-    kind, words = "", ()
+    kind, words = "", tuple[str, ...]()
     change: _Change | None = None
     for line in text.splitlines():
         if line.startswith("## "):
@@ -140,9 +140,12 @@ def _made(kind: str, words: tuple[str, ...], change: _Change) -> Sample:
                 words = tuple(one.strip() for one in body.split(","))
             case "parent":
                 parent = base.draft()
+            case _:
+                raise AssertionError(f"no step {step!r}")
     if "capabilities" in fields:
         asked = fields["capabilities"].items()
-        given = Capabilities(**{k: tuple(v) if isinstance(v, list) else v for k, v in asked})
+        listed: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in asked}
+        given = Capabilities(**listed)
         fields["capabilities"] = canonical(given)
     if "requirements" in fields:
         fields["requirements"] = tuple(fields["requirements"])

@@ -159,7 +159,7 @@ def _read(text: str) -> Iterator[Recipe]:
     pieces = _HEAD.split(text)
     for name, purpose, task, body in zip(*(pieces[n::4] for n in (1, 2, 3, 4)), strict=True):
         code, _, rest = body.strip("\n").partition("\n--\n")
-        settings = {"takes": {}, "gives": {}, "asks": {}}
+        settings: dict[str, Any] = {"takes": {}, "gives": {}, "asks": {}}
         while code.startswith("% "):
             line, _, code = code.partition("\n")
             word, _, value = line[2:].partition(" ")
@@ -228,7 +228,8 @@ def _function(source: str) -> Callable[..., Any]:
     sys.modules["template"] = module  # dataclasses look their module up
     space = module.__dict__
     exec(compile(source, "template.py", "exec"), space)  # the template itself, which is ours
-    return space["run"]  # type: ignore[no-any-return]
+    run: Callable[..., Any] = space["run"]
+    return run
 
 
 def _refuse_only(**_: Any) -> Any:
@@ -267,7 +268,8 @@ def schema_of(annotation: ast.expr | None) -> dict[str, Any]:
             return {"type": "object", "additionalProperties": schema_of(inner)}
         case ast.BinOp(left, ast.BitOr(), right):
             return {"anyOf": [schema_of(left), schema_of(right)]}
-    raise ValueError(f"no schema for {annotation and ast.unparse(annotation)}")
+        case _:
+            raise ValueError(f"no schema for {annotation and ast.unparse(annotation)}")
 
 
 def shape_of(values: list[Any]) -> dict[str, Any]:
@@ -307,7 +309,9 @@ def _kind(value: Any) -> str:
 
 
 def _capabilities(asks: dict[str, Any]) -> Capabilities:
-    listed = {key: tuple(value) if isinstance(value, list) else value for key, value in asks.items()}
+    listed: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in asks.items()
+    }
     return Capabilities(**listed)
 
 

@@ -14,6 +14,7 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.events import Lock, ToolDraft, ToolRequest, build_digest
 from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import ApprovalPending
@@ -79,6 +80,9 @@ class _NoDesk:
     def claim(self, command: Any) -> Any:
         raise AssertionError("nothing is decided here")
 
+    def taken(self, approval_id: str) -> None:
+        raise AssertionError("nothing is decided here")
+
 
 def _form(draft: ToolDraft) -> dict[str, Any]:
     """The arguments of the model's call."""
@@ -112,7 +116,8 @@ class Workshop:
     async def make(self, sample: Sample) -> Made:
         """Order the tool, hand in the draft, and stop where a person would be asked."""
         number = next(self._numbers)
-        async with self._library(number, sample.parent) as shelf:
+        async with self._library(number, sample.parent) as library:
+            shelf = TaskLibrary(library)
             models = _Models(sample, slips=number % 2 == 0)
             bus = Bus("attack", Kept(), lambda: NOW)
             gates = all_checks(

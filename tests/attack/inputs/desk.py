@@ -63,7 +63,8 @@ class Engine:
     def build(self) -> None:
         """A build that nothing speaks against waits for a verdict."""
         self._count += 1
-        name, build_id, approval_id = f"count_{self._count}", f"b{self._count}", f"p{self._count}"
+        name, approval_id = e.ToolName(f"count_{self._count}"), f"p{self._count}"
+        build_id = e.BuildId(f"b{self._count}")
         draft = msgspec.structs.replace(
             streams.DRAFT,
             name=name,
@@ -78,7 +79,12 @@ class Engine:
         add(e.BuildStarted(build_id=build_id, action_id=f"a{self._count}", name=name, goal=draft.description))
         add(
             e.BuildDrafted(
-                build_id=build_id, attempt=1, author="model", model="m", draft=draft, digest=draft.digest
+                build_id=build_id,
+                attempt=1,
+                author="model",
+                model="m",
+                draft=draft,
+                digest=draft.digest,
             )
         )
         add(e.BuildReviewed(build_id=build_id, attempt=1, digest=draft.digest))
@@ -86,7 +92,11 @@ class Engine:
         report = RunReport(status="ok", cases=(TestCase(name="test_two", passed=True),))
         add(
             e.BuildTested(
-                build_id=build_id, attempt=1, digest=draft.digest, passed=True, reports=(report,) * 3
+                build_id=build_id,
+                attempt=1,
+                digest=draft.digest,
+                passed=True,
+                reports=(report,) * 3,
             )
         )
         for one in passed(build_id, 1, draft.digest):
@@ -118,8 +128,8 @@ class Engine:
         self._tape.add(
             e.ApprovalResolved(
                 approval_id=command.approval_id,
-                build_id=f"b{number}",
-                digest=self._digests[command.approval_id],
+                build_id=e.BuildId(f"b{number}"),
+                digest=e.BuildDigest(self._digests[command.approval_id]),
                 verdict=e.Verdict(decision="rejected" if decision == "edited" else decision, by="ada"),
             )
         )

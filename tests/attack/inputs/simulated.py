@@ -11,7 +11,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +24,7 @@ from alita_tui.console.input.parser import InputParser, Settled
 from alita_tui.console.input.timing import InputTiming
 from alita_tui.console.review.deciding import DecidingScreen
 from alita_tui.console.review.screen import ApprovalScreen
+from alita_tui.console.review.steps import BuildReview
 from alita_tui.console.review.verdict_bar import DIGEST, NAME, VerdictBar
 from alita_tui.state.build import BuildState
 from alita_tui.state.rows import Rows
@@ -94,7 +95,7 @@ class Bare(ApprovalScreen):
         self._present(next(iter(self.queue), None))
 
     @property
-    def app(self) -> Any:
+    def app(self) -> Any:  # type: ignore[override]  # no app runs
         return SimpleNamespace(post_message=self.world.posted, _keymap={}, timing=self.world.timing)
 
     @property
@@ -108,14 +109,16 @@ class Bare(ApprovalScreen):
         return SimpleNamespace(code=code, present=nothing, focus_sheet=nothing, withhold=nothing)
 
     @property
-    def focused(self) -> Any:
+    def focused(self) -> Any:  # type: ignore[override]  # no app runs
         return self.stand_in.field if self.stand_in.mode in ("name", "reject", "ban") else None
 
     @property
     def is_current(self) -> bool:
         return self.world.screen is self
 
-    def call_after_refresh(self, callback: Callable[..., None], review: Any, _more: int) -> bool:
+    def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+        review: BuildReview = args[0]
+
         def draw() -> None:
             if self.is_current and review is self._review:
                 self.world.write(review.build.approval_id)
@@ -133,9 +136,8 @@ class Bare(ApprovalScreen):
     def dismiss(self, *_: Any) -> Any:
         self.world.close()
 
-    async def run_action(self, action: Any, *_: Any) -> bool:
+    async def run_action(self, action: Any, *_: Any) -> None:
         getattr(self, f"action_{action}")()
-        return True
 
 
 class World:
@@ -181,7 +183,7 @@ class World:
 
     @property
     def view(self) -> SessionView:
-        return with_(builds=Rows().append(*self.builds))
+        return with_(builds=Rows[BuildState]().append(*self.builds))
 
     # --- time -----------------------------------------------------------------------------
 
@@ -215,7 +217,7 @@ class World:
             cut = len(data) if self.rng.random() < whole else self.rng.randrange(1, len(data) + 1)
             part, data = data[:cut], data[cut:]
             wait = self.line + (self.rng.uniform(0, self.jitter) if self.jitter else 0.0)
-            self.in_order("line", wait, lambda part=part: self._buffer.extend(part))
+            self.in_order("line", wait, partial(self._buffer.extend, part))
 
     def write(self, said: str) -> None:
         """What the console writes: a review by its approval, empty for none, `?` for a question."""
@@ -249,7 +251,7 @@ class World:
                 )
                 messages = self.reader.read(bytes(self._buffer.popleft() for _ in range(size)), self.now)
             for message in messages:
-                self.do(lambda message=message: self._handle(message))
+                self.do(partial(self._handle, message))
         self.later(
             0.001 if self._buffer and self.now >= self._asleep else max(0.02, self._asleep - self.now),
             self._look,
@@ -330,10 +332,14 @@ class World:
                     self._busy = max(self._busy, self.now + step.seconds)
                 case "resize":
                     if self.screen is not None:
-                        self.do(lambda: self.screen and self.screen.repaint())
+                        self.do(self._repaint)
                 case _:
                     self.press(step)
         self.until(self.now + 2.0)
+
+    def _repaint(self) -> None:
+        if self.screen is not None:
+            self.screen.repaint()
 
     def _open(self) -> None:
         """F8, and look until a review is there."""

@@ -28,7 +28,7 @@ def event(kind: str, **fields: Any) -> bytes:
 
 def start(usage: dict[str, int] | None = None) -> bytes:
     """The first event of every stream."""
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_01",
         "type": "message",
         "role": "assistant",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -52,23 +53,25 @@ class Lab:
 
     async def ask(self, request: ModelRequest = REQUEST) -> tuple[list[Delta], Reply]:
         """All deltas and the one reply, which comes last."""
-        pieces = []
-        async with aclosing(self.model.reply(request)) as stream:
+        pieces: list[Delta | Reply] = []
+        async with aclosing(self.model.reply(request)) as stream:  # type: ignore[type-var]  # async generators
             async for piece in stream:
                 pieces.append(piece)
-        assert [type(piece) for piece in pieces[:-1]] == [Delta] * (len(pieces) - 1)
-        assert isinstance(pieces[-1], Reply)
-        return pieces[:-1], pieces[-1]
+        *deltas, reply = pieces
+        assert isinstance(reply, Reply)
+        found = [piece for piece in deltas if isinstance(piece, Delta)]
+        assert found == deltas
+        return found, reply
 
     async def fail(self, request: ModelRequest = REQUEST) -> ModelError:
         """The error of a call that must fail without a reply."""
         with pytest.raises(ModelError) as caught:
-            async with aclosing(self.model.reply(request)) as stream:
+            async with aclosing(self.model.reply(request)) as stream:  # type: ignore[type-var]  # async generators
                 async for piece in stream:
                     assert not isinstance(piece, Reply)
         return caught.value
 
 
 def open_lab(vendor: str, server: ModelServer, **more: object) -> Lab:
-    settings = {"api_key": KEY, "base_url": server.base_url, "timeout": 20.0, **more}
+    settings: dict[str, Any] = {"api_key": KEY, "base_url": server.base_url, "timeout": 20.0, **more}
     return Lab(vendor, server, ADAPTERS[vendor][1](vendor, "served-model", **settings))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from alita_tui.events import ModelErrorKind
+from alita_tui.events import ModelErrorKind, ModelRole
 from alita_tui.llm.scripted import Script, ScriptReply, choose
 from alita_tui.spine.errors import ModelError
 from alita_tui.spine.ports.models import Message
@@ -252,7 +252,8 @@ class ModelServer(ABC):
                 raise ModelError("bad_request", "this server has no script")
             names = {*self.tool_names(body)}
             reviews = names & {"submit_cases", "submit_answers"}
-            role = "toolsmith" if "submit_tool" in names else "reviewer" if reviews else "orchestrator"
+            role: ModelRole = "reviewer" if reviews else "orchestrator"
+            role = "toolsmith" if "submit_tool" in names else role
             reply = choose(self.script, role, self.messages_of(body))
         if reply.error is not None:
             raise ModelError(reply.error.kind, reply.error.text, retry_after=reply.error.retry_after)

@@ -53,10 +53,13 @@ async def test_of_a_long_session_it_goes_on_from_a_state_that_is_known(known, mo
         history.append(Envelope(seq=number + 1, session_id="s", at=streams.START, event=event))
     bus = Bus("s", Kept(), lambda: streams.START, history=history)
     state = reduce_all(history[:known])
-    read = []
-    monkeypatch.setattr(
-        projection, "reduce_all", lambda piece, state: read.extend(piece) or reduce_all(piece, state)
-    )
+    read: list[Envelope] = []
+
+    def recorded(piece, state):
+        read.extend(piece)
+        return reduce_all(piece, state)
+
+    monkeypatch.setattr(projection, "reduce_all", recorded)
     stands = StateProjection(bus, lambda: state)
     assert stands.state == reduce_all(history)
     assert read == history[known:]

@@ -43,11 +43,18 @@ class ReadPage(Value, frozen=True):
     url: Annotated[str, Meta(pattern="^https?://")]
 
 
-class LookBack(Value, frozen=True):
-    """Read again an earlier observation that is only a line by now, by the number of its event."""
+class Look(Value, frozen=True):
+    """Read a part of a file or of an earlier observation; without a name, list the files."""
 
-    event: Annotated[int, Meta(ge=1)]
-    offset: Annotated[int, Meta(ge=0, description="Characters to skip, for a long one.")] = 0
+    what: Annotated[
+        str,
+        Meta(description="A file's handle or name, or e41 for what event 41 brought; empty lists the files."),
+    ] = ""
+    lines: Annotated[str, Meta(description="Such as 10-40.")] = ""
+    rows: Annotated[str, Meta(description="Rows of a CSV file, such as 1-20.")] = ""
+    pointer: Annotated[str, Meta(description="JSON pointer into JSON, such as /rows/0.")] = ""
+    search: Annotated[str, Meta(description="Lines that contain this.")] = ""
+    offset: Annotated[int, Meta(ge=0, description="Characters to skip of a long observation.")] = 0
 
 
 class BuildTool(Value, frozen=True):
@@ -61,10 +68,16 @@ class BuildTool(Value, frozen=True):
 
 
 class RunTool(Value, frozen=True):
-    """Run a tool of the library in the sandbox."""
+    """Run a tool of the library in the sandbox. What it leaves in its folder becomes files of the session."""
 
     name: Name
-    arguments: Annotated[dict[str, Any], Meta(description="Keyword arguments, as its input schema says.")]
+    arguments: Annotated[
+        dict[str, Any],
+        Meta(
+            description="Keyword arguments, as its input schema says. A parameter of format `file` takes a file's name "
+            'or handle. Anywhere else {"$ref": "e41#/rows/0"} or {"$ref": "art_0123456789"} stands for the data itself.'
+        ),
+    ]
     version: Annotated[int | None, Meta(description="Leave out for the newest.")] = None
 
 
@@ -84,14 +97,14 @@ class Answer(Value, frozen=True):
     text: Text
 
 
-Action = Plan | FindTool | SearchWeb | ReadPage | LookBack | BuildTool | RunTool | AskUser | Wait | Answer
+Action = Plan | FindTool | SearchWeb | ReadPage | Look | BuildTool | RunTool | AskUser | Wait | Answer
 
 ACTIONS: dict[ActionName, type[Action]] = {
     "plan": Plan,
     "find_tool": FindTool,
     "search_web": SearchWeb,
     "read_page": ReadPage,
-    "look_back": LookBack,
+    "look": Look,
     "build_tool": BuildTool,
     "run_tool": RunTool,
     "ask_user": AskUser,
@@ -126,6 +139,11 @@ def parse(request: ToolRequest) -> Action:
     if request.problem:
         raise MalformedAction(
             f"The arguments of {request.name or 'the call'} are not valid: {request.problem}"
+        )
+    if request.name == "look_back":  # as it was called before there were files
+        event, offset = request.arguments.get("event"), request.arguments.get("offset", 0)
+        request = msgspec.structs.replace(
+            request, name="look", arguments={"what": f"e{event}", "offset": offset}
         )
     kind = {str(name): one for name, one in ACTIONS.items()}.get(request.name)
     if kind is None:

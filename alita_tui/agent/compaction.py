@@ -71,7 +71,7 @@ def trim(entries: Sequence[Entry], room: int) -> Trimmed:
         if largest is None or len(shown[largest].text) <= _SHORT + 100:
             break
         text, _ = clip(shown[largest].text, _SHORT)
-        note = f"\n(shortened; look_back with event {entries[largest].seq} shows all of it)"
+        note = f"\n(shortened; look with e{entries[largest].seq} shows all of it)"
         after -= _size(shown[largest])
         shown[largest] = msgspec.structs.replace(shown[largest], text=text + note)
         after += _size(shown[largest])
@@ -121,7 +121,7 @@ def _clipped(entry: Entry) -> Message:
     if entry.message.role != "tool":
         return entry.message
     text, cut = clip(entry.message.text, OBSERVATION)
-    note = f"\n(look_back with event {entry.seq} shows all of it)" if cut else ""
+    note = f"\n(look with e{entry.seq} shows all of it)" if cut else ""
     return msgspec.structs.replace(entry.message, text=text + note)
 
 

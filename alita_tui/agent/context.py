@@ -10,7 +10,8 @@ from copy import copy
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Json, RunReport, ToolRequest, Value
+from alita_tui.agent.references import told
+from alita_tui.events import Artefact, Json, RunReport, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
 from alita_tui.spine.text import neutralise
@@ -39,6 +40,9 @@ class Conversation:
         """Build id -> its tool's name."""
         self._put_off: set[str] = set()
         """Builds whose action has its result already: what comes of them is told as news."""
+        self._files: dict[str, Artefact] = {}
+        self._made: dict[str, list[Artefact]] = {}
+        """What calls made, by the call's id."""
         self._calls: dict[str, str] = {}
         self._said: list[str] = []
         """What the person said while requests were open."""
@@ -47,12 +51,17 @@ class Conversation:
         """Take in the next event."""
         event, self._seq = envelope.event, envelope.seq or self._seq
         match event:
-            case e.TaskSubmitted(text=text, again=again, retried=retried):
+            case e.ArtefactAdded(artefact=artefact, source=source):
+                self._files[artefact.handle] = artefact
+                self._made.setdefault(source, []).append(artefact)
+            case e.TaskSubmitted(text=text, again=again, retried=retried, files=files):
                 self._close_open("The task before ended without this.")
                 why = (
                     "the person asks to try it again" if retried else "a build that it waited for was decided"
                 )
-                self._person(f"TASK{f' (taken up again: {why})' if again else ''}: {text}")
+                given = tuple(self._files[handle] for handle in files if handle in self._files)
+                attached = f"\n\nFiles given with it:\n{untrusted('files', told(given))}" if given else ""
+                self._person(f"TASK{f' (taken up again: {why})' if again else ''}: {text}{attached}")
             case e.MemoryRecalled(items=items) if items:
                 listed = "\n".join(f"- [{item.item_id}] {item.text}" for item in items)
                 self._person(f"From earlier tasks, for what it is worth:\n{listed}")
@@ -115,7 +124,8 @@ class Conversation:
             case e.ToolCalled(call_id=call_id, action_id=action_id):
                 self._calls[call_id] = action_id
             case e.ToolReturned(call_id=call_id, report=report):
-                self._result(self._calls.get(call_id, ""), returned(report))
+                made = tuple(self._made.get(call_id, ()))
+                self._result(self._calls.get(call_id, ""), returned(report, self._seq, made))
             case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
                 said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
                 self._result(self._calls.get(call_id, ""), said, error=True)
@@ -183,11 +193,22 @@ def untrusted(source: str, text: str) -> str:
     return f'<untrusted source="{neutralise(source)[:300]}">\n{body}\n</untrusted>'
 
 
-def returned(report: RunReport) -> str:
-    """A run's report as the model reads it; what a tool prints is data too."""
+def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -> str:
+    """A run's report as the model reads it; what a tool prints is data too.
+
+    `seq` is the event by which its result can be referred to, `made` what it left or was too large to be shown.
+    """
     parts = [f"status: {report.status}"]
-    if report.result is not None:
-        parts.append(f"result: {_json(report.result)}")
+    if report.result_handle:
+        parts.append(
+            f"result: too large to show; it is {report.result_handle}\n{untrusted('result', str(report.result))}"
+        )
+    elif report.result is not None:
+        parts.append(f"result{f' (e{seq})' if seq else ''}: {_json(report.result)}")
+    if files := [file for file in made if file.handle != report.result_handle]:
+        parts.append(f"files it made:\n{untrusted('files', told(tuple(files)))}")
+    if report.files_lost:
+        parts.append(f"files not taken: {report.files_lost}")
     if report.limits_hit:
         parts.append(f"limits hit: {', '.join(report.limits_hit)}")
     parts += [

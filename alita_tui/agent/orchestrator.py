@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import ParamSpec, Protocol
 
 from alita_tui import events as e
@@ -23,6 +24,7 @@ from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.references import References
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import UNFINISHED, CurrentTask, TaskQueue, successors, why_not_again
 from alita_tui.agent.working import WorkingContext
@@ -41,8 +43,9 @@ from alita_tui.spine.commands import (
     Steer,
     SubmitTask,
 )
-from alita_tui.spine.errors import AlitaError, StoreError
+from alita_tui.spine.errors import AlitaError, StoreError, UsageError
 from alita_tui.spine.origin import in_task, working_on
+from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.memory import Memory
 from alita_tui.spine.ports.models import Asker
@@ -86,6 +89,7 @@ class Orchestrator:
         web: Web,
         questions: Questions,
         context: WorkingContext,
+        artefacts: Artefacts,
         *,
         policy: Policy,
         learn: Callable[[str], tuple[MemoryItem, ...]],
@@ -109,17 +113,21 @@ class Orchestrator:
         self._builds = BuildHandlers(
             bus, self._task, self._jobs, self._queue, self._lessons, sandbox, progress
         )
+        self._artefacts = artefacts
+        references = References(bus, self._projection, artefacts)
         runs = RunHandlers(
             bus,
             self._projection,
             self._task,
             shelf,
             sandbox,
+            references,
+            artefacts,
             limits=policy.run_limits,
             new_id=new_id,
             progress=progress,
         )
-        conversation = ConversationHandlers(bus, self._task, questions, context)
+        conversation = ConversationHandlers(bus, self._task, questions, context, references)
         research = ResearchHandlers(bus, shelf, web)
         loop = AgentLoop(
             bus,
@@ -204,8 +212,8 @@ class Orchestrator:
 
     async def _carry_out(self, command: Command | BuildJob) -> None:
         match command:
-            case SubmitTask(text=text):
-                await self._queue.submit(text.strip(), busy=self._work is not None)
+            case SubmitTask(text=text, attach=attach):
+                await self._submit(text.strip(), attach)
             case Retry():
                 await self._retry()
             case Steer(text=text):
@@ -227,6 +235,20 @@ class Orchestrator:
                 await self._bus.emit(e.LibraryLoaded(tools=await asyncio.to_thread(self._shelf.cards)))
             case CloseSession():
                 pass  # ends `run`
+
+    async def _submit(self, text: str, attach: tuple[str, ...]) -> None:
+        """Take the files of a task in and queue it; a file that cannot be read keeps the task from beginning."""
+        handles: list[str] = []
+        try:
+            for path in attach:
+                artefact = await asyncio.to_thread(self._artefacts.add, Path(path))
+                await self._bus.emit(e.ArtefactAdded(artefact=artefact, origin="person"))
+                handles.append(artefact.handle)
+        except UsageError as error:
+            text = f"The task is not begun. {error.message}"
+            await self._bus.emit(e.NoticeRaised(level="error", text=text, hint=error.hint))
+            return
+        await self._queue.submit(text, tuple(handles), busy=self._work is not None)
 
     async def _steer(self, text: str) -> None:
         """Add to the running task; without one it is a task of its own."""

@@ -14,6 +14,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.actions import MalformedAction, parse
+from alita_tui.agent.references import outlined
 from alita_tui.events import Capabilities, Json, Lock, RunReport, ToolDraft, ToolRecord, Value, build_digest
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import AlitaError, RequirementsError
@@ -110,6 +111,8 @@ class Rerunner:
 
         if end is None or end.report is None:
             return skipped("it has no report: it was interrupted, or there was no sandbox")
+        if event.files or event.references:
+            return skipped("it refers to files or results of its session")
         try:
             code = code or self._shelved(event)
         except AlitaError as error:
@@ -200,6 +203,8 @@ def _read(seq: int, event: e.ModelReplied, found: tuple[str, ...]) -> Rerun:
 def _differences(recorded: RunReport, now: RunReport) -> Iterator[str]:
     for name in ("status", "exit_code", "exception", "result", "stdout", "stderr"):
         before, after = getattr(recorded, name), getattr(now, name)
+        if name == "result" and recorded.result_handle:
+            after = outlined(after)
         if before != after:
             yield f"{name}: {_apart(before, after)}"
     was = {case.name: case.passed for case in recorded.cases}

@@ -73,6 +73,7 @@ class TaskRunner:
                 again=command.again,
                 retried=command.retried,
                 queue_id=command.queue_id,
+                files=command.files,
             ),
             span=task_id,
         )

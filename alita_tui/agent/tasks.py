@@ -70,15 +70,15 @@ class TaskQueue:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    async def submit(self, text: str, *, busy: bool) -> None:
+    async def submit(self, text: str, files: tuple[str, ...] = (), *, busy: bool) -> None:
         """Queue a new task; record it first when it cannot begin at once (`busy`)."""
         if not text:
             return
         queue_id = ""
         if busy or self._waiting:
             queue_id = self._new_id()
-            await self._bus.emit(e.TaskQueued(queue_id=queue_id, text=text))
-        self.add(SubmitTask(text=text, queue_id=queue_id))
+            await self._bus.emit(e.TaskQueued(queue_id=queue_id, text=text, files=files))
+        self.add(SubmitTask(text=text, files=files, queue_id=queue_id))
         self.news.set()
 
     def add(self, task: SubmitTask, *, first: bool = False) -> None:
@@ -97,8 +97,8 @@ class TaskQueue:
         queued: dict[str, SubmitTask] = {}
         for envelope in of(self._bus.history, e.TaskQueued, e.TaskSubmitted):
             match envelope.event:
-                case e.TaskQueued(queue_id=queue_id, text=text):
-                    queued[queue_id] = SubmitTask(text=text, queue_id=queue_id)
+                case e.TaskQueued(queue_id=queue_id, text=text, files=files):
+                    queued[queue_id] = SubmitTask(text=text, files=files, queue_id=queue_id)
                 case e.TaskSubmitted(queue_id=queue_id):
                     queued.pop(queue_id, None)
                 case _:
@@ -134,7 +134,8 @@ class CurrentTask:
 
     def again(self, task_id: str, *, retried: bool = False) -> SubmitTask:
         """Return the command that takes an earlier task up again."""
-        return SubmitTask(text=self.text_of(task_id), again=task_id, retried=retried)
+        files = next((task.files for task in self._projection.state.tasks if task.task_id == task_id), ())
+        return SubmitTask(text=self.text_of(task_id), files=files, again=task_id, retried=retried)
 
     def events(self) -> list[Envelope]:
         """Return what is recorded of the newest task since it was submitted, the newest first."""

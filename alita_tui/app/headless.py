@@ -19,9 +19,16 @@ EXIT_CODES = {
 
 
 async def run_headless(
-    app: AppContext, task: str | None, session_id: str | None, show: Callable[[Envelope], None]
+    app: AppContext,
+    task: str | None,
+    session_id: str | None,
+    show: Callable[[Envelope], None],
+    *,
+    attach: tuple[str, ...] = (),
 ) -> tuple[str, int]:
     """Run a task, or retry what failed without one; return the session's id and an exit code.
+
+    `attach` are paths of files that are given with the task.
 
     `show` is called for every new envelope, transient ones included.
     """
@@ -44,7 +51,7 @@ async def run_headless(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, session.send, Interrupt())
     if task is not None:
-        session.send(SubmitTask(text=task))
+        session.send(SubmitTask(text=task, attach=attach))
     else:
         ends = (one.event for one in reversed(session.bus.history) if isinstance(one.event, TaskFinished))
         code = EXIT_CODES.get(getattr(next(ends, None), "outcome", ""), 0)

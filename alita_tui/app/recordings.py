@@ -97,9 +97,13 @@ def _calls(envelopes: tuple[Envelope, ...], name: str) -> list[PastCall]:
     calls: list[PastCall] = []
     for envelope in envelopes:
         match envelope.event:
-            case e.ToolCalled(call_id=call_id, name=called_name, arguments=arguments) if called_name == name:
+            case e.ToolCalled(
+                call_id=call_id, name=called_name, arguments=arguments, files=(), references=()
+            ) if called_name == name:
                 arguments_of[call_id] = arguments
-            case e.ToolReturned(call_id=call_id, report=report) if call_id in arguments_of:
+            case e.ToolReturned(call_id=call_id, report=e.RunReport(result_handle="") as report) if (
+                call_id in arguments_of
+            ):
                 calls.append(PastCall(arguments=arguments_of[call_id], result=report.result))
             case _:
                 pass

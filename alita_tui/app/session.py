@@ -140,6 +140,7 @@ class LiveSession:
             self._web,
             questions,
             WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
+            app.artefacts(file.session_id),
             policy=Policy(
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,

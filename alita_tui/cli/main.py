@@ -27,6 +27,9 @@ class Commands(LazyGroup):
             "alita_tui.cli.policy:commands", "Rules that may approve builds for you; off by default."
         ),
         "tools": Target("alita_tui.cli.tools:commands", "The library of approved tools."),
+        "artefacts": Target(
+            "alita_tui.cli.artefacts:commands", "Files that tasks were given and tools made."
+        ),
         "sessions": Target("alita_tui.cli.sessions:commands", "Recorded sessions."),
         "backup": Target(
             "alita_tui.cli.backups:commands", "Backups of the library, the memory and session labels."

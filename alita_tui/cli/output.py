@@ -25,7 +25,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _GLYPHS = {
     "task": ">", "plan": "=", "thought": "~", "action": "*", "observation": "<", "build": "+", "approval": "?",
     "run": "*", "question": "?", "memory": ".", "notice": "!", "error": "!", "answer": "#", "unknown": ".",
-    "session": ".",
+    "session": ".", "file": "@",
 }  # fmt: skip
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import select
-import stat
 import sys
+import tempfile
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from alita_tui.app.context import AppContext
+from alita_tui.cli.given_files import check_file, piped_file, save
 from alita_tui.cli.output import json_line, plain
+from alita_tui.events import Artefact, ArtefactAdded
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError
+from alita_tui.spine.text import reveal
 
 Json = Annotated[bool, typer.Option("--json", help="Print the stream of events as JSON lines.")]
 ModelOption = Annotated[str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="Use this model.")]
@@ -30,19 +32,31 @@ def run(
     session: Annotated[
         str | None, typer.Option("--session", metavar="ID", help="Continue this session.")
     ] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", metavar="PATH", help="Give this file with the task; repeatable."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Save the files that the task's tools make here."),
+    ] = None,
 ) -> None:
     """Do one task without a screen.
 
-    A build that needs your verdict parks the task: exit code 4.
+    What is piped in is given as a file. A build that needs your verdict parks the task: exit code 4.
     """
     text = sys.stdin.read() if task == "-" else task
-    if task != "-" and (piped := _piped()):
-        text = f"{task}\n\n{piped}"
     if not text.strip():
         raise UsageError(
             "There is no task.", hint='Give one: `alita run "TASK"`, or `echo TASK | alita run -`.'
         )
-    _run(context, model, text.strip(), session, json=json)
+    given = tuple(file or ())
+    for path in given:
+        check_file(path)
+    with tempfile.TemporaryDirectory(prefix="alita-stdin-") as folder:
+        piped = piped_file(Path(folder)) if task != "-" else None
+        attach = (*given, *((piped,) if piped else ()))
+        _run(context, model, text.strip(), session, json=json, attach=attach, out=out)
 
 
 def resume(
@@ -87,38 +101,34 @@ def demo(
     _run(context, _DEMO, task, None, json=json)
 
 
-_QUIET_SECONDS = 2.0
-"""Seconds after which a wait for standard input is mentioned."""
-
-
-def _piped() -> str:
-    """Return standard input if it is a pipe or a file; a terminal, a device or a closed one is not read."""
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-        if stat.S_ISSOCK(mode):  # some programs leave a socket open that never delivers anything
-            return sys.stdin.read().strip() if select.select([sys.stdin], [], [], 0)[0] else ""
-        if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode)):
-            return ""
-        if not select.select([sys.stdin], [], [], _QUIET_SECONDS)[0]:
-            typer.echo("Reading standard input to its end; without one: alita run … < /dev/null", err=True)
-    except (OSError, ValueError, AttributeError):
-        return ""
-    return sys.stdin.read().strip()
-
-
 def _run(
-    context: typer.Context, model: str | None, task: str | None, session: str | None, *, json: bool
+    context: typer.Context,
+    model: str | None,
+    task: str | None,
+    session: str | None,
+    *,
+    json: bool,
+    attach: tuple[Path, ...] = (),
+    out: Path | None = None,
 ) -> None:
     from alita_tui.app.headless import run_headless
 
+    made: dict[str, Artefact] = {}
+
     def show(envelope: Envelope) -> None:
+        if isinstance(envelope.event, ArtefactAdded) and envelope.event.origin == "tool":
+            made[envelope.event.artefact.handle] = envelope.event.artefact
         if json:
             json_line(envelope)
         elif envelope.durable:
             plain(envelope)
 
     app = AppContext.open(context.obj, {"model": model})
-    session_id, code = asyncio.run(run_headless(app, task, session, show))
+    session_id, code = asyncio.run(run_headless(app, task, session, show, attach=tuple(map(str, attach))))
+    if out is not None:
+        for artefact in made.values():
+            saved = save(app.artefacts(session_id).path(artefact), out, artefact.name)
+            typer.echo(f"saved {reveal(str(saved))}", err=True)
     if not json:
         typer.echo(f"session {session_id}", err=True)
     raise typer.Exit(code)

@@ -148,6 +148,13 @@ class WebSettings(Value, frozen=True):
     """Bytes to read of one page at most."""
 
 
+class ArtefactSettings(Value, frozen=True):
+    """Files that tasks are given and that tools make."""
+
+    file_mb: Positive = 500
+    """Largest single file in MB."""
+
+
 class ConsoleSettings(Value, frozen=True):
     """How the console looks and behaves."""
 
@@ -179,6 +186,7 @@ class Settings(Value, frozen=True):
     budget: BudgetSettings = BudgetSettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
+    artefacts: ArtefactSettings = ArtefactSettings()
     console: ConsoleSettings = ConsoleSettings()
     privacy: PrivacySettings = PrivacySettings()
 

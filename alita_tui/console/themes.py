@@ -51,6 +51,7 @@ TOKENS = {
     "build": "secondary",
     "approval": "accent",
     "run": "primary",
+    "file": "secondary",
     "answer": "success",
     "question": "accent",
     "memory": "secondary",

@@ -4,6 +4,7 @@ An event never carries a live object: what is recorded is what was shown. Transi
 and are never stored; a durable event with the whole follows.
 """
 
+from alita_tui.events.artefact import Artefact, ArtefactAdded, ArtefactOrigin
 from alita_tui.events.base import (
     AgentId,
     BuildDigest,
@@ -116,6 +117,8 @@ from alita_tui.events.tool import (
     BrokerAnswered,
     Capabilities,
     FailureReason,
+    FileUse,
+    LeftFile,
     LimitHit,
     Lock,
     LockedPackage,
@@ -167,6 +170,7 @@ SessionEvent = (
     | WebSearched
     | PageRead
     | LookedBack
+    | ArtefactAdded
     | WaitEnded
     | ContextTrimmed
     | ContextSummarised
@@ -196,5 +200,13 @@ SessionEvent = (
 )
 """Every kind of event."""
 
-BARRIERS = (ApprovalRequested, ApprovalResolved, ToolRegistered, ToolAliased, ToolCalled, BudgetReserved)
+BARRIERS = (
+    ApprovalRequested,
+    ApprovalResolved,
+    ToolRegistered,
+    ToolAliased,
+    ToolCalled,
+    BudgetReserved,
+    ArtefactAdded,
+)
 """Events that are on disk before the engine goes on: no action outruns its record."""

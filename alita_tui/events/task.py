@@ -12,6 +12,8 @@ class TaskQueued(Fact, frozen=True):
 
     queue_id: str
     text: str
+    files: tuple[str, ...] = ()
+    """Handles of the artefacts that were given with it."""
 
 
 class TaskSubmitted(Fact, frozen=True):
@@ -25,6 +27,8 @@ class TaskSubmitted(Fact, frozen=True):
     """The person asked to try it again."""
     queue_id: str = ""
     """The queued task that this is; empty for one that never waited."""
+    files: tuple[str, ...] = ()
+    """Handles of the artefacts that were given with it."""
 
 
 class PlanProposed(Fact, frozen=True):
@@ -98,6 +102,7 @@ ActionName = Literal[
     "search_web",
     "read_page",
     "look_back",
+    "look",
     "build_tool",
     "run_tool",
     "ask_user",
@@ -132,12 +137,16 @@ class ActionMalformed(Fact, frozen=True):
 
 
 class LookedBack(Fact, frozen=True):
-    """The model read again what had been left out of its view."""
+    """The model read again what had been left out of its view, or a part of a file or of a result."""
 
     action_id: str
-    seq: int
-    """The event that it came from."""
     text: str
+    seq: int = 0
+    """The event that it came from; 0 for an artefact."""
+    handle: str = ""
+    """The artefact that it came from."""
+    part: str = ""
+    """What was asked for: a pointer, lines, rows, a search; empty for the beginning."""
 
 
 class WaitEnded(Fact, frozen=True):

@@ -168,6 +168,14 @@ class TestCase(Value, frozen=True):
 LimitHit = Literal["wall", "cpu", "memory", "output", "result", "files", "processes", "inodes"]
 
 
+class LeftFile(Value, frozen=True):
+    """A file that a run left in its current folder."""
+
+    name: str
+    """Its path below that folder, as the tool chose it."""
+    size: int
+
+
 class RunReport(Value, frozen=True):
     """How one run in the sandbox went, as the host saw it."""
 
@@ -194,6 +202,12 @@ class RunReport(Value, frozen=True):
     """Filled for test runs."""
     provided: tuple[Provided, ...] = ()
     """Filled for test runs with requirements."""
+    files: tuple[LeftFile, ...] = ()
+    """What a run left in its current folder and was taken out of the container."""
+    result_handle: str = ""
+    """The artefact that holds the result, which was too large to be recorded here; `result` is then its shape."""
+    files_lost: str = ""
+    """Why some of what it left was not taken; empty where all was."""
 
     @property
     def reason(self) -> str:
@@ -225,6 +239,14 @@ class Twin(Value, frozen=True):
         return f"{self.name} v{self.version}"
 
 
+class FileUse(Value, frozen=True):
+    """A file that a call may read."""
+
+    handle: str
+    digest: str
+    name: str
+
+
 class ToolCalled(Fact, frozen=True):
     """A registered tool is about to run. On disk before it does."""
 
@@ -236,6 +258,10 @@ class ToolCalled(Fact, frozen=True):
     arguments: Json
     alias: str = ""
     """The other name that it was called by; empty for its own."""
+    files: tuple[FileUse, ...] = ()
+    """The artefacts that it may read, in the order of their paths."""
+    references: tuple[str, ...] = ()
+    """What its arguments refer to, as written: `e41#/rows/0`; the recorded arguments hold the references."""
 
 
 class BrokerAnswered(Fact, frozen=True):

@@ -125,7 +125,7 @@ def _mount_deviations(
     twice = [where for where, count in counts.items() if count > 1 and where != "/dev/mqueue"]
     problems = [f"there is more than one mount at {where}" for where in twice]
     tops = {mount.where: mount for mount in mounts}  # a later mount covers an earlier one
-    given = {spec.warden_at: spec.warden} | ({"/env": spec.environment} if spec.environment else {})
+    given = spec.given
     problems += [f"{where} is not mounted read-only" for where in ("/", *given) if not _readonly(tops, where)]
     if "/dev/mqueue" in tops and not tops["/dev/mqueue"].readonly:
         problems.append("/dev/mqueue is writable")

@@ -31,6 +31,8 @@ class Kind(Value, frozen=True):
     limits: Limits = Limits()
     calls: int = 1
     """How many jobs it takes one after the other; more than one only in a session container."""
+    inputs: str = ""
+    """Folder with the files of one call; empty for none."""
 
     @property
     def name(self) -> str:

@@ -75,15 +75,16 @@ class Containers:
         try:
             warden, seccomp = await self._supplies.warden()
             environment = await self._supplies.environment(kind.environment) if kind.environment else ""
+            inputs = await self._supplies.inputs(kind.inputs) if kind.inputs else ""
         except RestError as error:
             raise SandboxUnavailable(f"The sandbox's own files could not be handed over: {error}") from error
         try:
-            return await self._make(kind, warden, seccomp, environment)
+            return await self._make(kind, warden, seccomp, environment, inputs)
         except (_EndedEarly, ServiceLost):  # it had nothing to do yet
             await asyncio.sleep(RETRY_SECONDS[-1])
-        return await self._make(kind, warden, seccomp, environment)
+        return await self._make(kind, warden, seccomp, environment, inputs)
 
-    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str) -> Container:
+    async def _make(self, kind: Kind, warden: str, seccomp: str, environment: str, inputs: str) -> Container:
         uid = fresh_uid(
             self._uids, len(ContainerSpec(image="", warden="", seccomp="", calls=kind.calls).uids)
         )
@@ -92,6 +93,7 @@ class Containers:
             warden=warden,
             seccomp=seccomp,
             environment=environment,
+            inputs=inputs,
             elsewhere=self._elsewhere,
             uid=uid,
             calls=kind.calls,
@@ -126,6 +128,10 @@ class Containers:
         pauses = _OWN_REMOVAL if container.watched else ()
         spawn(self._remove(container.id, container.uids, pauses), self._removals)
         await container.end()
+
+    async def forget(self, folder: str) -> None:
+        """Remove what was made of the files of a call whose container is gone."""
+        await self._supplies.forget(folder)
 
     async def close(self) -> bool:
         """Wait until every ended container is removed; return False where that takes too long."""

@@ -6,8 +6,11 @@ import asyncio
 import codecs
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
 from alita_tui.events import RunReport
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
+from alita_tui.sandbox.call_files import LeftFiles
 from alita_tui.sandbox.container import Container
 from alita_tui.sandbox.memory_watch import beyond
 from alita_tui.sandbox.podman_http import EngineLost
@@ -15,6 +18,7 @@ from alita_tui.sandbox.report import run_report
 from alita_tui.spine.errors import SandboxUnavailable
 from alita_tui.spine.grants import repeatable
 from alita_tui.spine.ports.sandbox import Job, OnOutput
+from alita_tui.spine.text import one_line
 
 if TYPE_CHECKING:
     from alita_tui.sandbox.broker.broker import Broker, RunBroker
@@ -34,7 +38,7 @@ async def converse(
     Raise SandboxUnavailable where the job may run on another engine, EngineLost where it may not, and StoreError
     where a request of the tool could not be recorded.
     """
-    output = _Output(on_output)
+    output = _Output(on_output, LeftFiles(job.outputs, job.limits.scratch_bytes))
     may_be_granted = job.what == "test" or (job.what == "run" and job.digest)
     granting = broker if may_be_granted and not job.capabilities.none else None
     run: RunBroker | None = None
@@ -96,9 +100,14 @@ async def _listen(container: Container, job: Job, output: _Output, run: RunBroke
         kind, payload = frame
         if kind == b"D":
             output.end()
-            return run_report(payload, job, output.texts())
+            report = run_report(payload, job, output.texts())
+            return msgspec.structs.replace(
+                report, files=tuple(output.left.files), files_lost=one_line(output.left.lost, 300)
+            )
         if kind in (b"O", b"E"):
             output.take(kind, payload)
+        elif kind == b"P":
+            output.left.take(payload)
         elif kind in FRAMES and run is not None:
             try:
                 run.connections.take(kind, payload)
@@ -110,9 +119,10 @@ async def _listen(container: Container, job: Job, output: _Output, run: RunBroke
 
 
 class _Output:
-    """Both output streams of a run."""
+    """Both output streams of a run, and the files that it left."""
 
-    def __init__(self, on_output: OnOutput) -> None:
+    def __init__(self, on_output: OnOutput, left: LeftFiles) -> None:
+        self.left = left
         self._streams = {b"O": _Stream("stdout", on_output), b"E": _Stream("stderr", on_output)}
 
     def take(self, kind: bytes, piece: bytes) -> None:
@@ -121,6 +131,7 @@ class _Output:
     def end(self) -> None:
         for stream in self._streams.values():
             stream.end()
+        self.left.end()
 
     def texts(self) -> dict[str, Any]:
         """Return what was printed so far, by the names of a report's fields."""

@@ -15,6 +15,7 @@ import msgspec
 from alita_tui.events import Enforcement, Lock, RunReport, SandboxStatus
 from alita_tui.sandbox import environment, gvisor, image, limits
 from alita_tui.sandbox.broker.grants import Caps
+from alita_tui.sandbox.call_files import staged, tidy_staged
 from alita_tui.sandbox.container import Kind
 from alita_tui.sandbox.containers import Containers, Harden
 from alita_tui.sandbox.conversation import converse
@@ -119,6 +120,8 @@ class PodmanSandbox:
         await self.prepare(progress)
         kind = await self._kind(job, progress)
         imports = imports_of(job.code, packages=bool(kind.environment))
+        if job.inputs:
+            return await self._confirmed(await self._run_with_files(kind, job, on_output))
         if job.digest and self._host.settings.session_calls:
             shared = await self._sessions.run(kind, imports, job, on_output)
             if shared is not None:
@@ -134,6 +137,16 @@ class PodmanSandbox:
             provided = await asyncio.to_thread(environment.provided, Path(kind.environment), job.lock)
             report = msgspec.structs.replace(report, provided=provided)
         return await self._confirmed(report)
+
+    async def _run_with_files(self, kind: Kind, job: Job, on_output: OnOutput) -> RunReport:
+        """Run a job with input files in a container of its own: what is mounted is decided when one is made."""
+        with staged(self._host, job) as folder:
+            container = await self._containers.make(msgspec.structs.replace(kind, inputs=folder))
+            try:
+                return await converse(container, job, on_output, self._broker)
+            finally:
+                await asyncio.shield(self._containers.end(container))
+                await asyncio.shield(self._containers.forget(folder))
 
     async def _confirmed(self, report: RunReport) -> RunReport:
         """Return the report. Raise EngineLost where the engine went away with the tool."""
@@ -203,6 +216,7 @@ class PodmanSandbox:
         with suppress(RestError):
             containers = await self._containers.reap()
         await image.forget(self._host)
+        await asyncio.to_thread(tidy_staged, self._host.area)
         most = self._host.settings.environments_mb << 20
         if self._host.elsewhere:
             with suppress(RestError):

@@ -24,7 +24,7 @@ LIMITS = Limits(
     wall_seconds=1, cpu_seconds=5, memory_bytes=96 * _MB, processes=24, output_bytes=8192, result_bytes=4096,
     file_bytes=4 * _MB, scratch_bytes=8 * _MB,
 )  # fmt: skip
-_ROOMY = msgspec.structs.replace(LIMITS, wall_seconds=8, memory_bytes=512 * _MB)
+_ROOMY = msgspec.structs.replace(LIMITS, wall_seconds=20, memory_bytes=512 * _MB)
 """For the limit on processes, each of which costs gVisor some memory."""
 _SLOWER = msgspec.structs.replace(LIMITS, wall_seconds=8)
 _LONGER = msgspec.structs.replace(LIMITS, wall_seconds=8, cpu_seconds=1)

@@ -41,6 +41,8 @@ class ContainerSpec(Value, frozen=True):
     seccomp: str
     environment: str = ""
     """Folder or volume with installed requirements; empty for none."""
+    inputs: str = ""
+    """Folder or volume with the files of one call; empty for none."""
     elsewhere: bool = False
     """True on another machine: volumes instead of folders, nothing of this machine is mounted."""
     uid: int = 20_001
@@ -59,6 +61,12 @@ class ContainerSpec(Value, frozen=True):
         return "/warden" if self.elsewhere else "/warden.pyz"
 
     @property
+    def given(self) -> dict[str, str]:
+        """Return what is mounted read-only, by its place."""
+        given = {self.warden_at: self.warden, "/env": self.environment, "/in": self.inputs}
+        return {place: source for place, source in given.items() if source}
+
+    @property
     def uids(self) -> range:
         """Return all its user ids: the warden's, and one per job or one for each party of a trial."""
         return range(self.uid, self.uid + 1 + max(self.calls, _PARTIES))
@@ -66,7 +74,6 @@ class ContainerSpec(Value, frozen=True):
 
 def create_body(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
     """Return the create body (libpod API v4) of a container."""
-    given = [(spec.warden, spec.warden_at)] + ([(spec.environment, "/env")] if spec.environment else [])
     mounts: list[dict[str, Any]] = [
         {
             "type": "tmpfs",
@@ -77,7 +84,7 @@ def create_body(spec: ContainerSpec, limits: Limits) -> dict[str, Any]:
     ]
     readonly = ["ro", "nosuid", "nodev"]
     volumes: list[dict[str, Any]] = []
-    for source, destination in given:
+    for destination, source in spec.given.items():
         if spec.elsewhere:
             volumes.append({"Name": source, "Dest": destination, "Options": readonly})
         else:

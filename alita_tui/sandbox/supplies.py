@@ -25,6 +25,7 @@ from alita_tui.sandbox import gvisor
 from alita_tui.sandbox.host import Host
 from alita_tui.sandbox.podman_http import RestError
 from alita_tui.sandbox.podman_service import PodmanService
+from alita_tui.spine.errors import SandboxUnavailable
 
 _COMPLETE = ".alita-complete"
 
@@ -37,6 +38,12 @@ class Supplies(Protocol):
 
     async def environment(self, folder: str) -> str:
         """Return what is mounted as the environment that is installed in a folder of this machine."""
+
+    async def inputs(self, folder: str) -> str:
+        """Return what is mounted as the files of one call, which are in a folder of this machine."""
+
+    async def forget(self, folder: str) -> None:
+        """Remove what `inputs` made of a folder, once its container is gone."""
 
 
 class Files:
@@ -91,6 +98,13 @@ class Folders:
         """Return the folder itself."""
         return folder
 
+    async def inputs(self, folder: str) -> str:
+        """Return the folder itself."""
+        return folder
+
+    async def forget(self, folder: str) -> None:
+        """Do nothing: the folder is its owner's."""
+
     def _copy(self, name: str, data: bytes) -> str:
         copy = self._host.area / name
         if not copy.exists():
@@ -134,6 +148,19 @@ class Volumes:
         name = f"alita-env-{Path(folder).name}"
         await self._volume(name, lambda tar: tar.add(folder, ".", filter=_anonymous))
         return name
+
+    async def inputs(self, folder: str) -> str:
+        """Return a volume with the files of one call. Raise RestError, SandboxUnavailable."""
+        name = f"alita-in-{Path(folder).name}"
+        await self._volume(name, lambda tar: tar.add(folder, ".", filter=_anonymous))
+        return name
+
+    async def forget(self, folder: str) -> None:
+        """Remove the volume of one call; what cannot be removed yet is left to `tidy`."""
+        name = f"alita-in-{Path(folder).name}"
+        if self._known.pop(name, None) is not None:
+            with suppress(RestError, SandboxUnavailable):
+                await self._service.request("DELETE", f"/volumes/{name}?force=true")
 
     async def tidy(self, most_bytes: int) -> int:
         """Remove the oldest unused volumes past a size; return how many."""

@@ -13,6 +13,10 @@ class SubmitTask(Value, frozen=True):
     """The task that this goes on with, parked or tried again; empty for a new one."""
     retried: bool = False
     """The person asked to try it again."""
+    files: tuple[str, ...] = ()
+    """Handles of the artefacts that were given with it."""
+    attach: tuple[str, ...] = ()
+    """Paths of files of this machine that are given with it, and become artefacts first."""
     queue_id: str = ""
     """Where it stands in the record's queue; empty where it never waited."""
 

@@ -84,16 +84,18 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             )
         case e.SessionClosed():
             return replace(state, phase="closed")
-        case e.TaskSubmitted(task_id=task_id, text=text, again=again):
+        case e.TaskSubmitted(task_id=task_id, text=text, again=again, files=files):
             return replace(
                 state,
                 title=state.title or text,
-                tasks=state.tasks.append(TaskState(task_id, text, envelope.at, again)),
+                tasks=state.tasks.append(TaskState(task_id, text, envelope.at, again, files)),
                 plan=(),
                 phase="thinking",
                 step=0,
                 spend=spend.after_submission(state.spend),
             )
+        case e.ArtefactAdded(artefact=artefact):
+            return replace(state, artefacts=(*state.artefacts, artefact))
         case e.PlanProposed(steps=steps):
             return replace(state, plan=steps, phase="thinking")
         case e.QuestionAsked(question_id=question_id, text=text, about=about):

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events import CallId, MemoryItem, RunReport, SandboxStatus, TaskOutcome, ToolCard
+from alita_tui.events import Artefact, CallId, MemoryItem, RunReport, SandboxStatus, TaskOutcome, ToolCard
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
 from alita_tui.state.rows import Rows
@@ -24,6 +24,8 @@ class TaskState(msgspec.Struct, frozen=True, gc=False):
     started: datetime
     again: str = ""
     """The task that it continues; empty for a new one."""
+    files: tuple[str, ...] = ()
+    """Handles of the artefacts that were given with it."""
     outcome: TaskOutcome | None = None
     """None while it runs, and after the process was killed."""
     answer: str = ""
@@ -62,6 +64,8 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     at: datetime | None = None
     step: int = 0
     phase: Phase = "idle"
+    artefacts: tuple[Artefact, ...] = ()
+    """The newest one last; each name and content once."""
     tasks: Rows[TaskState] = Rows()
     plan: tuple[str, ...] = ()
     library: tuple[ToolCard, ...] = ()

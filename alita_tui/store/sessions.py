@@ -22,6 +22,7 @@ from alita_tui.spine.history import History
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
 from alita_tui.store import disk, journal_reader, kinds
+from alita_tui.store.artefacts import SessionArtefacts, copied, folder_of
 from alita_tui.store.following import Followed, Summaries
 from alita_tui.store.forking import forked
 from alita_tui.store.journal_reader import TORN, Restored
@@ -272,12 +273,20 @@ class SessionStore:
 
         Raises UsageError if there is no such session or event, StoreError.
         """
-        parent = SessionFile.open(self.find(wanted), readonly=True)
+        path = self.find(wanted)
+        parent = SessionFile.open(path, readonly=True)
         try:
             envelopes = parent.envelopes()
         finally:
             parent.close()
-        return self.branch(envelopes, at)
+        child = self.branch(envelopes, at)
+        copied(path, self.path(child))
+        return child
+
+    def artefacts(self, wanted: str, most_bytes: int) -> SessionArtefacts:
+        """Return the artefacts of a session. Raises UsageError if there is no such session."""
+        path = self.path(wanted) if _ID.fullmatch(wanted) else self.find(wanted)
+        return SessionArtefacts(folder_of(path), most_bytes)
 
     def branch(self, envelopes: Iterable[Envelope], at: int | None = None) -> str:
         """Begin a session with these events up to `at`; return its id. Raises UsageError, StoreError."""

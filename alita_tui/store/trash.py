@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from alita_tui.spine.errors import UsageError
 from alita_tui.store import disk, lock
+from alita_tui.store.artefacts import folder_of
 from alita_tui.store.journal_reader import journal_of
 
 KEPT_DAYS = 30
@@ -38,6 +40,8 @@ class Trash:
                     self._move(journal, self.folder)
                 else:
                     journal.unlink()
+                if folder_of(path).is_dir():
+                    self._move(folder_of(path), self.folder)
                 if path.exists():
                     self._move(path, self.folder)
                 disk.sync_folder(path.parent)
@@ -49,7 +53,7 @@ class Trash:
     def restore(self, session_id: str, folder: Path) -> Path:
         """Move a session back into its folder. Raises UsageError if it is not here, StoreError."""
         path = self.folder / f"{session_id}.json"
-        parts = [part for part in (path, journal_of(path)) if part.exists()]
+        parts = [part for part in (folder_of(path), path, journal_of(path)) if part.exists()]
         if not parts:
             raise UsageError(f"There is no deleted session {session_id!r}.")
         if any((folder / part.name).exists() for part in parts):
@@ -79,4 +83,5 @@ class Trash:
         for path in self._files():
             with suppress(OSError):
                 if path.stat().st_mtime < oldest:
+                    shutil.rmtree(folder_of(path), ignore_errors=True)
                     path.unlink()

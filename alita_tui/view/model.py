@@ -30,6 +30,7 @@ RowKind = Literal[
     "build",
     "approval",
     "run",
+    "file",
     "question",
     "memory",
     "notice",

@@ -143,8 +143,13 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
         case e.PageRead(url=url, title=title, text=text, truncated=truncated, unchanged=unchanged):
             meta = ", ".join(word for word, so in (("unchanged", unchanged), ("cut", truncated)) if so)
             return row("observation", f"Read {title or url}", f"{url}\n\n{text}", meta=meta)
-        case e.LookedBack(seq=seq, text=text):
-            return row("observation", f"Read event {seq} again", text)
+        case e.LookedBack(seq=seq, text=text, handle=handle, part=part):
+            what = handle or (f"event {seq} again" if seq else "the list of files")
+            return row("observation", f"Read {what}{f', {part}' if part else ''}", text)
+        case e.ArtefactAdded(artefact=file, origin=origin):
+            how = {"person": "given", "tool": "made", "result": "a large result"}[origin]
+            title = f"File {file.name}: {file.media_type}, {_bytes(file.size)}"
+            return row("file", title, f"{file.handle}\n{file.preview}".rstrip(), meta=how)
         case e.WaitEnded():
             return ()  # what it waited for says it
         case e.ContextTrimmed(masked=masked, shortened=cut, tokens_before=before, tokens_after=after):
@@ -310,6 +315,7 @@ def _action(action: str, arguments: object) -> str:
         "search_web": "Search the web",
         "read_page": "Read",
         "look_back": "Look back",
+        "look": "Look at",
         "build_tool": "Build a tool",
         "run_tool": "Run",
         "ask_user": "Ask",
@@ -321,6 +327,7 @@ def _action(action: str, arguments: object) -> str:
         "search_web": "query",
         "read_page": "url",
         "look_back": "event",
+        "look": "what",
         "build_tool": "name",
         "run_tool": "name",
     }
@@ -337,6 +344,10 @@ def _brokered(event: e.BrokerAnswered) -> tuple[str, str]:
     parts += [f"with the secret {', '.join(event.secrets)}"] if event.secrets else []
     title = f"{event.request} → {how}" + (f": {event.reason}" if event.reason else "")
     return title, "\n".join(parts)
+
+
+def _bytes(size: int) -> str:
+    return f"{size:,} bytes" if size < 10_000 else f"{size / 1e6:,.2f} MB"
 
 
 def _numbers(seqs: tuple[int, ...]) -> str:

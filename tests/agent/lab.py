@@ -34,6 +34,7 @@ from alita_tui.spine.ports.models import Asker, Candidate, Model
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.web import Page, SearchPage
 from alita_tui.spine.redaction import Redactor
+from alita_tui.store.artefacts import SessionArtefacts
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox
@@ -84,7 +85,7 @@ class PlayedSandbox:
 
     def __init__(self) -> None:
         self.tests: list[RunReport] = []
-        self.runs: list[RunReport | Exception | asyncio.Event] = []
+        self.runs: list[RunReport | Exception | asyncio.Event | Callable[[Job], RunReport]] = []
         self.jobs: list[Job] = []
         self.locks: list[Lock | Exception] = []
 
@@ -110,6 +111,8 @@ class PlayedSandbox:
             await played.wait()
         if isinstance(played, Exception):
             raise played
+        if callable(played):
+            played = played(job)
         assert isinstance(played, RunReport)
         return played
 
@@ -215,6 +218,7 @@ class Lab:
         self.context = WorkingContext(self.bus, asker, lambda: self.window)
         self.engine = Orchestrator(
             self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
+            SessionArtefacts(self.folder / "artefacts", 10_000_000),
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip

@@ -81,14 +81,14 @@ def test_the_largest_is_shortened_first_and_only_as_many_as_needed() -> None:
     trimmed = trim(conversation(history), whole.tokens_before - 100)
     assert trimmed.shortened == (5,)
     text = observations(trimmed.messages)[1]
-    assert "HEAD" in text and "TAIL" in text and "look_back with event 5" in text
+    assert "HEAD" in text and "TAIL" in text and "look with e5" in text
     assert trimmed.tokens_after <= whole.tokens_before - 100
     assert trim(conversation(history), 0).shortened == (3, 5, 7)
 
 
 def test_a_very_long_observation_is_cut_and_says_where_the_rest_is() -> None:
     (text,) = observations(trim(conversation(session(1, 50_000)), 100_000).messages)
-    assert len(text) < OBSERVATION + 200 and "look_back with event 3" in text
+    assert len(text) < OBSERVATION + 200 and "look with e3" in text
 
 
 def test_a_summary_ends_between_a_result_and_the_next_call() -> None:
@@ -152,7 +152,7 @@ async def test_a_summary_that_saves_nothing_is_refused_and_not_asked_for_again_a
 
 
 async def test_what_was_left_out_can_be_read_again(tmp_path: Path) -> None:
-    steps = [say("look_back", event=1), say("look_back", event=9)]
+    steps = [say("look", what="e1"), say("look", what="e9")]
     rules = [
         Rule(
             role="orchestrator",

@@ -1,13 +1,15 @@
-"""Actions that need nothing but the record and the person: plan, look_back, ask_user, answer."""
+"""Actions that need nothing but the record and the person: plan, look, ask_user, answer."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from alita_tui import events as e
-from alita_tui.agent.actions import Action, Answer, AskUser, LookBack, Plan
+from alita_tui.agent.actions import Action, Answer, AskUser, Look, Plan
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.questions import Questions
+from alita_tui.agent.references import References, told
 from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine.bus import Bus
@@ -15,18 +17,26 @@ from alita_tui.spine.errors import RegistryError
 
 
 class ConversationHandlers:
-    """Handles plan, look_back, ask_user and answer."""
+    """Handles plan, look, ask_user and answer."""
 
-    def __init__(self, bus: Bus, task: CurrentTask, questions: Questions, context: WorkingContext) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        task: CurrentTask,
+        questions: Questions,
+        context: WorkingContext,
+        references: References,
+    ) -> None:
         self._bus = bus
         self._task = task
         self._questions = questions
         self._context = context
+        self._references = references
 
     @property
     def table(self) -> Mapping[type[Action], Handler]:
         """The handlers by action."""
-        return {Plan: self.plan, LookBack: self.look_back, AskUser: self.ask_user, Answer: self.answer}
+        return {Plan: self.plan, Look: self.look, AskUser: self.ask_user, Answer: self.answer}
 
     async def plan(self, action_id: str, action: Plan) -> None:
         """Record the plan."""
@@ -35,12 +45,30 @@ class ConversationHandlers:
             e.PlanProposed(task_id=task_id, steps=action.steps, recipe=action.recipe), span=action_id
         )
 
-    async def look_back(self, action_id: str, action: LookBack) -> None:
-        """Show an earlier observation again. Raises RegistryError when the event holds none."""
-        text = self._context.again(action.event, action.offset)
-        if not text:
-            raise RegistryError(f"Event {action.event} holds no observation.")
-        await self._bus.emit(e.LookedBack(action_id=action_id, seq=action.event, text=text), span=action_id)
+    async def look(self, action_id: str, action: Look) -> None:
+        """Show a part of a file, of a result or of an earlier observation. Raises RegistryError."""
+        part = action.pointer or action.lines or action.rows or action.search
+        what = action.what.strip()
+        seq = int(what.removeprefix("e")) if what.removeprefix("e").isdecimal() else 0
+        handle = ""
+        if not what:
+            text = told(self._references.listed) or "There are no files."
+        elif seq and not part:
+            text = self._context.again(seq, action.offset)
+            if not text:
+                raise RegistryError(f"Event {seq} holds no observation.")
+        else:
+            text = await asyncio.to_thread(
+                self._references.look,
+                what,
+                pointer=action.pointer,
+                lines=action.lines,
+                rows=action.rows,
+                search=action.search,
+            )
+            handle = "" if seq else self._references.artefact(what).handle
+        looked = e.LookedBack(action_id=action_id, seq=seq, text=text, handle=handle, part=part)
+        await self._bus.emit(looked, span=action_id)
 
     async def ask_user(self, action_id: str, action: AskUser) -> None:
         """Ask the person and wait for the answer."""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from shutil import rmtree
 from typing import Literal
+
+import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, RunTool
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
+from alita_tui.agent.references import LARGEST_RESULT, References, Resolved, outlined
 from alita_tui.agent.tasks import CurrentTask
 from alita_tui.events import RunReport, ToolRecord, ToolState
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import AlitaError, RegistryError
+from alita_tui.spine.ports.artefacts import Artefacts
 from alita_tui.spine.ports.library import ToolShelf
 from alita_tui.spine.ports.sandbox import Job, Limits, Sandbox
 from alita_tui.spine.ports.stream import Progress
@@ -35,6 +41,8 @@ class RunHandlers:
         task: CurrentTask,
         shelf: ToolShelf,
         sandbox: Sandbox,
+        references: References,
+        artefacts: Artefacts,
         *,
         limits: Limits,
         new_id: Callable[[], str],
@@ -45,6 +53,8 @@ class RunHandlers:
         self._task = task
         self._shelf = shelf
         self._sandbox = sandbox
+        self._references = references
+        self._artefacts = artefacts
         self._limits = limits
         self._new_id = new_id
         self._progress = progress
@@ -60,6 +70,9 @@ class RunHandlers:
         builds = {build.digest for build in self._task.builds()}
         if self._shelf.lends(record.digest) and record.digest not in builds:
             raise RegistryError(f"{action.name} v{record.version} was approved for another task alone.")
+        resolved = await asyncio.to_thread(
+            self._references.resolve, action.arguments, record.draft.input_schema
+        )
         await self._record_in_library(record.digest)
         await self._sandbox.prepare(self._progress)
         name = record.draft.name
@@ -73,10 +86,12 @@ class RunHandlers:
                 digest=record.digest,
                 arguments=action.arguments,
                 alias="" if action.name == name else action.name,
+                files=resolved.files,
+                references=resolved.references,
             ),
             span=call_id,
         )
-        report = await self._run(call_id, action, record)
+        report = await self._run(call_id, resolved, record)
         if report.status == "ok":
             await self._bus.emit(e.ToolReturned(call_id=call_id, report=report), span=call_id)
         else:
@@ -86,25 +101,29 @@ class RunHandlers:
             )
         await self._count(call_id, record, ok=report.status == "ok")
 
-    async def _run(self, call_id: e.CallId, action: RunTool, record: ToolRecord) -> RunReport:
-        """Run the tool; whatever keeps it from running ends the call on record."""
+    async def _run(self, call_id: e.CallId, resolved: Resolved, record: ToolRecord) -> RunReport:
+        """Run the tool and keep what it made; whatever keeps it from running ends the call on record."""
         name = record.draft.name
 
         def show(stream: Literal["stdout", "stderr"], text: str) -> None:
             self._bus.hint(e.OutputChunk(run_id=call_id, title=name, stream=stream, text=text))
 
+        landing = self._artefacts.landing()
         job = Job(
             run_id=call_id,
             module=name,
             code=record.draft.code,
-            arguments=action.arguments,
+            arguments=resolved.arguments,
+            inputs=resolved.inputs,
+            outputs=str(landing),
             lock=record.lock,
             limits=self._limits,
             capabilities=record.granted,
             digest=record.digest,
         )
         try:
-            return await self._sandbox.run(job, show, self._progress)
+            report = await self._sandbox.run(job, show, self._progress)
+            return await self._kept(call_id, report, name, landing)
         except asyncio.CancelledError:
             await self._fail(call_id, "interrupted", f"{name} was interrupted.")
             raise
@@ -114,6 +133,24 @@ class RunHandlers:
         except Exception as error:
             await self._fail(call_id, "sandbox", unexpected(error).text)
             raise
+        finally:
+            await asyncio.to_thread(rmtree, landing, ignore_errors=True)
+
+    async def _kept(self, call_id: e.CallId, report: RunReport, name: str, landing: Path) -> RunReport:
+        """Record as artefacts what the run left, and a result that is too large for the record."""
+        for number, file in enumerate(report.files):
+            taken = await asyncio.to_thread(self._artefacts.add, landing / str(number), file.name, take=True)
+            await self._add(call_id, taken, "tool")
+        raw = await asyncio.to_thread(msgspec.json.encode, report.result)
+        if len(raw) <= LARGEST_RESULT:
+            return report
+        whole = await asyncio.to_thread(self._artefacts.add_bytes, raw, f"{name}-result.json")
+        await self._add(call_id, whole, "result")
+        return msgspec.structs.replace(report, result=outlined(report.result), result_handle=whole.handle)
+
+    async def _add(self, call_id: e.CallId, artefact: e.Artefact, origin: e.ArtefactOrigin) -> None:
+        added = e.ArtefactAdded(artefact=artefact, origin=origin, source=call_id)
+        await self._bus.emit(added, span=call_id)
 
     async def _fail(
         self,

@@ -13,11 +13,11 @@ from alita_tui.view.model import Live, TraceRow
 
 GLYPHS = {
     "session": "·", "task": "❯", "plan": "≡", "thought": "✧", "action": "→", "observation": "←", "build": "◆",
-    "approval": "◈", "run": "▸", "question": "?", "memory": "∴", "notice": "!", "error": "✗", "answer": "●",
-    "unknown": "·",
+    "approval": "◈", "run": "▸", "file": "▤", "question": "?", "memory": "∴", "notice": "!", "error": "✗",
+    "answer": "●", "unknown": "·",
 }  # fmt: skip
 STYLES = (
-    "text strong muted task thought plan action observation build approval run answer question memory notice "
+    "text strong muted task thought plan action observation build approval run file answer question memory notice "
     "good warn bad wait line keyword string number comment name hostile"
 ).split()
 """Styles used here; each is a token of the theme."""

@@ -18,7 +18,8 @@ From the host:
 unread. Where a draft is judged, `T` comes first and the job goes to the judge (`judge.py`) instead of the child; the
 host sends nothing more until the judge is ready, because the judge inherits all of the warden's memory.
 To the host:
-`A` attestation; `R` ready (a problem, or empty); `T` the judge is ready; `O` stdout; `E` stderr; `D` the report.
+`A` attestation; `R` ready (a problem, or empty); `T` the judge is ready; `O` stdout; `E` stderr; `P` what a run left
+in its current folder (`left_files.py`); `D` the report.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from alita_tui.sandbox.warden.attest import attest
 from alita_tui.sandbox.warden.channel import Channel
 from alita_tui.sandbox.warden.child import child
 from alita_tui.sandbox.warden.child_process import ChildProcess, prepare
+from alita_tui.sandbox.warden.left_files import send_left_files
 from alita_tui.sandbox.warden.oversight import Oversight
 from alita_tui.sandbox.warden.processes import end_all, leave, sweep
 from alita_tui.sandbox.warden.relay import Relay
@@ -63,7 +65,7 @@ def serve(
     kind, payload = channel.receive()
     while kind in LATE:
         kind, payload = channel.receive()
-    if kind == b"T" and single:
+    if trial := kind == b"T" and single:
         tool = judged(tool, uid)
         tool.tell(json.dumps(settings).encode())
         settings = {**settings, "limits": roomier(settings["limits"])}
@@ -73,6 +75,8 @@ def serve(
     tool.tell(relay.open(payload if kind == b"G" else b""))
     tool.tell(expect(channel, b"J") if kind == b"G" else payload)
     report = Oversight(tool, settings["limits"], channel, relay).run()
+    if not trial and report["exit_code"] == 0 and not report["limits_hit"]:
+        send_left_files(channel, uid, settings["limits"]["scratch_bytes"])
     channel.send(b"D", json.dumps(report).encode())
     return tool
 

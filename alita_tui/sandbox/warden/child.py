@@ -11,6 +11,7 @@ import traceback
 from typing import Any, NoReturn
 
 from alita_tui.sandbox.warden.confine import ARCHIVE, allow, become, restrict, settle
+from alita_tui.sandbox.warden.left_files import FOLDER
 
 
 def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
@@ -18,6 +19,8 @@ def child(pipes: tuple[int, int, int, int], uid: int) -> NoReturn:
     become(pipes, uid)
     settle()
     os.mkdir("/tmp/tool", 0o700)
+    os.mkdir(FOLDER, 0o755)
+    os.chdir(FOLDER)
     asked = json.loads(order())
     restrict(asked["limits"])
     ahead(asked)

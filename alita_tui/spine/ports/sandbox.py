@@ -27,6 +27,15 @@ class Limits(Value, frozen=True):
     scratch_bytes: int = 32 * 1024 * 1024
 
 
+class InputFile(Value, frozen=True):
+    """A file that a run may read."""
+
+    path: str
+    """Where it is on this machine."""
+    name: str
+    """What it is called in the container, below a folder of its own: no slash."""
+
+
 class Job(Value, frozen=True):
     """One run of one tool's code, in a fresh container unless its digest is approved."""
 
@@ -49,6 +58,16 @@ class Job(Value, frozen=True):
     limits: Limits = Limits()
     capabilities: Capabilities = Capabilities()
     """What is granted: to an approved digest, or by a person to a draft's tests. The draft profile grants nothing."""
+    inputs: tuple[InputFile, ...] = ()
+    """Files of this call, mounted read-only; the n-th is at `input_path(n, name)`."""
+    outputs: str = ""
+    """Folder of this machine for what a `run` leaves in its current folder; the n-th file is called `n`. Empty: it is
+    thrown away."""
+
+
+def input_path(number: int, name: str) -> str:
+    """Return where a job's input file is in its container."""
+    return f"/in/{number}/{name}"
 
 
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]

@@ -1,0 +1,224 @@
+"""What an agent refers to by a short name: files, results of earlier calls, parts of both.
+
+Arguments may hold `{"$ref": "HANDLE#/json/pointer"}` instead of the data itself, so that large data never goes
+through the model. A HANDLE is an artefact's handle or name, or `e41` for the result of event 41.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.agent.projection import StateProjection
+from alita_tui.artefacts.media import is_text, shape
+from alita_tui.artefacts.slices import at_pointer, clipped, found_in, json_text, lines_of, rows_of
+from alita_tui.events import Artefact, FileUse, Json, Value
+from alita_tui.spine.bus import Bus
+from alita_tui.spine.errors import RegistryError, UsageError
+from alita_tui.spine.ports.artefacts import Artefacts
+from alita_tui.spine.ports.sandbox import InputFile, input_path
+
+LARGEST_RESULT = 16 << 10
+"""Bytes of JSON above which a result becomes an artefact."""
+_LARGEST_VALUE = 16 << 20
+"""Bytes of a file that can be put into arguments."""
+_EVENT = re.compile(r"e?(\d+)")
+_REFERENCE = "$ref"
+
+
+class Resolved(Value, frozen=True):
+    """Arguments as the tool gets them, and what they refer to."""
+
+    arguments: dict[str, Any]
+    inputs: tuple[InputFile, ...] = ()
+    files: tuple[FileUse, ...] = ()
+    references: tuple[str, ...] = ()
+
+
+class References:
+    """Finds what the agent refers to, in its session and nowhere else."""
+
+    def __init__(self, bus: Bus, projection: StateProjection, artefacts: Artefacts) -> None:
+        self._bus = bus
+        self._projection = projection
+        self._artefacts = artefacts
+
+    @property
+    def listed(self) -> tuple[Artefact, ...]:
+        """Return the session's artefacts, each handle and name once, the newest last."""
+        return tuple({(file.handle, file.name): file for file in self._projection.state.artefacts}.values())
+
+    def resolve(self, arguments: dict[str, Any], schema: Json) -> Resolved:
+        """Return the arguments with every reference replaced by what it names. Block on the disk.
+
+        Where the schema asks for a file (`"format": "file"`), a reference becomes the path of a read-only file.
+        Raise RegistryError for what does not exist or is too large.
+        """
+        work = _Resolution(self)
+        properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+        resolved = {
+            name: work.value(value, properties.get(name) if isinstance(properties, dict) else None)
+            for name, value in arguments.items()
+        }
+        return Resolved(
+            arguments=resolved,
+            inputs=tuple(work.inputs),
+            files=tuple(work.files),
+            references=tuple(work.references),
+        )
+
+    def artefact(self, name: str) -> Artefact:
+        """Return the artefact with this handle or name; of several with one name the newest. Raise RegistryError."""
+        for file in reversed(self.listed):
+            if name in (file.handle, file.name):
+                return file
+        known = ", ".join(f"{file.name} ({file.handle})" for file in self.listed[-12:])
+        raise RegistryError(
+            f"There is no file {name[:80]!r} in this session.",
+            hint=f"There is: {known}." if known else "No file was given, and no tool made one.",
+        )
+
+    def path(self, file: Artefact) -> str:
+        """Return where a file's bytes are. Raise StoreError."""
+        return str(self._artefacts.path(file))
+
+    def data(self, name: str, pointer: str = "") -> Json:
+        """Return a result, or the content of a file: JSON as its value, text as text. Raise RegistryError."""
+        value = self._whole(name)
+        try:
+            return at_pointer(value, pointer)
+        except UsageError as error:
+            raise RegistryError(error.message, hint=error.hint) from error
+
+    def look(self, name: str, *, pointer: str = "", lines: str = "", rows: str = "", search: str = "") -> str:
+        """Return a part of a file or of a result as text, its beginning by default. Raise RegistryError."""
+        try:
+            if _EVENT.fullmatch(name) or pointer:
+                text = json_text(self.data(name, pointer))
+                return (
+                    self._part(text.splitlines(), lines=lines, rows="", search=search)
+                    if lines or search
+                    else text
+                )
+            file = self.artefact(name)
+            if not is_text(file.media_type):
+                return f"{described(file)}\nIt is no text: a tool can read it."
+            with Path(self.path(file)).open(encoding="utf-8-sig", errors="replace", newline="") as content:
+                separator = "\t" if file.media_type == "text/tab-separated-values" else ","
+                return self._part(content, lines=lines, rows=rows, search=search, separator=separator)
+        except UsageError as error:
+            raise RegistryError(error.message, hint=error.hint) from error
+
+    def _part(self, content: Any, *, lines: str, rows: str, search: str, separator: str = ",") -> str:
+        stripped = (line.rstrip("\r\n") for line in content)
+        if rows:
+            return rows_of(content, rows, separator)
+        if search:
+            return found_in(stripped, search)
+        return lines_of(stripped, lines or "1-40")
+
+    def _whole(self, name: str) -> Json:
+        if match := _EVENT.fullmatch(name):
+            return self._result(int(match[1]))
+        file = self.artefact(name)
+        if file.size > _LARGEST_VALUE:
+            raise RegistryError(
+                f"{file.name} has {file.size / 1e6:,.0f} MB, too much for an argument.",
+                hint="Give it to a tool whose parameter is a file.",
+            )
+        raw = Path(self.path(file)).read_bytes()
+        if file.media_type == "application/json":
+            try:
+                return msgspec.json.decode(raw)
+            except msgspec.DecodeError as error:
+                raise RegistryError(f"{file.name} is no valid JSON: {error}.") from error
+        if not is_text(file.media_type):
+            raise RegistryError(
+                f"{file.name} is no text ({file.media_type}).",
+                hint="Give it to a tool whose parameter is a file.",
+            )
+        return raw.decode("utf-8-sig", "replace")
+
+    def _result(self, seq: int) -> Json:
+        for envelope in self._bus.history[max(seq - 1, 0) : seq]:
+            match envelope.event:
+                case e.ToolReturned(report=report) if report.result_handle:
+                    return self._whole(report.result_handle)
+                case e.ToolReturned(report=report):
+                    return report.result
+                case e.PageRead(text=text):
+                    return text
+                case e.WebSearched(results=results):
+                    return msgspec.to_builtins(results)
+                case _:
+                    pass
+        raise RegistryError(f"Event {seq} brought no result.", hint="A result says which event it is: e41.")
+
+
+class _Resolution:
+    """One set of arguments on its way."""
+
+    def __init__(self, references: References) -> None:
+        self._known = references
+        self.inputs: list[InputFile] = []
+        self.files: list[FileUse] = []
+        self.references: list[str] = []
+
+    def value(self, value: Json, schema: Json) -> Json:
+        """Return a value with its references replaced, as its schema wants them."""
+        wants_file = isinstance(schema, dict) and schema.get("format") == "file"
+        if (name := _reference(value)) is not None:
+            self.references.append(name)
+            handle, _, pointer = name.partition("#")
+            return self._file(handle) if wants_file else self._known.data(handle, pointer)
+        if wants_file and isinstance(value, str):
+            return self._file(value)
+        if isinstance(value, list):
+            items = schema.get("items") if isinstance(schema, dict) else None
+            return [self.value(item, items) for item in value]
+        if isinstance(value, dict):
+            properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+            return {key: self.value(inner, properties.get(key)) for key, inner in value.items()}
+        return value
+
+    def _file(self, name: str) -> str:
+        file = self._known.artefact(name)
+        path = input_path(len(self.inputs), file.name)
+        self.inputs.append(InputFile(path=self._known.path(file), name=file.name))
+        self.files.append(FileUse(handle=file.handle, digest=file.digest, name=file.name))
+        return path
+
+
+def _reference(value: Json) -> str | None:
+    """Return what a value refers to; None for a value that is data."""
+    if isinstance(value, dict) and len(value) == 1 and isinstance(value.get(_REFERENCE), str):
+        return str(value[_REFERENCE])
+    return None
+
+
+def described(file: Artefact) -> str:
+    """Return one line about an artefact."""
+    size = f"{file.size:,} bytes" if file.size < 10_000 else f"{file.size / 1e6:,.2f} MB"
+    return f"{file.name} ({file.handle}, {file.media_type}, {size})"
+
+
+def told(files: Iterator[Artefact] | tuple[Artefact, ...], *, previews: bool = True) -> str:
+    """Return a list of artefacts for a model; previews are data, to be fenced by the caller."""
+    parts = []
+    for file in islice(files, 40):
+        parts.append(f"- {described(file)}")
+        if previews and file.preview:
+            parts.append(f"  begins:\n{file.preview}")
+    return "\n".join(parts)
+
+
+def outlined(result: Json) -> str:
+    """Return the shape of a large result, its head and its tail."""
+    raw = msgspec.json.encode(result).decode("utf-8", "replace")
+    return f"shape: {shape(result)}\n{clipped(raw, 1_600)}"

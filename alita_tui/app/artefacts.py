@@ -1,0 +1,88 @@
+"""The files of a recorded session, for commands and the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.app.context import AppContext
+from alita_tui.app.recordings import path_of, recording
+from alita_tui.artefacts.media import is_text
+from alita_tui.artefacts.slices import at_pointer, found_in, json_text, lines_of, rows_of
+from alita_tui.events import Artefact, ArtefactOrigin
+from alita_tui.spine.errors import StoreError, UsageError
+
+
+class FileOfSession(msgspec.Struct, frozen=True):
+    """An artefact, where it came from, and where its bytes are."""
+
+    artefact: Artefact
+    origin: ArtefactOrigin
+    seq: int
+    path: Path | None
+    """None where the bytes are missing."""
+
+    @property
+    def bytes_at(self) -> Path:
+        """Return the path. Raise UsageError where the bytes are missing."""
+        if self.path is None:
+            raise UsageError(
+                f"The bytes of {self.artefact.name} are missing.",
+                hint="The session came without its files, or they were removed.",
+            )
+        return self.path
+
+    @property
+    def row(self) -> dict[str, object]:
+        """Return it as JSON for programs."""
+        known = msgspec.to_builtins(self.artefact)
+        return {**known, "origin": self.origin, "event": self.seq, "path": str(self.path or "")}
+
+
+def files_of(
+    app: AppContext, session: str | None, damage: Callable[[str], object] = lambda _: None
+) -> tuple[FileOfSession, ...]:
+    """Return the files of a session, each handle and name once, the newest last. Raise UsageError, StoreError."""
+    envelopes = recording(app, session, damage)
+    from alita_tui.store.artefacts import SessionArtefacts, folder_of
+
+    store = SessionArtefacts(folder_of(path_of(app, session)), 0)
+    files: dict[tuple[str, str], FileOfSession] = {}
+    for envelope in envelopes:
+        if not isinstance(envelope.event, e.ArtefactAdded):
+            continue
+        artefact = envelope.event.artefact
+        try:
+            path = store.path(artefact)
+        except StoreError:
+            path = None
+        files[artefact.handle, artefact.name] = FileOfSession(
+            artefact=artefact, origin=envelope.event.origin, seq=envelope.seq or 0, path=path
+        )
+    return tuple(files.values())
+
+
+def look_at(
+    file: FileOfSession, *, lines: str = "", rows: str = "", pointer: str = "", search: str = ""
+) -> str:
+    """Return a part of a file as text, its beginning by default. Raise UsageError."""
+    artefact, path = file.artefact, file.bytes_at
+    if not is_text(artefact.media_type):
+        raise UsageError(
+            f"{artefact.name} is no text ({artefact.media_type}).",
+            hint=f"Save it: alita artefacts save {artefact.handle}",
+        )
+    if pointer:
+        try:
+            value = msgspec.json.decode(path.read_bytes())
+        except msgspec.DecodeError as error:
+            raise UsageError(f"{artefact.name} is no valid JSON: {error}.") from error
+        return json_text(at_pointer(value, pointer))
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as content:
+        if rows:
+            return rows_of(content, rows, "\t" if artefact.media_type == "text/tab-separated-values" else ",")
+        stripped = (line.rstrip("\r\n") for line in content)
+        return found_in(stripped, search) if search else lines_of(stripped, lines or "1-40")

@@ -1,0 +1,163 @@
+"""Files of one call: those that it may read, and those that it left."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.events import LeftFile
+from alita_tui.sandbox.host import Host
+from alita_tui.sandbox.owner import alive, me
+from alita_tui.spine.errors import SandboxUnavailable
+from alita_tui.spine.ports.sandbox import Job
+
+MOST_FILES = 64
+"""Files that are taken out of one run."""
+_LONGEST_NAME = 200
+_LARGEST_HEAD = 4096
+
+
+class _Head(msgspec.Struct, forbid_unknown_fields=True):
+    """What precedes a file's bytes."""
+
+    name: str
+    size: int
+
+
+@contextmanager
+def staged(host: Host, job: Job) -> Iterator[str]:
+    """Lay a job's input files out in a folder that can be mounted; remove it afterwards.
+
+    The account that runs Podman may enter it, other users of this machine may not. Raise SandboxUnavailable.
+    """
+    parent = host.area / "in"
+    folder = parent / f"{me()}-{os.urandom(8).hex()}"
+    try:
+        parent.mkdir(exist_ok=True)
+        if host.as_root:
+            import pwd
+
+            os.chown(parent, 0, pwd.getpwnam(host.account).pw_gid)
+        parent.chmod(0o750 if host.as_root else 0o700)
+        folder.mkdir()
+        folder.chmod(0o755)
+        for number, file in enumerate(job.inputs):
+            place = folder / str(number)
+            place.mkdir()
+            place.chmod(0o755)
+            _link(Path(file.path), place / file.name)
+        yield str(folder)
+    except OSError as error:
+        raise SandboxUnavailable(
+            f"The files of a call cannot be laid out in {parent}: {error.strerror}.",
+            hint="Is the disk full? `alita doctor` says where the sandbox keeps its files.",
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def tidy_staged(area: Path) -> None:
+    """Remove the folders of calls whose process is gone."""
+    parent = area / "in"
+    for folder in parent.iterdir() if parent.is_dir() else ():
+        owner = re.fullmatch(r"(\d+\.\d+)-\w+", folder.name)
+        if owner and not alive(owner[1]):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Make a file appear under another name: by a second link to it where that can be read there, else by a copy."""
+    if source.stat().st_mode & 0o004:
+        with suppress(OSError):
+            os.link(source, target)
+            return
+    shutil.copyfile(source, target)
+    target.chmod(0o444)
+
+
+class LeftFiles:
+    """Takes in what a run left, piece by piece, and writes it to a folder under numbers.
+
+    The names are the tool's choice, so they are never paths of this machine.
+    """
+
+    def __init__(self, folder: str, most_bytes: int) -> None:
+        """With an empty `folder` everything is thrown away."""
+        self._folder = folder
+        self._most = most_bytes
+        self._buffer = bytearray()
+        self._missing = 0
+        """Bytes of the current file that have not come yet."""
+        self._fd = -1
+        self._total = 0
+        self.files: list[LeftFile] = []
+        self.lost = ""
+
+    def take(self, piece: bytes) -> None:
+        """Take in the next piece; after anything irregular the rest is thrown away."""
+        if self.lost or not self._folder:
+            return
+        self._buffer += piece
+        try:
+            while self._buffer and self._turn():
+                pass
+        except (ValueError, OSError) as error:
+            self.lost = f"what it left could not be taken over: {error}"
+            self._close()
+
+    def end(self) -> None:
+        """Drop a file that did not come whole."""
+        if self._fd >= 0:
+            self._close()
+            self.files.pop()
+            self.lost = self.lost or "the last file did not come whole"
+
+    def _turn(self) -> bool:
+        """Deal with what the buffer begins with; return False where more has to come first."""
+        if self._missing:
+            piece = bytes(self._buffer[: self._missing])
+            del self._buffer[: len(piece)]
+            os.write(self._fd, piece)
+            self._missing -= len(piece)
+            if not self._missing:
+                self._close()
+            return True
+        if len(self._buffer) < 4:
+            return False
+        (length,) = struct.unpack(">I", self._buffer[:4])
+        if length > _LARGEST_HEAD:
+            raise ValueError("a name is too long")
+        if len(self._buffer) < 4 + length:
+            return False
+        head = msgspec.json.decode(bytes(self._buffer[4 : 4 + length]), type=_Head | str)
+        del self._buffer[: 4 + length]
+        if isinstance(head, str):
+            self.lost = head[:300]
+            return False
+        self._begin(head)
+        return True
+
+    def _begin(self, head: _Head) -> None:
+        self._total += head.size
+        if head.size < 0 or self._total > self._most:
+            raise ValueError(f"it is more than {self._most >> 20} MB")
+        if len(self.files) == MOST_FILES or not head.name or len(head.name) > _LONGEST_NAME:
+            raise ValueError("there are too many files, or a name is too long")
+        path = Path(self._folder) / str(len(self.files))
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        self.files.append(LeftFile(name=head.name, size=head.size))
+        self._missing = head.size
+        if not head.size:
+            self._close()
+
+    def _close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

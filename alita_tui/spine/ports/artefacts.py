@@ -1,0 +1,24 @@
+"""Where the bytes of a session's artefacts are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from alita_tui.events.artefact import Artefact
+
+
+class Artefacts(Protocol):
+    """The artefacts of one session. Met by `store`; every call may block on the disk."""
+
+    def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
+        """Copy a file in, or move it with `take`. Raise UsageError where it is none or too large, StoreError."""
+
+    def add_bytes(self, data: bytes, name: str) -> Artefact:
+        """Store bytes under a name. Raise UsageError where there are too many, StoreError."""
+
+    def landing(self) -> Path:
+        """Return a new empty folder for what a run leaves; the caller removes it. Raise StoreError."""
+
+    def path(self, artefact: Artefact) -> Path:
+        """Return where an artefact's bytes are. Raise StoreError where they are missing or changed."""

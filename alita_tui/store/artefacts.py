@@ -1,0 +1,177 @@
+"""The bytes of a session's artefacts: one immutable file per digest, in a folder beside the session's file.
+
+They are moved to the trash, put back and removed together with their session.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from alita_tui.artefacts.media import HEAD_BYTES, media_type, preview
+from alita_tui.events.artefact import Artefact
+from alita_tui.spine.errors import StoreError, UsageError
+from alita_tui.spine.text import one_line
+from alita_tui.store import disk
+
+SUFFIX = ".artefacts"
+_CHUNK = 1 << 20
+_LONGEST_NAME = 120
+_IMMUTABLE = 0o444
+"""Readable for the account that runs the sandbox; the folder above is closed to others."""
+
+
+def folder_of(session: Path) -> Path:
+    """Return the folder with the artefacts of the session in this file."""
+    return session.with_name(session.name.removesuffix(".json") + SUFFIX)
+
+
+class SessionArtefacts:
+    """The artefacts of one session. Meets `Artefacts`."""
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        """`most_bytes` is the size of the largest file that is taken."""
+        self.folder = folder
+        self._most = most_bytes
+
+    def add(self, path: Path, name: str = "", *, take: bool = False) -> Artefact:
+        """Copy a file in, or move it with `take`. Raise UsageError where it is none or too large, StoreError."""
+        name = file_name(name or path.name)
+        try:
+            source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}.", hint="Check the path.") from error
+        try:
+            if not path.is_file():
+                kind = "a folder" if path.is_dir() else "no regular file"
+                raise UsageError(
+                    f"{path} is {kind}.", hint="Give a file; pack a folder first, for example with zip."
+                )
+            self._check(os.fstat(source).st_size, str(path))
+            artefact = self._written(source, name, str(path))
+        finally:
+            os.close(source)
+        if take:
+            with suppress(OSError):
+                path.unlink()
+        return artefact
+
+    def add_bytes(self, data: bytes, name: str) -> Artefact:
+        """Store bytes under a name. Raise UsageError where there are too many, StoreError."""
+        self._check(len(data), name)
+        return self._stored(data, file_name(name))
+
+    def landing(self) -> Path:
+        """Return a new empty folder for what a run leaves; the caller removes it. Raise StoreError."""
+        folder = self._draft()
+        disk.make_folder(folder)
+        return folder
+
+    def path(self, artefact: Artefact) -> Path:
+        """Return where an artefact's bytes are. Raise StoreError where they are missing or changed."""
+        path = self.folder / artefact.digest
+        try:
+            size = path.stat().st_size
+        except OSError as error:
+            raise StoreError(
+                f"The bytes of {artefact.name} ({artefact.handle}) are missing.",
+                hint="The session came without its files; give the file again.",
+            ) from error
+        if size != artefact.size:
+            raise StoreError(
+                f"{path} has {size} bytes instead of {artefact.size}: another program changed it.",
+                hint="Give the file again.",
+            )
+        return path
+
+    def _check(self, size: int, what: str) -> None:
+        if size > self._most:
+            raise UsageError(
+                f"{one_line(what, 200)} has {size / 1e6:,.1f} MB; one file may have {self._most / 1e6:,.0f} MB.",
+                hint="Raise it: alita config set artefacts.file_mb N",
+            )
+
+    def _stored(self, data: bytes, name: str) -> Artefact:
+        draft = self._draft()
+        try:
+            disk.write_new(draft, (data,))
+            return self._settled(draft, sha256(data).hexdigest(), name, data[:HEAD_BYTES], len(data))
+        except OSError as error:
+            raise disk.store_error("saved", self.folder, error) from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _written(self, source: int, name: str, what: str) -> Artefact:
+        """Copy a descriptor's bytes to a file of their digest; on failure nothing is left."""
+        draft = self._draft()
+        sha, size, head = sha256(), 0, b""
+        try:
+            target = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, disk.PRIVATE)
+            try:
+                while piece := os.read(source, _CHUNK):
+                    head = head or piece[:HEAD_BYTES]
+                    sha.update(piece)
+                    disk.write_all(target, piece, size)
+                    size += len(piece)
+                    self._check(size, what)  # it may grow while it is read
+                os.fsync(target)
+            finally:
+                os.close(target)
+            return self._settled(draft, sha.hexdigest(), name, head, size)
+        except OSError as error:
+            raise disk.store_error("saved", self.folder, error) from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _draft(self) -> Path:
+        disk.make_folder(self.folder)
+        return self.folder / f".new-{os.getpid()}-{os.urandom(6).hex()}"
+
+    def _settled(self, draft: Path, digest: str, name: str, head: bytes, size: int) -> Artefact:
+        """Give a whole file the name of its digest. Raise OSError."""
+        final = self.folder / digest
+        if not final.exists() or final.stat().st_size != size:
+            draft.chmod(_IMMUTABLE)
+            draft.replace(final)
+            disk.sync_folder(self.folder)
+        kind = media_type(name, head)
+        return Artefact(
+            handle=f"art_{digest[:10]}",
+            digest=digest,
+            name=name,
+            media_type=kind,
+            size=size,
+            preview=preview(kind, head),
+        )
+
+
+def file_name(name: str) -> str:
+    """Return a name without folders and invisible characters, short enough for any file system."""
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    clean = "".join(character if character.isprintable() else "_" for character in last).strip(" .") or "file"
+    stem, dot, suffix = clean.rpartition(".")
+    if len(clean.encode()) <= _LONGEST_NAME:
+        return clean
+    kept = (stem if dot else clean).encode()[: _LONGEST_NAME - 20].decode("utf-8", "ignore")
+    return f"{kept}.{suffix[:16]}" if dot else kept
+
+
+def copied(parent: Path, child: Path) -> None:
+    """Give a forked session its parent's artefacts: as second links to the same files. Raise StoreError."""
+    source, target = folder_of(parent), folder_of(child)
+    if not source.is_dir():
+        return
+    disk.make_folder(target)
+    try:
+        for path in source.iterdir():
+            if not path.name.startswith("."):
+                try:
+                    os.link(path, target / path.name)
+                except OSError:  # a file system without links
+                    shutil.copyfile(path, target / path.name)
+                    (target / path.name).chmod(_IMMUTABLE)
+    except OSError as error:
+        raise disk.store_error("copied", source, error) from error

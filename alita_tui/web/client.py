@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 
 from alita_tui.spine.address import AddressPolicy, Resolver
@@ -30,6 +31,7 @@ class WebRoom:
         resolver: Resolver = system_resolver,
         pages: Callable[[], Documents] | None = None,
         secret: Secret | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`pages` opens the table of what was read before, to be asked for only if it changed; `secret` returns
         a provider's key by its name.
@@ -44,7 +46,7 @@ class WebRoom:
             user_agent=settings.user_agent,
             environ=environ,
         )
-        self._searches = Searches(self._fetcher, settings, secret or environ.get)
+        self._searches = Searches(self._fetcher, settings, secret or environ.get, clock)
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
         """Search one kind of thing (empty: the settings'), with the next provider where one fails. Raise WebError."""

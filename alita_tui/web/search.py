@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import get_args
@@ -44,7 +43,7 @@ class Searches:
         fetcher: Fetcher,
         settings: WebSettings,
         secret: Secret,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float],
     ) -> None:
         self._fetcher = fetcher
         self._settings = settings

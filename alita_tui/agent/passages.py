@@ -97,7 +97,7 @@ def remainder(event: PageRead) -> str:
     total = event.total or len(event.text)
     more = " The page itself has more, which was not read." if event.truncated else ""
     if event.find:
-        said = f"{counted(event.matches, 'match')} in a page of {total:,} characters."
+        said = f"{counted(event.matches, 'place')} in a page of {total:,} characters."
         how = (
             "read_page with offset shows what stands around a place." if event.matches else "Try other words."
         )

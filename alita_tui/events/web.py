@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from alita_tui.events.base import Fact, Value
 
+_BRIEF = 800
+"""Characters of a source that a tool is kept with."""
+
 
 class Source(Value, frozen=True):
     """A page or package that was read for a build. Untrusted."""
@@ -12,6 +15,11 @@ class Source(Value, frozen=True):
     title: str = ""
     excerpt: str = ""
     """What it says: the whole text while a build is made, the beginning once it is kept with a tool."""
+
+    @property
+    def brief(self) -> Source:
+        """The source with the beginning of what it says."""
+        return Source(url=self.url, title=self.title, excerpt=self.excerpt[:_BRIEF])
 
 
 class WebResult(Value, frozen=True):

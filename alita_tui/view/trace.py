@@ -347,7 +347,7 @@ def _page(event: e.PageRead) -> str:
     """Return what was read; of words that were looked for, how often they are there."""
     where = event.title or event.url
     return (
-        f"{counted(event.matches, 'match')} for {event.find!r} in {where}" if event.find else f"Read {where}"
+        f"{counted(event.matches, 'place')} with {event.find!r} in {where}" if event.find else f"Read {where}"
     )
 
 

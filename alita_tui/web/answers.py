@@ -78,7 +78,9 @@ def parsed_json(answer: Fetched) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise _not_understood(answer)
     if found.get("error"):
-        raise WebError(f"{host_of(answer)} answered with an error of its own.", hint="Check its key and plan.")
+        raise WebError(
+            f"{host_of(answer)} answered with an error of its own.", hint="Check its key and plan."
+        )
     return found
 
 

@@ -103,7 +103,9 @@ async def test_a_pdf_is_read_page_by_page(site, room, kind):
     body = pdf("First page\nwith two lines", "Second \\(page\\) — 5", title="A \x07report")
     page = await room.read(site.html("/p.pdf", body, kind))
     assert (page.title, page.truncated) == ("A report", False)
-    assert page.text.startswith("[page 1 of 2]\nFirst page\nwith two lines\n\n[page 2 of 2]\nSecond (page) — 5")
+    assert page.text.startswith(
+        "[page 1 of 2]\nFirst page\nwith two lines\n\n[page 2 of 2]\nSecond (page) — 5"
+    )
 
 
 async def test_a_pdf_may_be_larger_than_a_page_but_not_than_its_own_limit(site, make_room):

@@ -17,6 +17,8 @@ from alita_tui.spine.ports.web import Page, Web
 
 SOURCES = 60_000
 """Characters of pages and search results that a build is given."""
+_RESULTS = 10
+"""Search results among them that nobody opened."""
 
 
 class ResearchHandlers:
@@ -103,6 +105,7 @@ def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...
     Pages come first, whole, the newest before the others; then the results of its searches.
     """
     near: tuple[NearMiss, ...] | None = None
+    results: dict[str, Source] = {}
     sources: dict[str, Source] = {}
     for page in _pages(task):
         text = page.whole or page.text
@@ -111,12 +114,13 @@ def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...
         match envelope.event:
             case e.ToolSearched(hits=hits, near_misses=misses) if near is None:
                 near = (*map(_near_miss, hits), *misses)
-            case e.WebSearched(results=results):
-                for one in results:
-                    sources.setdefault(one.url, Source(url=one.url, title=one.title, excerpt=one.snippet))
+            case e.WebSearched(results=listed):
+                for one in listed:
+                    results.setdefault(one.url, Source(url=one.url, title=one.title, excerpt=one.snippet))
             case _:
                 pass
-    return near or (), tuple(_within(SOURCES, sources.values()))
+    unopened = [result for url, result in results.items() if url not in sources][:_RESULTS]
+    return near or (), tuple(_within(SOURCES, (*sources.values(), *unopened)))
 
 
 def _within(room: int, sources: Iterable[Source]) -> Iterable[Source]:

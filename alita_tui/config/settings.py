@@ -155,6 +155,8 @@ class WebSettings(Value, frozen=True):
     """Database of known vulnerabilities in packages, in OSV's format (a mirror will do)."""
     allowed_private: tuple[str, ...] = ()
     """Private hosts that may be read, as `host`, `host:port` or network (`10.0.0.0/8`)."""
+    robots: bool = True
+    """Whether a site's robots.txt is asked before a page is read, and kept to."""
     timeout: Seconds = 20.0
     """Seconds for one request, redirects included."""
     max_bytes: Annotated[int, Meta(ge=1024, le=100_000_000)] = 2_000_000

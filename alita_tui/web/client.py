@@ -16,6 +16,7 @@ from alita_tui.web.fetch import Fetcher
 from alita_tui.web.packages import package_facts
 from alita_tui.web.pages import PageStore
 from alita_tui.web.reader import read_page
+from alita_tui.web.robots import Robots
 from alita_tui.web.search import KINDS, Searches, Secret
 from alita_tui.web.settings import WebSettings as WebSettings
 
@@ -46,6 +47,7 @@ class WebRoom:
             user_agent=settings.user_agent,
             environ=environ,
         )
+        self._robots = Robots(self._fetcher) if settings.robots else None
         self._searches = Searches(self._fetcher, settings, secret or environ.get, clock)
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
@@ -68,6 +70,7 @@ class WebRoom:
             url,
             max_chars=self._settings.max_chars,
             max_pdf_bytes=self._settings.max_pdf_bytes,
+            robots=self._robots,
             store=self._pages,
         )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from alita_tui.events import Value
@@ -86,12 +86,14 @@ class Fetcher:
         max_bytes: int = 0,
         caps: Mapping[str, int] | None = None,
         body: bytes | None = None,
+        before: Callable[[str], Awaitable[None]] | None = None,
     ) -> Fetched:
         """Fetch a URL, with all redirects within the time limit; an answer beyond its cap is cut.
 
         `headers` go to the first host only, those of `conditions` to its address only. `trusted` is a URL of the
         settings, whose host may be private. `caps` are those of media types that differ. A `body` is posted, and
-        nowhere else: a redirect of it is refused. Raise WebError, AddressRefused.
+        nowhere else: a redirect of it is refused. `before` is asked about each address on the way, and may raise.
+        Raise WebError, AddressRefused.
         """
         target = await asyncio.to_thread(_parse, url)  # a thread, as it imports httpx
         private = frozenset({origin_of(_parse(trusted))} if trusted else ())
@@ -99,7 +101,7 @@ class Fetcher:
             async with asyncio.timeout(self._timeout):
                 sent = (dict(headers or {}), conditions or ("", {}))
                 cap = _Cap(max_bytes or self._max_bytes, caps or {})
-                return await self._follow(target, *sent, private, cap, body)
+                return await self._follow(target, *sent, private, cap, body, before)
         except TimeoutError as error:
             raise WebError(
                 f"{one_line(target.host, 80)} did not answer within {self._timeout:g} s.",
@@ -114,12 +116,15 @@ class Fetcher:
         trusted: frozenset[Origin],
         cap: _Cap,
         posted: bytes | None,
+        before: Callable[[str], Awaitable[None]] | None,
     ) -> Fetched:
         first = origin_of(url)
         for _ in range(_MAX_REDIRECTS + 1):
             sent = dict(headers) if origin_of(url) == first else {}
             if _without_fragment(url) == conditions[0]:
                 sent |= conditions[1]
+            if before:
+                await before(_without_fragment(url))
             response = await self._send(url, sent, trusted, posted)
             try:
                 location = response.headers.get("location", "")

@@ -15,6 +15,7 @@ from alita_tui.web.decoding import decoded, known
 from alita_tui.web.fetch import Fetched, Fetcher
 from alita_tui.web.pages import PageStore
 from alita_tui.web.parsing import parsed
+from alita_tui.web.robots import Robots
 
 _HTML = ("text/html", "application/xhtml+xml")
 _PDF = "application/pdf"
@@ -26,7 +27,13 @@ _ACCEPT = "text/html,application/xhtml+xml,application/json,text/plain,applicati
 
 
 async def read_page(
-    fetcher: Fetcher, url: str, *, max_chars: int, max_pdf_bytes: int, store: PageStore | None = None
+    fetcher: Fetcher,
+    url: str,
+    *,
+    max_chars: int,
+    max_pdf_bytes: int,
+    robots: Robots | None = None,
+    store: PageStore | None = None,
 ) -> Page:
     """Return one page as text, cut at `max_chars`; from the store where the server says it did not change.
 
@@ -35,7 +42,11 @@ async def read_page(
     kept = await asyncio.to_thread(store.get, url) if store else None
     conditions = (kept.address, kept.conditions) if kept else None
     answer = await fetcher.get(
-        url, headers={"Accept": _ACCEPT}, conditions=conditions, caps={_PDF: max_pdf_bytes}
+        url,
+        headers={"Accept": _ACCEPT},
+        conditions=conditions,
+        caps={_PDF: max_pdf_bytes},
+        before=robots.check if robots else None,
     )
     if kept and answer.status == 304 and answer.url == kept.address:
         return msgspec.structs.replace(kept.page, unchanged=True)

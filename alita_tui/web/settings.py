@@ -24,6 +24,7 @@ class WebSettings(Value, frozen=True):
     github_token_name: str = "GITHUB_TOKEN"  # noqa: S105 - a name, not a token
     pypi_url: str = "https://pypi.org"
     allowed_private: tuple[str, ...] = ()
+    robots: bool = True
     timeout: float = 20.0
     max_bytes: int = 2_000_000
     max_pdf_bytes: int = 20_000_000

@@ -38,7 +38,10 @@ def opened(tmp_path: Path, site: Site, *replies: ScriptReply) -> Lab:
 
 def room(site: Site) -> WebRoom:
     chosen = WebSettings(
-        allowed_private=(site.host,), duckduckgo_url=f"{site.url}/html/", brave_url=f"{site.url}/brave"
+        allowed_private=(site.host,),
+        duckduckgo_url=f"{site.url}/html/",
+        brave_url=f"{site.url}/brave",
+        robots=False,
     )
     return WebRoom(chosen, environ={}, secret={"BRAVE_API_KEY": "K"}.get)
 

@@ -112,7 +112,7 @@ def test_a_pdf_and_a_long_page_are_read_in_parts(tmp_path: Path, site: Site) -> 
     assert "[page 2 of 2]\nThe torque is 42 Nm." in read[0]["text"]
     assert len(read[1]["whole"]) == read[1]["total"] > 10_000 and len(read[1]["text"]) <= 5_000
     assert read[2]["copied"] and "whole" not in read[2]
-    assert [path for path, _ in site.requests] == ["/m.pdf", "/t"]
+    assert [path for path, _ in site.requests] == ["/robots.txt", "/m.pdf", "/t"]
     whole = "\n".join(sent)
     assert "The torque is 42 Nm." in whole and "| part | price |\n|---|---|\n| part 0 | 0 |" in whole
     assert "| part 777 | 2331 |" in sent[-1] and len(sent[-1]) < 2_000

@@ -81,13 +81,14 @@ def other_site():
 
 @pytest.fixture
 async def make_room():
-    """Makes rooms that see an empty environment, and closes them."""
+    """Makes rooms that see an empty environment, and closes them; only those of which it is wanted ask robots.txt."""
     rooms = []
 
     def make(*, environ=None, resolver=None, pages=None, keys=None, clock=None, **values) -> WebRoom:
         given = {"resolver": resolver, "pages": pages, "clock": clock}
         more = {name: value for name, value in given.items() if value}
         secret = (keys or {}).get
+        values.setdefault("robots", False)
         rooms.append(WebRoom(WebSettings(**values), environ=environ or {}, secret=secret, **more))
         return rooms[-1]
 

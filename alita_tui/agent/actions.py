@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -12,6 +12,7 @@ from alita_tui.events import ActionName, ToolRequest, Value
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
+from alita_tui.spine.ports.web import SearchKind
 
 Name = Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,63}$", description="snake_case")]
 Text = Annotated[str, Meta(min_length=1)]
@@ -31,16 +32,20 @@ class FindTool(Value, frozen=True):
 
 
 class SearchWeb(Value, frozen=True):
-    """Search the web, GitHub repositories or PyPI packages."""
+    """Search the web, GitHub (repositories, code, READMEs) or PyPI packages."""
 
     query: Text
-    provider: Literal["web", "github", "pypi"] = "web"
+    provider: SearchKind = "web"
 
 
 class ReadPage(Value, frozen=True):
-    """Read one public web page as text."""
+    """Read one public web page or PDF as text."""
 
     url: Annotated[str, Meta(pattern="^https?://")]
+    offset: Annotated[int, Meta(ge=0, description="Characters to skip, for a long page.")] = 0
+    find: Annotated[
+        str, Meta(max_length=200, description="Only what stands around these words, wherever they are.")
+    ] = ""
 
 
 class Look(Value, frozen=True):

@@ -10,6 +10,7 @@ from copy import copy
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.passages import remainder
 from alita_tui.agent.references import told
 from alita_tui.events import Artefact, Json, RunReport, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
@@ -81,11 +82,12 @@ class Conversation:
                 self._result_of_first("The plan is noted. Go on.")
             case e.ToolSearched(action_id=action_id):
                 self._result(action_id, _searched(event))
-            case e.WebSearched(action_id=action_id, provider=provider, results=results):
+            case e.WebSearched(action_id=action_id, provider=provider, results=results, failed=failed):
                 listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
-                self._result(action_id, untrusted(f"search:{provider}", listed or "no results"))
+                instead = "".join(f"\n\n{one.provider} did not answer: {one.reason}" for one in failed)
+                self._result(action_id, untrusted(f"search:{provider}", (listed or "no results") + instead))
             case e.PageRead(action_id=action_id, url=url, text=text):
-                self._result(action_id, untrusted(url, text))
+                self._result(action_id, "\n".join(filter(None, (untrusted(url, text), remainder(event)))))
             case e.LookedBack(action_id=action_id, text=text):
                 self._result(action_id, text)
             case e.ActionFailed(action_id=action_id, text=text, hint=hint):

@@ -128,7 +128,7 @@ class Orchestrator:
             progress=progress,
         )
         conversation = ConversationHandlers(bus, self._task, questions, context, references)
-        research = ResearchHandlers(bus, shelf, web)
+        research = ResearchHandlers(bus, self._task, shelf, web)
         loop = AgentLoop(
             bus,
             asker,

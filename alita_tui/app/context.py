@@ -418,10 +418,15 @@ class AppContext:
             policy, tell, workspace=self.workspace, secret=secret, models=models, environ=self.environ
         )
 
-    def web(self, redacted: Callable[[Json], Json]) -> WebRoom:
-        """Return search and page reading; pages that hold a secret are not cached."""
+    def web(self, redacted: Callable[[Json], Json], redactor: Redactor | None = None) -> WebRoom:
+        """Return search and page reading; pages that hold a secret are not cached.
+
+        The redactor learns the providers' keys as they are looked up.
+        """
         from alita_tui.app.room_settings import web_settings
+        from alita_tui.app.secrets import learned_first
         from alita_tui.web.client import WebRoom
 
         pages = cache(lambda: self._cached(self.paths.pages, "pages", redacted))
-        return WebRoom(web_settings(self.loaded), environ=self.environ, pages=pages)
+        secret = self.secret if redactor is None else learned_first(redactor, self.secret)
+        return WebRoom(web_settings(self.loaded), environ=self.environ, pages=pages, secret=secret)

@@ -37,13 +37,8 @@ def sandbox_settings(
 
 
 def web_settings(loaded: Loaded) -> WebSettings:
-    """Return where to search and what one request may cost, with the keys that the settings name."""
-    chosen = loaded.settings.web
-    return WebSettings(
-        **_same_named(chosen, WebSettings),
-        google_key=loaded.secrets.get(chosen.google_key_name, ""),
-        github_token=loaded.secrets.get(chosen.github_token_name, ""),
-    )
+    """Return where to search, under which names the keys are, and what one request may cost."""
+    return WebSettings(**_same_named(loaded.settings.web, WebSettings))
 
 
 def _same_named(chosen: msgspec.Struct, wanted: type[msgspec.Struct]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class LiveSession:
         self._warming: asyncio.Task[None] | None = None
         self.seen: Callable[[], SessionView] | None = None
         """Returns a view that the console has folded already; closing folds only what came after it."""
-        self._web = app.web(self.bus.redacted)
+        self._web = app.web(self.bus.redacted, redactor)
         self._loop = asyncio.get_running_loop()
         budget = app.loaded.settings.budget
         questions = Questions(self.bus, parks=parks)

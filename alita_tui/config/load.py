@@ -106,7 +106,7 @@ def load(
     settings = layers.settings()
     if strict and layers.problems:
         raise _joined(layers.problems)
-    names = {*key_names, settings.web.google_key_name, settings.web.github_token_name}
+    names = {*key_names, *settings.web.key_names}
     secrets = {name: value for name, value in {**dot, **environ}.items() if name in names and value}
     unwritten = _unwritten(settings.privacy.redact, secrets, {**dot, **environ})
     return Loaded(settings, tuple(layers.problems), layers.origins, layers.given, secrets, unwritten)

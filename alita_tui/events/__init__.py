@@ -135,6 +135,7 @@ from alita_tui.events.tool import (
 )
 from alita_tui.events.web import (
     PageRead,
+    SearchFailure,
     Source,
     WebResult,
     WebSearched,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from alita_tui.events.base import Fact, Value
 
+_BRIEF = 800
+"""Characters of a source that a tool is kept with."""
+
 
 class Source(Value, frozen=True):
     """A page or package that was read for a build. Untrusted."""
@@ -11,6 +14,12 @@ class Source(Value, frozen=True):
     url: str
     title: str = ""
     excerpt: str = ""
+    """What it says: the whole text while a build is made, the beginning once it is kept with a tool."""
+
+    @property
+    def brief(self) -> Source:
+        """The source with the beginning of what it says."""
+        return Source(url=self.url, title=self.title, excerpt=self.excerpt[:_BRIEF])
 
 
 class WebResult(Value, frozen=True):
@@ -21,6 +30,13 @@ class WebResult(Value, frozen=True):
     snippet: str = ""
 
 
+class SearchFailure(Value, frozen=True):
+    """A provider that did not answer a search, and why."""
+
+    provider: str
+    reason: str
+
+
 class WebSearched(Fact, frozen=True):
     """The web was searched. Results are untrusted."""
 
@@ -28,6 +44,8 @@ class WebSearched(Fact, frozen=True):
     query: str
     provider: str
     results: tuple[WebResult, ...] = ()
+    failed: tuple[SearchFailure, ...] = ()
+    """Those that were asked first."""
 
 
 class PageRead(Fact, frozen=True):
@@ -37,6 +55,21 @@ class PageRead(Fact, frozen=True):
     url: str
     title: str = ""
     text: str = ""
+    """The part that was asked for, which the model is shown."""
+    whole: str = ""
+    """The whole text as it was read, where that is more."""
+    total: int = 0
+    """Characters of the whole text; 0 in older records, where `text` is all."""
+    start: int = 0
+    """Where in the whole text the part begins."""
+    find: str = ""
+    """What was looked for in it; then the part holds the passages around it."""
+    matches: int = 0
+    copied: bool = False
+    """Taken from the text that an earlier event holds; nothing was fetched."""
+    asked: str = ""
+    """The address that was asked for, where it led elsewhere."""
     truncated: bool = False
+    """The whole text is not all that the page has."""
     unchanged: bool = False
     """Kept from an earlier read; the server said that it still holds."""

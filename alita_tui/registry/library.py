@@ -191,7 +191,7 @@ class ToolLibrary:
             grants=grants,
             origin=origin,
             parent_version=parent.version if parent else None,
-            sources=sources,
+            sources=tuple(source.brief for source in sources),
             created_at=self._clock().isoformat(),
         )
         try:

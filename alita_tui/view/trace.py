@@ -137,12 +137,16 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             listed = "Near misses:\n" + "\n".join(missed) if missed else "The library has nothing like it."
             nearest = f"; nearest: {near[0].name} ({near[0].score:.2f})" if near else ""
             return row("observation", f"No tool fits{nearest}", listed)
-        case e.WebSearched(provider=provider, results=results):
+        case e.WebSearched(provider=provider, results=results, failed=failed):
             listed = "\n\n".join(f"{r.title}\n{r.url}\n{r.snippet}" for r in results)
-            return row("observation", f"{counted(len(results), 'result')} from {provider}", listed)
-        case e.PageRead(url=url, title=title, text=text, truncated=truncated, unchanged=unchanged):
-            meta = ", ".join(word for word, so in (("unchanged", unchanged), ("cut", truncated)) if so)
-            return row("observation", f"Read {title or url}", f"{url}\n\n{text}", meta=meta)
+            why = "\n".join(f"{one.provider} did not answer: {one.reason}" for one in failed)
+            title = f"{counted(len(results), 'result')} from {provider}"
+            if failed:
+                title += f" instead of {', '.join(one.provider for one in failed)}"
+            shown = "\n\n".join(filter(None, (why, listed)))
+            return row("observation", title, shown, tone="warn" if failed else "normal")
+        case e.PageRead():
+            return row("observation", _page(event), f"{event.url}\n\n{event.text}", meta=_extent(event))
         case e.LookedBack(seq=seq, text=text, handle=handle, part=part):
             what = handle or (f"event {seq} again" if seq else "the list of files")
             return row("observation", f"Read {what}{f', {part}' if part else ''}", text)
@@ -348,6 +352,26 @@ def _brokered(event: e.BrokerAnswered) -> tuple[str, str]:
 
 def _bytes(size: int) -> str:
     return f"{size:,} bytes" if size < 10_000 else f"{size / 1e6:,.2f} MB"
+
+
+def _page(event: e.PageRead) -> str:
+    """Return what was read; of words that were looked for, how often they are there."""
+    where = event.title or event.url
+    return (
+        f"{counted(event.matches, 'place')} with {event.find!r} in {where}" if event.find else f"Read {where}"
+    )
+
+
+def _extent(event: e.PageRead) -> str:
+    """Return which part of the page was read, and from where."""
+    end = event.start + len(event.text)
+    part = (
+        f"{event.start:,}–{end:,} of {event.total:,}"
+        if not event.find and end - event.start < event.total
+        else ""
+    )
+    words = (("from the copy", event.copied), ("unchanged", event.unchanged), ("cut", event.truncated))
+    return ", ".join((*filter(None, (part,)), *(word for word, so in words if so)))
 
 
 def _numbers(seqs: tuple[int, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The one door to the network: guarded, pinned, capped and timed GET requests.
+"""The one door to the network: guarded, pinned, capped and timed requests, GET or POST.
 
 Each request connects to an address that the guard checked, with the original name in the Host
 header and in the TLS handshake. Redirects are followed here, each hop checked again. Connections
@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import zlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from alita_tui.events import Value
@@ -44,8 +44,19 @@ class Fetched(Value, frozen=True):
     truncated: bool = False
 
 
+class _Cap(Value, frozen=True):
+    """Bytes of an answer at most, by its media type."""
+
+    usual: int
+    others: Mapping[str, int]
+
+    def of(self, response: httpx.Response) -> int:
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return self.others.get(kind, self.usual)
+
+
 class Fetcher:
-    """GET requests over one pool. Bound to the event loop that first uses it."""
+    """Requests over one pool. Bound to the event loop that first uses it."""
 
     def __init__(
         self,
@@ -73,18 +84,24 @@ class Fetcher:
         conditions: tuple[str, Mapping[str, str]] | None = None,
         trusted: str = "",
         max_bytes: int = 0,
+        caps: Mapping[str, int] | None = None,
+        body: bytes | None = None,
+        before: Callable[[str], Awaitable[None]] | None = None,
     ) -> Fetched:
-        """Fetch a URL, with all redirects within the time limit; a body beyond the cap is cut.
+        """Fetch a URL, with all redirects within the time limit; an answer beyond its cap is cut.
 
         `headers` go to the first host only, those of `conditions` to its address only. `trusted` is a URL of the
-        settings, whose host may be private. Raise WebError, AddressRefused.
+        settings, whose host may be private. `caps` are those of media types that differ. A `body` is posted, and
+        nowhere else: a redirect of it is refused. `before` is asked about each address on the way, and may raise.
+        Raise WebError, AddressRefused.
         """
         target = await asyncio.to_thread(_parse, url)  # a thread, as it imports httpx
         private = frozenset({origin_of(_parse(trusted))} if trusted else ())
         try:
             async with asyncio.timeout(self._timeout):
                 sent = (dict(headers or {}), conditions or ("", {}))
-                return await self._follow(target, *sent, private, max_bytes or self._max_bytes)
+                cap = _Cap(max_bytes or self._max_bytes, caps or {})
+                return await self._follow(target, *sent, private, cap, body, before)
         except TimeoutError as error:
             raise WebError(
                 f"{one_line(target.host, 80)} did not answer within {self._timeout:g} s.",
@@ -97,20 +114,29 @@ class Fetcher:
         headers: dict[str, str],
         conditions: tuple[str, Mapping[str, str]],
         trusted: frozenset[Origin],
-        cap: int,
+        cap: _Cap,
+        posted: bytes | None,
+        before: Callable[[str], Awaitable[None]] | None,
     ) -> Fetched:
         first = origin_of(url)
         for _ in range(_MAX_REDIRECTS + 1):
             sent = dict(headers) if origin_of(url) == first else {}
             if _without_fragment(url) == conditions[0]:
                 sent |= conditions[1]
-            response = await self._send(url, sent, trusted)
+            if before:
+                await before(_without_fragment(url))
+            response = await self._send(url, sent, trusted, posted)
             try:
                 location = response.headers.get("location", "")
                 if response.status_code in _REDIRECTS and location:
+                    if posted is not None:
+                        raise WebError(
+                            f"{one_line(first[0], 80)} wants what was sent to it sent elsewhere.",
+                            hint="Check its base URL.",
+                        )
                     url = _parse(location, url)
                     continue
-                body, cut = await _read(response, cap)
+                body, cut = await _read(response, cap.of(response))
                 return Fetched(
                     url=_without_fragment(url),
                     status=response.status_code,
@@ -127,7 +153,7 @@ class Fetcher:
         )
 
     async def _send(
-        self, url: httpx.URL, headers: dict[str, str], trusted: frozenset[Origin]
+        self, url: httpx.URL, headers: dict[str, str], trusted: frozenset[Origin], posted: bytes | None
     ) -> httpx.Response:
         import httpx
 
@@ -141,8 +167,9 @@ class Fetcher:
         tries = [url] if proxy else [url.copy_with(host=address) for address in addresses[:_TRIES]]
         for left, target in zip(range(len(tries) - 1, -1, -1), tries, strict=True):
             request = httpx.Request(
-                "GET",
+                "GET" if posted is None else "POST",
                 target,
+                content=posted,
                 headers={
                     "Host": url.netloc.decode("ascii"),
                     "User-Agent": self._user_agent,

@@ -10,13 +10,15 @@ from contextlib import suppress
 
 import msgspec
 
-from alita_tui.events import Value, digest_of
+from alita_tui.events import Json, Value, digest_of
 from alita_tui.spine.errors import StoreError
 from alita_tui.spine.ports.library import Documents
 from alita_tui.spine.ports.web import Page
 
 _KEPT = 200
 """Pages; the oldest goes first."""
+_CHARS = 5_000_000
+"""Characters of all of them."""
 
 
 class KeptPage(Value, frozen=True):
@@ -66,11 +68,22 @@ class PageStore:
         with suppress(StoreError):
             documents = self._documents()
             documents.put(key, {"key": key, "kept": msgspec.to_builtins(kept)})
-            for old in documents.all()[:-_KEPT]:
-                documents.remove(old["key"])
+            chars = 0
+            for number, old in enumerate(reversed(documents.all())):
+                chars += _chars(old)
+                if number >= _KEPT or (chars > _CHARS and number):
+                    documents.remove(old["key"])
 
     def _key(self, url: str) -> str:
         return digest_of(url, self._settings)
+
+
+def _chars(document: Json) -> int:
+    """Return the characters of a stored page; 0 for one of another version."""
+    try:
+        return len(document["kept"]["page"]["text"])
+    except (KeyError, TypeError):
+        return 0
 
 
 def _sendable(value: str) -> str:

@@ -1,196 +1,336 @@
-"""Search providers: how each is asked, and its answer as results. Hosts of the settings may be private."""
+"""Search providers: one table, and for each how it is asked and how its answer is read. Untrusted, all of it."""
 
 from __future__ import annotations
 
-import asyncio
+import html
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qs, quote, urlencode, urljoin, urlsplit
+
+import msgspec
 
 from alita_tui.events import WebResult
 from alita_tui.spine.errors import WebError
+from alita_tui.spine.ports.web import SearchProvider
 from alita_tui.spine.text import neutralise, one_line
-from alita_tui.web.fetch import Fetched, Fetcher
+from alita_tui.web.answers import RateLimited, objects, parsed_json, text_of
+from alita_tui.web.fetch import Fetched
+from alita_tui.web.parsing import parsed
 
-_ANSWER_BYTES = 4_000_000
-_STOP_WORDS = frozenset(
-    "a an and any are as at be by can do find for from get good how i in into is it its library lib me module"
-    " need of on or package packages pip please py pypi python some that the this to tool use using want"
-    " way what which with".split()
-)
-_MAX_NAMES = 10
+_CHALLENGE_WAIT = 120.0
+"""Seconds in which a provider that wants a person is not asked again."""
 
 
-async def duckduckgo(fetcher: Fetcher, base: str, query: str, limit: int) -> tuple[WebResult, ...]:
-    """Search with DuckDuckGo's HTML endpoint: no key, one page of results. Raise WebError."""
-    answer = await fetcher.get(_with_query(base, {"q": query}), trusted=base)
-    check_status(answer, ok=(200, 202))
-    results, challenged = await asyncio.to_thread(_duckduckgo_results, answer)
-    if challenged:
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a provider."""
+
+    words: str
+    limit: int
+    base: str
+    """The provider's base URL, as the settings have it."""
+    key: str = field(default="", repr=False)
+    site: str = ""
+    """The only host whose pages are wanted; empty: any."""
+    engine: str = ""
+    """Google's identifier of the search engine."""
+
+    @property
+    def query(self) -> str:
+        """The words, with the limit to one site as most providers write it."""
+        return f"site:{self.site} {self.words}" if self.site else self.words
+
+    def at(self, path: str = "", **query: str) -> str:
+        """Return an address below the base."""
+        base = f"{self.base.rstrip('/')}/{path}" if path else self.base
+        return f"{base}{'&' if '?' in base else '?'}{urlencode(query)}"
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a provider is asked. Keys go into `headers` or `body`, never into the address."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Provider:
+    """One provider; names of settings are those of `WebSettings`."""
+
+    url: str
+    """The setting with its base URL."""
+    request: Callable[[Asked], Request]
+    results: Callable[[Fetched], Awaitable[Iterable[WebResult]]]
+    """Reads its answer. Raises WebError for one that is not what it documents."""
+    key: str = ""
+    """The setting with the name of its key."""
+    needs: tuple[str, ...] = ()
+    """The settings without which it is not asked."""
+    hint: str = ""
+    """What to do when it refuses."""
+    whole_web: bool = False
+    """Whether it searches the web, so that it can stand in for the others."""
+
+
+def searxng(asked: Asked) -> Request:
+    """SearXNG's search API (docs.searxng.org/dev/search_api)."""
+    return Request(asked.at("search", q=asked.query, format="json"))
+
+
+async def searxng_results(answer: Fetched) -> Iterable[WebResult]:
+    """Read SearXNG's answer; one without results because its engines failed is none."""
+    found = parsed_json(answer)
+    items = objects(found, "results")
+    if not items and found.get("unresponsive_engines"):
         raise WebError(
+            "None of the engines behind SearXNG answered.", hint="Look at the instance's own page."
+        )
+    return [_result(text_of(i, "title"), text_of(i, "url"), text_of(i, "content")) for i in items]
+
+
+def brave(asked: Asked) -> Request:
+    """Brave's web search API, version 1."""
+    headers = {"Accept": "application/json", "X-Subscription-Token": asked.key}
+    return Request(asked.at(q=asked.query, count=str(min(asked.limit, 20))), headers)
+
+
+async def brave_results(answer: Fetched) -> Iterable[WebResult]:
+    """Read Brave's answer, whose words are marked up."""
+    items = objects(parsed_json(answer), "web", "results")
+    return [
+        _result(_plain(text_of(i, "title")), text_of(i, "url"), _plain(text_of(i, "description")))
+        for i in items
+    ]
+
+
+def tavily(asked: Asked) -> Request:
+    """Tavily's search, which is posted."""
+    body: dict[str, Any] = {"query": asked.words, "max_results": min(asked.limit, 20)}
+    if asked.site:
+        body["include_domains"] = [asked.site]
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {asked.key}"}
+    return Request(asked.base, headers, msgspec.json.encode(body))
+
+
+async def tavily_results(answer: Fetched) -> Iterable[WebResult]:
+    """Read Tavily's answer."""
+    items = objects(parsed_json(answer), "results")
+    return [_result(text_of(i, "title"), text_of(i, "url"), text_of(i, "content")) for i in items]
+
+
+def google(asked: Asked) -> Request:
+    """Google Programmable Search, JSON API version 1; the key goes where no log of addresses has it."""
+    url = asked.at(cx=asked.engine, q=asked.query, num=str(min(asked.limit, 10)))
+    return Request(url, {"X-Goog-Api-Key": asked.key})
+
+
+async def google_results(answer: Fetched) -> Iterable[WebResult]:
+    """Read Google's answer."""
+    items = objects(parsed_json(answer), "items")
+    return [_result(text_of(i, "title"), text_of(i, "link"), text_of(i, "snippet")) for i in items]
+
+
+def duckduckgo(asked: Asked) -> Request:
+    """DuckDuckGo's page for browsers without scripts: no key."""
+    return Request(asked.at(q=asked.query))
+
+
+async def duckduckgo_results(answer: Fetched) -> Iterable[WebResult]:
+    """Read DuckDuckGo's page, if it is one of results."""
+    lines, ended = await parsed("results", answer.body)
+    verdict = lines.pop() if ended and lines else {}
+    if lines:
+        return [_result(line["title"], _unwrapped(answer, line["href"]), line["snippet"]) for line in lines]
+    if answer.status == 202 or verdict.get("challenge"):
+        raise RateLimited(
             "DuckDuckGo asks for a person to prove themselves, so it gave no results.",
-            hint="Wait a few minutes, or set a Google Programmable Search key and web.google_cx.",
+            wait=_CHALLENGE_WAIT,
+            hint="Wait a few minutes, or set a provider with a key, such as web.brave_key_name.",
         )
-    return results[:limit]
+    if not verdict.get("empty"):
+        raise WebError("DuckDuckGo sent a page that is none of results.", hint="Check web.duckduckgo_url.")
+    return []
 
 
-def _duckduckgo_results(answer: Fetched) -> tuple[tuple[WebResult, ...], bool]:
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(answer.body, "html.parser")
-    results = []
-    for block in soup.select(".result"):
-        link = block.select_one("a.result__a[href]")
-        if link is None or "result--ad" in (block.get("class") or ()):
-            continue
-        url = urljoin(answer.url, str(link["href"]))
-        parts = urlsplit(url)
-        if parts.path == "/l/":
-            url = parse_qs(parts.query).get("uddg", [""])[0]
-        snippet = block.select_one(".result__snippet")
-        results.append(_result(link.get_text(), url, snippet.get_text() if snippet else ""))
-    challenged = not results and (
-        answer.status == 202 or bool(soup.select_one("#challenge-form, .anomaly-modal"))
-    )
-    return _clean(results), challenged
-
-
-async def google(
-    fetcher: Fetcher, base: str, key: str, cx: str, query: str, limit: int
-) -> tuple[WebResult, ...]:
-    """Search with Google Programmable Search, JSON API v1. Raise WebError."""
-    url = _with_query(base, {"key": key, "cx": cx, "q": query, "num": str(min(limit, 10))})
-    answer = await fetcher.get(url, trusted=base, max_bytes=_ANSWER_BYTES)
-    check_status(answer, hint="Check the key, web.google_cx and the day's quota.")
-    items = _list(_json(answer), "items")
-    return _clean(_result(_text(i, "title"), _text(i, "link"), _text(i, "snippet")) for i in items)[:limit]
-
-
-async def github(fetcher: Fetcher, base: str, token: str, query: str, limit: int) -> tuple[WebResult, ...]:
-    """Search GitHub's repositories (REST, version 2022-11-28). Raise WebError."""
-    headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
-    url = _with_query(f"{base.rstrip('/')}/search/repositories", {"q": query, "per_page": str(limit)})
-    answer = await fetcher.get(url, headers=headers, trusted=base, max_bytes=_ANSWER_BYTES)
-    check_status(answer, hint="" if token else "A GITHUB_TOKEN raises the limit of searches.")
-    results = []
-    for item in _list(_json(answer), "items"):
-        stars, language = item.get("stargazers_count"), _text(item, "language")
-        facts = [
-            _text(item, "description"),
-            f"{stars} stars" if isinstance(stars, int) else "",
-            language,
-            f"last push {_text(item, 'pushed_at')[:10]}" if _text(item, "pushed_at") else "",
-            "archived" if item.get("archived") is True else "",
-        ]
-        results.append(
-            _result(_text(item, "full_name"), _text(item, "html_url"), " · ".join(filter(None, facts)))
-        )
-    return _clean(results)[:limit]
-
-
-async def pypi(fetcher: Fetcher, base: str, query: str) -> tuple[WebResult, ...]:
-    """Return packages whose names the words of the query spell; PyPI itself has no search. Raise WebError."""
-    names = candidate_names(query)
-    answers = await asyncio.gather(*(_package(fetcher, base, name) for name in names), return_exceptions=True)
-    results = [answer for answer in answers if isinstance(answer, WebResult)]
-    if not results:
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-    return _clean(results)
-
-
-def candidate_names(query: str) -> tuple[str, ...]:
-    """Return names worth trying, the likeliest first, in PyPI's normal form (PEP 503)."""
-    words = [re.sub(r"[-_.]+", "-", w).strip("-") for w in re.findall(r"[a-z0-9][a-z0-9._-]*", query.lower())]
-    telling = [word for word in words if word not in _STOP_WORDS]
-    joined = "-".join(telling)
-    names = ["-".join(words), joined]
-    if joined:
-        names += [joined.replace("-", ""), f"python-{joined}", f"py{joined}"]
-    names += [f"{a}-{b}" for a, b in zip(telling, telling[1:], strict=False)]
-    names += [word for word in telling if len(word) > 2]
-    return tuple(dict.fromkeys(name for name in names if 0 < len(name) <= 60))[:_MAX_NAMES]
-
-
-async def _package(fetcher: Fetcher, base: str, name: str) -> WebResult | None:
-    url = f"{base.rstrip('/')}/pypi/{name}/json"
-    answer = await fetcher.get(url, trusted=base, max_bytes=_ANSWER_BYTES)
-    if answer.status == 404:
-        return None
-    check_status(answer)
-    info = _json(answer, "info").get("info")
-    if not isinstance(info, dict):
-        return None
-    title = f"{_text(info, 'name') or name} {_text(info, 'version')}"
-    return _result(
-        title, _text(info, "package_url") or f"https://pypi.org/project/{name}/", _text(info, "summary")
-    )
-
-
-def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "") -> None:
-    """Raise WebError for any other status, with the wait that a rate limit asks for."""
-    if answer.status in ok:
-        return
-    host = one_line(urlsplit(answer.url).netloc, 80)
-    spent = answer.headers.get("x-ratelimit-remaining") == "0"
-    if answer.status == 429 or (answer.status == 403 and (spent or "retry-after" in answer.headers)):
-        wait = answer.headers.get("retry-after", "")
-        when = f"Wait {wait} s." if wait.isdigit() else "Wait a while."
-        raise WebError(
-            f"{host} has had too many requests (HTTP {answer.status}).", hint=f"{when} {hint}".strip()
-        )
-    path = one_line(urlsplit(answer.url).path, 120)
-    raise WebError(f"{host} answered HTTP {answer.status} for {path or '/'}.", hint=hint)
-
-
-def _with_query(base: str, query: dict[str, str]) -> str:
-    return f"{base}{'&' if '?' in base else '?'}{urlencode(query)}"
-
-
-def _json(answer: Fetched, first: str = "") -> dict[str, Any]:
-    """Return the answer as an object; of a truncated one the member `first` is enough. Raise WebError."""
-    text = answer.body.decode("utf-8", "replace")
+def _unwrapped(answer: Fetched, href: str) -> str:
     try:
-        if answer.truncated and first and (start := re.match(rf'\s*{{\s*"{first}"\s*:\s*', text)):
-            return {first: json.JSONDecoder().raw_decode(text, start.end())[0]}
-        parsed = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _not_understood(answer) from error
-    if not isinstance(parsed, dict):
-        raise _not_understood(answer)
-    return parsed
+        url = urljoin(answer.url, href)
+        parts = urlsplit(url)
+        return parse_qs(parts.query).get("uddg", [""])[0] if parts.path == "/l/" else url
+    except ValueError:
+        return ""
 
 
-def _not_understood(answer: Fetched) -> WebError:
-    host = one_line(urlsplit(answer.url).netloc, 80)
-    return WebError(f"{host} sent an answer that is not the JSON it documents.", hint="Check its base URL.")
+def _github(asked: Asked, path: str, words: str) -> Request:
+    headers = {
+        "Accept": "application/vnd.github.text-match+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+    if asked.key:
+        headers["Authorization"] = f"Bearer {asked.key}"
+    return Request(asked.at(f"search/{path}", q=words, per_page=str(asked.limit)), headers)
 
 
-def _list(parsed: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    items = parsed.get(name)
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+def github(asked: Asked) -> Request:
+    """GitHub's repositories (REST, version 2022-11-28)."""
+    return _github(asked, "repositories", asked.words)
 
 
-def _text(item: dict[str, Any], name: str) -> str:
-    value = item.get(name)
-    return value if isinstance(value, str) else ""
+def github_code(asked: Asked) -> Request:
+    """GitHub's code, which it shows to those with a token."""
+    return _github(asked, "code", asked.words)
+
+
+def github_readmes(asked: Asked) -> Request:
+    """READMEs on GitHub: with a token their passages, else the repositories they belong to."""
+    if asked.key:
+        return _github(asked, "code", f"{asked.words} filename:README")
+    return _github(asked, "repositories", f"{asked.words} in:readme")
+
+
+async def github_results(answer: Fetched) -> Iterable[WebResult]:
+    """Read repositories or places in code."""
+    return [_place(i) if "path" in i else _repository(i) for i in objects(parsed_json(answer), "items")]
+
+
+def _repository(item: dict[str, Any]) -> WebResult:
+    stars, pushed = item.get("stargazers_count"), text_of(item, "pushed_at")[:10]
+    facts = (
+        text_of(item, "description"),
+        f"{stars} stars" if isinstance(stars, int) else "",
+        text_of(item, "language"),
+        f"last push {pushed}" if pushed else "",
+        "archived" if item.get("archived") is True else "",
+    )
+    return _result(text_of(item, "full_name"), text_of(item, "html_url"), " · ".join(filter(None, facts)))
+
+
+def _place(item: dict[str, Any]) -> WebResult:
+    title = f"{text_of(item, 'repository', 'full_name')}: {text_of(item, 'path')}"
+    fragments = (text_of(match, "fragment") for match in objects(item, "text_matches"))
+    return _result(title, text_of(item, "html_url"), " … ".join(filter(None, fragments)))
+
+
+def pypi(asked: Asked) -> Request:
+    """The index's facts of one package, whose name is known (docs.pypi.org/api/json)."""
+    return Request(f"{asked.base.rstrip('/')}/pypi/{quote(asked.words, safe='')}/json")
+
+
+async def pypi_results(answer: Fetched) -> Iterable[WebResult]:
+    """Read the facts of a package; of a long answer the beginning is enough."""
+    if answer.status == 404:
+        return []
+    text = answer.body.decode("utf-8", "replace")
+    start = re.match(r'\s*{\s*"info"\s*:\s*', text) if answer.truncated else None
+    if start:
+        try:
+            info, _ = json.JSONDecoder().raw_decode(text, start.end())
+        except (ValueError, RecursionError) as error:
+            raise WebError("The package index sent an answer that is not the JSON it documents.") from error
+    else:
+        info = parsed_json(answer).get("info")
+    if not isinstance(info, dict):
+        return []
+    name = text_of(info, "name")
+    url = text_of(info, "package_url") or f"https://pypi.org/project/{quote(name, safe='')}/"
+    return [_result(f"{name} {text_of(info, 'version')}", url, text_of(info, "summary"))]
+
+
+PROVIDERS: dict[SearchProvider, Provider] = {
+    "searxng": Provider(
+        url="searxng_url",
+        request=searxng,
+        results=searxng_results,
+        needs=("searxng_url",),
+        hint="The instance has to allow the format json.",
+        whole_web=True,
+    ),
+    "brave": Provider(
+        url="brave_url",
+        request=brave,
+        results=brave_results,
+        key="brave_key_name",
+        needs=("brave_key_name",),
+        hint="Check the key and what is left of its plan.",
+        whole_web=True,
+    ),
+    "tavily": Provider(
+        url="tavily_url",
+        request=tavily,
+        results=tavily_results,
+        key="tavily_key_name",
+        needs=("tavily_key_name",),
+        hint="Check the key and what is left of its plan.",
+        whole_web=True,
+    ),
+    "google": Provider(
+        url="google_url",
+        request=google,
+        results=google_results,
+        key="google_key_name",
+        needs=("google_key_name", "google_cx"),
+        hint="Check the key, web.google_cx and the day's quota.",
+        whole_web=True,
+    ),
+    "duckduckgo": Provider(
+        url="duckduckgo_url", request=duckduckgo, results=duckduckgo_results, whole_web=True
+    ),
+    "github": Provider(
+        url="github_url",
+        request=github,
+        results=github_results,
+        key="github_token_name",
+        hint="A GITHUB_TOKEN raises the limit of searches.",
+    ),
+    "github_code": Provider(
+        url="github_url",
+        request=github_code,
+        results=github_results,
+        key="github_token_name",
+        needs=("github_token_name",),
+    ),
+    "github_readmes": Provider(
+        url="github_url",
+        request=github_readmes,
+        results=github_results,
+        key="github_token_name",
+        hint="A GITHUB_TOKEN raises the limit of searches.",
+    ),
+    "pypi": Provider(url="pypi_url", request=pypi, results=pypi_results),
+}
+"""Every provider; those that search the web in the order in which they are asked."""
+
+
+def _plain(marked_up: str) -> str:
+    return html.unescape(re.sub(r"</?[a-zA-Z][^<>]{0,80}>", "", marked_up))
 
 
 def _result(title: str, url: str, snippet: str) -> WebResult:
     return WebResult(title=one_line(title, 160), url=url, snippet=one_line(snippet, 400))
 
 
-def _clean(results: Iterable[WebResult]) -> tuple[WebResult, ...]:
-    """Return the results with a title and an ordinary web address, each address once."""
+def clean(results: Iterable[WebResult], site: str = "") -> tuple[WebResult, ...]:
+    """Return the results with a title and an ordinary web address, each address once, of one site if it is given."""
     kept: dict[str, WebResult] = {}
     for result in results:
-        plain = result.url == neutralise(result.url) and not any(c.isspace() for c in result.url)
-        web = result.url.startswith(("http://", "https://")) and len(result.url) <= 2000
-        if plain and web and result.title:
+        if result.title and _ordinary(result.url) and _within(result.url, site):
             kept.setdefault(result.url, result)
     return tuple(kept.values())
+
+
+def _ordinary(url: str) -> bool:
+    plain = url == neutralise(url) and not any(c.isspace() for c in url) and len(url) <= 2000
+    return plain and url.startswith(("http://", "https://"))
+
+
+def _within(url: str, site: str) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return not site or host == site or host.endswith(f".{site}")

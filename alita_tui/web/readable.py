@@ -1,14 +1,8 @@
-"""HTML to readable text. Run as a module it is a filter: HTML on stdin, JSON on stdout.
-
-The parser takes quadratic time on some malformed pages (minutes for half a megabyte of `<a`), and
-a thread cannot be stopped; so pages are parsed in a process of their own, with limits.
-"""
+"""HTML to readable text in the order of the page, for pages in which no article is found."""
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,13 +18,15 @@ _BLOCKS = frozenset(
 )
 _BANNERS = frozenset({"navigation", "banner", "contentinfo", "complementary", "search"})
 _FEW = 200
+_CELL = 600
+"""Characters in a cell of data; a cell with more is a part of the page's layout."""
 
 
-def to_text(html: bytes, charset: str = "") -> tuple[str, str]:
-    """Return title and readable text; `charset` is the server's, ignored where it is wrong."""
+def to_text(html: str) -> tuple[str, str]:
+    """Return title and readable text."""
     from bs4 import BeautifulSoup
 
-    soup = BeautifulSoup(html, "html.parser", from_encoding=charset or None)
+    soup = BeautifulSoup(html, "html.parser")
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     main = soup.find("main") or soup.find(None, {"role": "main"}) or soup.find("article")
     text = _Blocks().walk(main) if main else ""
@@ -64,6 +60,9 @@ class _Blocks:
                 self._blocks.append(f"```\n{node.get_text().strip(chr(10))}\n```")
             elif node.name == "code":
                 self._line.append(f"`{node.get_text()}`")
+            elif node.name == "table" and (table := _table(node)):
+                self._flush()
+                self._blocks.append(table)
             elif not _skipped(node):
                 self._enter(node.name)
                 if node.name in _BLOCKS:
@@ -94,25 +93,47 @@ class _Blocks:
         self._prefix = ""
 
 
+def _table(table: Tag) -> str:
+    """Return a table of data as Markdown; empty for one that only lays a page out."""
+    if table.find("table") or _skipped(table):
+        return ""
+    rows = [
+        [_cell(cell) for cell in row.find_all(("td", "th"), recursive=False)]
+        for row in table.find_all("tr")
+        if not _skipped(row)
+    ]
+    rows = [row for row in rows if any(row)]
+    width = max(map(len, rows), default=0)
+    if len(rows) < 2 or width < 2 or any(len(cell) > _CELL for row in rows for cell in row):
+        return ""
+    lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in rows]
+    return "\n".join((lines[0], "|" + "---|" * width, *lines[1:]))
+
+
+def _cell(cell: Tag) -> str:
+    words = [str(text) for text in cell.find_all(string=True) if not _hidden(text, cell)]
+    return " ".join(" ".join(words).split()).replace("|", "\\|")
+
+
+def _hidden(text: Any, cell: Tag) -> bool:
+    from bs4.element import NavigableString
+
+    if type(text) is not NavigableString:  # a comment or the like
+        return True
+    for parent in text.parents:
+        if _skipped(parent):
+            return True
+        if parent is cell:
+            return False
+    return False
+
+
 def _skipped(node: Tag) -> bool:
+    style = str(node.get("style", "")).replace(" ", "")
     return (
         node.name in _DROPPED
         or node.has_attr("hidden")
         or node.get("aria-hidden") == "true"
         or str(node.get("role", "")) in _BANNERS
+        or (node.name != "body" and ("display:none" in style or "visibility:hidden" in style))
     )
-
-
-def main() -> None:
-    """Filter for the reader: arguments are CPU seconds, bytes of memory and the charset."""
-    import resource
-
-    seconds, memory, charset = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    title, text = to_text(sys.stdin.buffer.read(), charset)
-    sys.stdout.write(json.dumps({"title": title, "text": text}))
-
-
-if __name__ == "__main__":
-    main()

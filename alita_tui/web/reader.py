@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
-import json
-import sys
 from urllib.parse import urlsplit
 
 import msgspec
@@ -13,25 +10,44 @@ import msgspec
 from alita_tui.spine.errors import WebError
 from alita_tui.spine.ports.web import Page
 from alita_tui.spine.text import neutralise, one_line
+from alita_tui.web.answers import check_status
+from alita_tui.web.decoding import decoded, known
 from alita_tui.web.fetch import Fetched, Fetcher
 from alita_tui.web.pages import PageStore
-from alita_tui.web.providers import check_status
+from alita_tui.web.parsing import parsed
+from alita_tui.web.robots import Robots
 
 _HTML = ("text/html", "application/xhtml+xml")
-_TEXT = ("application/json", "application/xml", "application/toml", "application/yaml", "application/x-yaml")
-_ACCEPT = "text/html,application/xhtml+xml,application/json,text/plain,text/*;q=0.8"
-_PARSE_SECONDS = 10
-_PARSE_MEMORY = 1 << 30
+_PDF = "application/pdf"
+_TEXT = (
+    *("application/json", "application/x-ndjson", "application/xml", "application/csv"),
+    *("application/toml", "application/yaml", "application/x-yaml", "application/sql"),
+)
+_ACCEPT = "text/html,application/xhtml+xml,application/json,text/plain,application/pdf;q=0.9,text/*;q=0.8"
 
 
-async def read_page(fetcher: Fetcher, url: str, *, max_chars: int, store: PageStore | None = None) -> Page:
+async def read_page(
+    fetcher: Fetcher,
+    url: str,
+    *,
+    max_chars: int,
+    max_pdf_bytes: int,
+    robots: Robots | None = None,
+    store: PageStore | None = None,
+) -> Page:
     """Return one page as text, cut at `max_chars`; from the store where the server says it did not change.
 
     Raise WebError, AddressRefused.
     """
     kept = await asyncio.to_thread(store.get, url) if store else None
     conditions = (kept.address, kept.conditions) if kept else None
-    answer = await fetcher.get(url, headers={"Accept": _ACCEPT}, conditions=conditions)
+    answer = await fetcher.get(
+        url,
+        headers={"Accept": _ACCEPT},
+        conditions=conditions,
+        caps={_PDF: max_pdf_bytes},
+        before=robots.check if robots else None,
+    )
     if kept and answer.status == 304 and answer.url == kept.address:
         return msgspec.structs.replace(kept.page, unchanged=True)
     page = await _page(answer, max_chars)
@@ -43,16 +59,20 @@ async def read_page(fetcher: Fetcher, url: str, *, max_chars: int, store: PageSt
 async def _page(answer: Fetched, max_chars: int) -> Page:
     check_status(answer, hint="Check the address, or try another page.")
     kind, charset = _content_type(answer)
-    if kind in _HTML:
-        title, text = await _parse(answer, charset)
+    whole = not answer.truncated
+    if kind == _PDF:
+        title, text, ended = await _pdf(answer, max_chars)
+        whole = whole and ended
+    elif kind in _HTML:
+        title, text = await _html(answer, charset)
     else:
-        title, text = "", _decode(answer.body, charset)
+        title, text = "", await asyncio.to_thread(decoded, answer.body, charset)
     safe = neutralise(text).strip()
     return Page(
         url=one_line(answer.url, 2000),
         title=one_line(title, 160),
         text=safe[:max_chars],
-        truncated=answer.truncated or len(safe) > max_chars,
+        truncated=not whole or len(safe) > max_chars,
     )
 
 
@@ -64,13 +84,18 @@ def _content_type(answer: Fetched) -> tuple[str, str]:
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
-            charset = _known(value.strip().strip("\"'"))
+            charset = known(value.strip().strip("\"'"))
+    if kind in ("", "application/octet-stream", "application/x-pdf") and answer.body.startswith(b"%PDF-"):
+        kind = _PDF
+    if kind == _PDF:
+        return kind, ""
     if not kind:
         start = answer.body[:512].lstrip().lower()
         kind = "text/html" if start.startswith((b"<!doctype html", b"<html")) else "text/plain"
     if not (kind.startswith("text/") or kind in _HTML or kind in _TEXT or kind.endswith(("+json", "+xml"))):
         raise _no_text(answer, kind)
-    if b"\x00" in answer.body[:4096] and not charset.startswith(("utf-16", "utf-32")):
+    wide = charset.startswith(("utf-16", "utf-32")) or answer.body.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\x00" in answer.body[:4096] and not wide:
         raise _no_text(answer, "binary data")
     return kind, charset
 
@@ -79,51 +104,43 @@ def _no_text(answer: Fetched, kind: str) -> WebError:
     where = one_line(answer.url.split("?")[0], 160)
     return WebError(
         f"{where} is {one_line(kind, 60)}, which cannot be read as text.",
-        hint="Only HTML, plain text, JSON and XML are read.",
+        hint="Only HTML, PDF, plain text, JSON, CSV and XML are read.",
     )
 
 
-def _known(charset: str) -> str:
-    try:
-        found = codecs.lookup(charset[:40])
-        b"".decode(charset)  # refuses codecs such as zlib that are no text encodings
-    except (LookupError, ValueError):
-        return ""
-    return found.name
-
-
-def _decode(body: bytes, charset: str) -> str:
-    for name in (charset, "utf-8-sig"):
-        try:
-            if name:
-                return body.decode(name)
-        except ValueError:
-            continue
-    return body.decode("cp1252", "replace")
-
-
-async def _parse(answer: Fetched, charset: str) -> tuple[str, str]:
+async def _html(answer: Fetched, charset: str) -> tuple[str, str]:
+    """Return title and text; by the plainer parser where the better one fails. Raise WebError."""
+    for kind in ("article", "soup"):
+        lines, _ = await parsed(kind, answer.body, charset)
+        if lines:
+            return lines[0]["title"], lines[0]["text"]
     host = one_line(urlsplit(answer.url).netloc, 80)
-    command = ("-I", "-m", "alita_tui.web.readable", str(_PARSE_SECONDS), str(_PARSE_MEMORY), charset)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+    raise WebError(
+        f"The page of {host} is too tangled to be read.", hint="Try another page with the same content."
     )
-    try:
-        async with asyncio.timeout(3 * _PARSE_SECONDS):
-            out, _ = await process.communicate(answer.body)
-    except TimeoutError:
-        out = b""
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode or not out:
+
+
+async def _pdf(answer: Fetched, max_chars: int) -> tuple[str, str, bool]:
+    """Return title, text with a line before each page, and whether that is all of it. Raise WebError."""
+    where = one_line(answer.url.split("?")[0], 160)
+    if answer.truncated:
         raise WebError(
-            f"The page of {host} is too tangled to be read.", hint="Try another page with the same content."
+            f"{where} is a PDF of more than {len(answer.body) / 1e6:.0f} MB.",
+            hint="Try another source, or raise web.max_pdf_bytes in the settings.",
         )
-    parsed = json.loads(out)
-    return parsed["title"], parsed["text"]
+    lines, ended = await parsed("pdf", answer.body, room=max_chars)
+    problem = next((line["problem"] for line in lines if "problem" in line), "")
+    head = next((line for line in lines if "pages" in line), None)
+    if problem or head is None:
+        raise WebError(
+            f"{where} cannot be read as a PDF{f': {problem}' if problem else ''}.",
+            hint="Try another source of it.",
+        )
+    pages = [line for line in lines if "page" in line]
+    if not any(page["text"] for page in pages):
+        raise WebError(
+            f"{where} is a PDF of {head['pages']} pages in which no text was found.",
+            hint="It may hold scanned images only; look for another source.",
+        )
+    text = "\n\n".join(f"[page {page['page']} of {head['pages']}]\n{page['text']}" for page in pages)
+    return head["title"], text, ended and len(pages) == head["pages"]

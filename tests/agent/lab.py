@@ -32,7 +32,7 @@ from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.models import Asker, Candidate, Model
 from alita_tui.spine.ports.sandbox import Job, Limits
-from alita_tui.spine.ports.web import Page, SearchPage
+from alita_tui.spine.ports.web import Page, SearchPage, Web
 from alita_tui.spine.redaction import Redactor
 from alita_tui.store.artefacts import SessionArtefacts
 from alita_tui.store.documents import DocumentTable
@@ -162,6 +162,7 @@ class Lab:
         self.in_text = False
         self.window = 0
         self.sandbox = PlayedSandbox()
+        self.web: Web = NoWeb()
         self.sessions = SessionStore(folder / "sessions")
         self.redactor = Redactor(secrets)
         self.desk = VerdictInbox(folder / "desk", self.sessions, redactor=self.redactor)
@@ -217,7 +218,7 @@ class Lab:
         )
         self.context = WorkingContext(self.bus, asker, lambda: self.window)
         self.engine = Orchestrator(
-            self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
+            self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, self.web, questions, self.context,
             SessionArtefacts(self.folder / "artefacts", 10_000_000),
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),

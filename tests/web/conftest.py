@@ -19,6 +19,9 @@ class Site:
         site = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.do_GET()
+
             def do_GET(self):
                 site.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
                 route = site.routes.get(urlsplit(self.path).path, (404, {}, b"nothing here"))
@@ -78,13 +81,15 @@ def other_site():
 
 @pytest.fixture
 async def make_room():
-    """Makes rooms that see an empty environment, and closes them."""
+    """Makes rooms that see an empty environment, and closes them; only those of which it is wanted ask robots.txt."""
     rooms = []
 
-    def make(*, environ=None, resolver=None, pages=None, **values) -> WebRoom:
-        more = {"resolver": resolver} if resolver else {}
-        more |= {"pages": pages} if pages else {}
-        rooms.append(WebRoom(WebSettings(**values), environ=environ or {}, **more))
+    def make(*, environ=None, resolver=None, pages=None, keys=None, clock=None, **values) -> WebRoom:
+        given = {"resolver": resolver, "pages": pages, "clock": clock}
+        more = {name: value for name, value in given.items() if value}
+        secret = (keys or {}).get
+        values.setdefault("robots", False)
+        rooms.append(WebRoom(WebSettings(**values), environ=environ or {}, secret=secret, **more))
         return rooms[-1]
 
     yield make

@@ -1,12 +1,15 @@
+"""Each provider of the table on a loopback server that answers as the real one documents, and as it should not."""
+
 import json
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from alita_tui.config.settings import WebSettings as ChosenSettings
 from alita_tui.spine.errors import AddressRefused, WebError
 from alita_tui.web.client import WebRoom, WebSettings
-from alita_tui.web.providers import candidate_names
+from alita_tui.web.providers import PROVIDERS
 from tests.web.conftest import Site
 
 DUCK = """<html><body><div class="serp__results"><div id="links" class="results">
@@ -20,7 +23,76 @@ DUCK = """<html><body><div class="serp__results"><div id="links" class="results"
 <div class="result web-result"><h2><a class="result__a" href="https://plain.example/">Again</a></h2></div>
 <div class="result web-result"><h2><a class="result__a" href="javascript:alert(1)">Script</a></h2></div>
 <div class="result web-result"><h2><a class="result__a" href="https://x.example/\u202egpj">Bidi</a></h2></div>
+<div class="result web-result"><h2><a class="result__a" href="http://[broken/">Broken</a></h2></div>
 </div></div></body></html>"""
+NOTHING = '<div class="result result--no-result"><div class="no-results">No  results.</div></div>'
+CHALLENGE = '<form id="challenge-form" action="//duckduckgo.com/anomaly.js"></form>'
+BRAVE = {
+    "type": "search",
+    "query": {"original": "q", "more_results_available": True},
+    "web": {
+        "type": "search",
+        "results": [
+            {
+                "title": "Parquet &amp; Arrow",
+                "url": "https://arrow.example/",
+                "description": "Reads <strong>Parquet</strong>; it&#x27;s x<y fast",
+                "language": "en",
+            },
+            {"title": None, "url": "https://none.example/"},
+        ],
+    },
+}
+TAVILY = {
+    "query": "q",
+    "follow_up_questions": None,
+    "answer": None,
+    "images": [],
+    "results": [{"title": "T", "url": "https://t.example/", "content": "c " * 900, "score": 0.9}],
+    "response_time": 1.2,
+}
+SEARXNG = {
+    "query": "q",
+    "number_of_results": 0,
+    "results": [
+        {"url": "https://s.example/", "title": "S", "content": "from s", "engine": "brave", "score": 1.0}
+    ],
+    "unresponsive_engines": [["google", "CAPTCHA"]],
+}
+GOOGLE = {
+    "kind": "customsearch#search",
+    "items": [{"title": "T", "link": "https://g.example", "snippet": "s\nt"}, {"title": 3}, "x"],
+}
+REPOSITORY = {
+    "full_name": "o/r",
+    "html_url": "https://github.com/o/r",
+    "description": "Does \x1b]0;title\x07it",
+    "stargazers_count": 12,
+    "language": "Python",
+    "pushed_at": "2025-03-04T05:06:07Z",
+    "archived": True,
+}
+CODE = {
+    "total_count": 1,
+    "items": [
+        {
+            "name": "reader.py",
+            "path": "src/reader.py",
+            "html_url": "https://github.com/o/r/blob/1/src/reader.py",
+            "repository": {"full_name": "o/r"},
+            "text_matches": [{"fragment": "def read(\n    path"}, {"fragment": "read(a)"}, 5],
+        }
+    ],
+}
+PYYAML = {
+    "info": {
+        "name": "PyYAML",
+        "version": "6.0",
+        "summary": "YAML parser",
+        "package_url": "https://pypi.org/p/PyYAML/",
+    },
+    "releases": {},
+}
 
 
 def page(body: str, status: int = 200, kind: str = "text/html", **headers: str):
@@ -35,12 +107,18 @@ def query_of(site, index: int = -1) -> dict[str, list[str]]:
     return parse_qs(urlsplit(site.requests[index][0]).query)
 
 
+def paths(site) -> list[str]:
+    return [urlsplit(path).path for path, _ in site.requests]
+
+
 @pytest.fixture
 def rooms(site: Site, make_room: Callable[..., WebRoom]) -> Callable[..., WebRoom]:
     """Rooms whose providers are all on the site; nothing private is listed."""
 
     def make(**values) -> WebRoom:
         return make_room(
+            brave_url=f"{site.url}/brave",
+            tavily_url=f"{site.url}/tavily",
             duckduckgo_url=f"{site.url}/html/",
             google_url=f"{site.url}/customsearch/v1",
             github_url=site.url,
@@ -52,10 +130,13 @@ def rooms(site: Site, make_room: Callable[..., WebRoom]) -> Callable[..., WebRoo
     return make
 
 
+# --- each provider ------------------------------------------------------------------------------
+
+
 async def test_duckduckgo_results_are_unwrapped_and_harmless(site, rooms):
     site.routes["/html/"] = page(DUCK)
     found = await rooms().search("  how to\n\x1b[1mparse ")
-    assert found.provider == "duckduckgo"
+    assert found.provider == "duckduckgo" and found.failed == ()
     assert [(r.title, r.url) for r in found.results] == [
         ("The docs", "https://docs.example/a?x=1&y=2"),
         ("Plain", "https://plain.example/"),
@@ -64,52 +145,80 @@ async def test_duckduckgo_results_are_unwrapped_and_harmless(site, rooms):
     assert query_of(site) == {"q": ["how to parse"]}
 
 
-async def test_duckduckgo_without_results_and_with_a_challenge(site, rooms):
+async def test_duckduckgo_without_results_is_an_answer_and_a_challenge_is_none(site, rooms):
     room = rooms()
-    site.routes["/html/"] = page('<div class="no-results">No results.</div>')
+    site.routes["/html/"] = page(NOTHING)
     assert (await room.search("x")).results == ()
-    site.routes["/html/"] = page('<form id="challenge-form"></form>', 202)
+    site.routes["/html/"] = page("<h1>Welcome to the hotel's network. Please log in.</h1>")
+    with pytest.raises(WebError, match="none of results"):
+        await room.search("x")
+    site.routes["/html/"] = page(CHALLENGE, 202)
     with pytest.raises(WebError, match="prove") as caught:
         await room.search("x")
-    assert "google_cx" in caught.value.hint
+    assert "brave_key_name" in caught.value.hint
 
 
-async def test_google_is_used_when_key_and_engine_are_set(site, rooms):
-    item = {"title": "T", "link": "https://g.example", "snippet": "s\nt"}
-    site.routes["/customsearch/v1"] = answer({"items": [item, {"title": 3}, "x"]})
-    found = await rooms(google_key="SECRET", google_cx="CX", results=3).search("q")
+async def test_brave(site, rooms):
+    site.routes["/brave"] = answer(BRAVE)
+    found = await rooms(keys={"BRAVE_API_KEY": "BRAVE-SECRET"}).search("q")
+    assert found.provider == "brave"
+    assert [(r.title, r.url, r.snippet) for r in found.results] == [
+        ("Parquet & Arrow", "https://arrow.example/", "Reads Parquet; it's x<y fast")
+    ]
+    assert query_of(site) == {"q": ["q"], "count": ["8"]}
+    assert site.requests[0][1]["x-subscription-token"] == "BRAVE-SECRET"
+
+
+async def test_tavily_is_posted(site, rooms):
+    posted = []
+
+    def take(handler):
+        posted.append(json.loads(handler.rfile.read(int(handler.headers["Content-Length"]))))
+        return answer(TAVILY)
+
+    site.routes["/tavily"] = take
+    room = rooms(keys={"TAVILY_API_KEY": "tvly-SECRET"})
+    found = await room.search("q")
+    assert found.provider == "tavily" and found.results[0].url == "https://t.example/"
+    assert len(found.results[0].snippet) <= 400
+    assert site.requests[0][1]["authorization"] == "Bearer tvly-SECRET"
+    await room.search("two words", provider="pypi")
+    assert posted == [
+        {"query": "q", "max_results": 8},
+        {"query": "two words", "max_results": 8, "include_domains": ["pypi.org"]},
+    ]
+
+
+async def test_searxng(site, rooms):
+    site.routes["/sub/search"] = answer(SEARXNG)
+    found = await rooms(searxng_url=f"{site.url}/sub/").search("q")
+    assert found.provider == "searxng" and found.results[0].snippet == "from s"
+    assert query_of(site) == {"q": ["q"], "format": ["json"]}
+
+
+async def test_searxng_whose_engines_are_all_out_is_no_answer(site, rooms):
+    site.routes["/search"] = answer({**SEARXNG, "results": []})
+    site.routes["/html/"] = page(DUCK)
+    found = await rooms(searxng_url=site.url).search("q")
+    assert found.provider == "duckduckgo" and "engines" in found.failed[0].reason
+
+
+async def test_google_needs_key_and_engine_and_keeps_the_key_out_of_the_address(site, rooms):
+    site.routes["/customsearch/v1"] = answer(GOOGLE)
+    site.routes["/html/"] = page(DUCK)
+    keys = {"GOOGLE_API_KEY": "SECRET"}
+    assert (await rooms(keys=keys).search("q")).provider == "duckduckgo"
+    found = await rooms(keys=keys, google_cx="CX", results=3).search("q")
     assert found.provider == "google"
     assert [(r.title, r.url, r.snippet) for r in found.results] == [("T", "https://g.example", "s t")]
-    assert query_of(site) == {"q": ["q"], "key": ["SECRET"], "cx": ["CX"], "num": ["3"]}
-
-
-async def test_errors_never_show_the_key(site, rooms):
-    room = rooms(google_key="SECRET", google_cx="CX")
-    for status in (400, 403, 429, 500):
-        site.routes["/customsearch/v1"] = answer({"error": {"code": status}}, status)
-        with pytest.raises(WebError) as caught:
-            await room.search("q")
-        assert str(status) in caught.value.message and "SECRET" not in str(caught.value)
+    assert query_of(site) == {"q": ["q"], "cx": ["CX"], "num": ["3"]}
+    assert site.requests[-1][1]["x-goog-api-key"] == "SECRET"
 
 
 async def test_github_repositories(site, rooms):
-    site.routes["/search/repositories"] = answer(
-        {
-            "items": [
-                {
-                    "full_name": "o/r",
-                    "html_url": "https://github.com/o/r",
-                    "description": "Does \x1b]0;title\x07it",
-                    "stargazers_count": 12,
-                    "language": "Python",
-                    "pushed_at": "2025-03-04T05:06:07Z",
-                    "archived": True,
-                },
-                {"full_name": "o/bare", "html_url": "https://github.com/o/bare", "description": None},
-            ]
-        }
-    )
-    found = await rooms(github_token="TOKEN").search("a tool", provider="github")
+    bare = {"full_name": "o/bare", "html_url": "https://github.com/o/bare", "description": None}
+    site.routes["/search/repositories"] = answer({"items": [REPOSITORY, bare]})
+    found = await rooms(keys={"GITHUB_TOKEN": "TOKEN"}).search("a tool", provider="github")
     assert found.provider == "github"
     assert found.results[0].snippet == "Does it · 12 stars · Python · last push 2025-03-04 · archived"
     assert found.results[1].title == "o/bare" and found.results[1].snippet == ""
@@ -117,45 +226,46 @@ async def test_github_repositories(site, rooms):
     assert query_of(site) == {"q": ["a tool"], "per_page": ["8"]}
 
 
-async def test_github_rate_limit_says_how_long_and_what_helps(site, rooms):
-    site.routes["/search/repositories"] = answer(
-        {}, 403, **{"X-RateLimit-Remaining": "0", "Retry-After": "33"}
+async def test_github_code_shows_the_lines_and_needs_a_token(site, rooms):
+    site.routes["/search/code"] = answer(CODE)
+    found = await rooms(keys={"GITHUB_TOKEN": "TOKEN"}).search("read", provider="github_code")
+    (result,) = found.results
+    assert (result.title, result.snippet) == ("o/r: src/reader.py", "def read( path … read(a)")
+    site.routes["/html/"] = page(DUCK.replace("plain.example", "github.com/o/r"))
+    found = await rooms().search("read", provider="github_code")
+    assert found.provider == "duckduckgo" and "GITHUB_TOKEN" in found.failed[0].reason
+    assert [r.url for r in found.results] == ["https://github.com/o/r/"]
+    assert query_of(site) == {"q": ["site:github.com read"]}
+
+
+async def test_github_readmes_with_and_without_a_token(site, rooms):
+    site.routes["/search/code"] = answer(CODE)
+    site.routes["/search/repositories"] = answer({"items": [REPOSITORY]})
+    with_token = await rooms(keys={"GITHUB_TOKEN": "TOKEN"}).search("parse it", provider="github_readmes")
+    assert query_of(site)["q"] == ["parse it filename:README"] and with_token.results[0].title.startswith(
+        "o/r:"
     )
-    with pytest.raises(WebError, match="too many requests") as caught:
-        await rooms().search("x", provider="github")
-    assert "33 s" in caught.value.hint and "GITHUB_TOKEN" in caught.value.hint
+    without = await rooms().search("parse it", provider="github_readmes")
+    assert query_of(site)["q"] == ["parse it in:readme"] and without.results[0].title == "o/r"
 
 
-async def test_the_token_stays_with_the_provider_on_a_redirect(site, other_site, rooms):
-    site.routes["/search/repositories"] = (302, {"Location": other_site.url + "/stolen"}, b"")
-    with pytest.raises(AddressRefused):
-        await rooms(github_token="TOKEN").search("x", provider="github")
-    assert other_site.requests == []
-    other_site.routes["/stolen"] = answer({"items": []})
-    await rooms(github_token="TOKEN", allowed_private=(other_site.host,)).search("x", provider="github")
-    assert "authorization" not in other_site.requests[0][1]
-
-
-@pytest.mark.parametrize("body", ["<html>", "[]", "[" * 100_000, ""])
-async def test_what_is_not_the_documented_json_is_told(site, rooms, body):
-    site.routes["/search/repositories"] = page(body, kind="application/json")
-    with pytest.raises(WebError, match="not the JSON"):
-        await rooms().search("x", provider="github")
-
-
-async def test_pypi_names_are_tried_and_found(site, rooms):
-    info = {
-        "name": "PyYAML",
-        "version": "6.0",
-        "summary": "YAML parser",
-        "package_url": "https://pypi.org/p/PyYAML/",
-    }
-    site.routes["/pypi/pyyaml/json"] = answer({"info": info, "releases": {}})
-    found = await rooms().search("a yaml library", provider="pypi")
-    assert found.provider == "pypi"
-    assert [(r.title, r.url, r.snippet) for r in found.results] == [
-        ("PyYAML 6.0", "https://pypi.org/p/PyYAML/", "YAML parser")
+async def test_a_known_package_comes_first_and_the_web_s_other_packages_after_it(site, rooms):
+    site.routes["/pypi/pyyaml/json"] = answer(PYYAML)
+    site.routes["/html/"] = page(DUCK.replace("plain.example", "pypi.org/project/ruamel.yaml"))
+    found = await rooms().search("pyyaml", provider="pypi")
+    assert found.provider == "pypi, duckduckgo"
+    assert [(r.title, r.url) for r in found.results] == [
+        ("PyYAML 6.0", "https://pypi.org/p/PyYAML/"),
+        ("Plain", "https://pypi.org/project/ruamel.yaml/"),
     ]
+    assert query_of(site)["q"] == ["site:pypi.org pyyaml"]
+
+
+async def test_no_package_s_name_is_guessed_from_words(site, rooms):
+    site.routes["/html/"] = page(DUCK)
+    found = await rooms().search("a yaml library", provider="pypi")
+    assert paths(site) == ["/html/"]
+    assert found.results == ()  # what is not on pypi.org is no package
 
 
 async def test_a_huge_pypi_answer_is_understood_from_its_start(site, rooms):
@@ -163,48 +273,208 @@ async def test_a_huge_pypi_answer_is_understood_from_its_start(site, rooms):
     site.routes["/pypi/big/json"] = page(text, kind="application/json")
     found = await rooms().search("big", provider="pypi")
     assert [r.title for r in found.results] == ["big 1"]
+    assert [failure.provider for failure in found.failed] == ["duckduckgo"]
 
 
-async def test_pypi_falls_back_to_the_web(site, rooms):
+# --- one stands in for another ------------------------------------------------------------------
+
+_FAILURES = {
+    "an error": page("down", 503),
+    "a refusal": answer({"error": {"code": 403}}, 403),
+    "no JSON": page("<html>", kind="application/json"),
+    "a list": page("[]", kind="application/json"),
+    "a tower": page("[" * 100_000, kind="application/json"),
+    "nothing": page("", kind="application/json"),
+    "a word of error": answer({"error": {"message": "no such plan"}}),
+    "half of it": page('{"web": {"results": [{"ti', kind="application/json"),
+    "too much of it": page('{"web": "' + "x" * 3_000_000 + '"}', kind="application/json"),
+    "not UTF-8": (200, {"Content-Type": "application/json"}, b'\xff\xfe{"web"\x00'),
+    "packed as nobody reads": (200, {"Content-Encoding": "br"}, b"x"),
+}
+
+
+@pytest.mark.parametrize("failure", _FAILURES.values(), ids=_FAILURES)
+async def test_who_fails_gives_way_to_the_next_and_is_named(site, rooms, failure):
+    site.routes["/brave"], site.routes["/html/"] = failure, page(DUCK)
+    found = await rooms(keys={"BRAVE_API_KEY": "BRAVE-SECRET"}).search("q")
+    assert found.provider == "duckduckgo" and len(found.results) == 2
+    (failed,) = found.failed
+    assert failed.provider == "brave" and failed.reason and "SECRET" not in failed.reason
+
+
+async def test_silence_gives_way_to_the_next(site, rooms, make_room):
+    site.routes["/brave"] = lambda handler: handler.rfile.read(1) and None
     site.routes["/html/"] = page(DUCK)
-    found = await rooms().search("no such thing", provider="pypi")
-    assert found.provider == "duckduckgo"
-    assert query_of(site)["q"] == ["site:pypi.org no such thing"]
+    room = make_room(
+        brave_url=f"{site.url}/brave",
+        duckduckgo_url=f"{site.url}/html/",
+        timeout=2.0,
+        keys={"BRAVE_API_KEY": "K"},
+    )
+    found = await room.search("q")
+    assert found.provider == "duckduckgo" and "did not answer" in found.failed[0].reason
 
 
-async def test_a_broken_index_is_an_error_and_not_an_empty_answer(site, rooms):
-    site.routes["/pypi/thing/json"] = page("down", 503)
-    with pytest.raises(WebError, match="503"):
-        await rooms().search("thing", provider="pypi")
+async def test_the_settings_say_who_is_asked_and_in_which_order(site, rooms):
+    site.routes["/html/"] = page("down", 500)
+    site.routes["/brave"] = answer(BRAVE)
+    keys = {"BRAVE_API_KEY": "K", "TAVILY_API_KEY": "K"}
+    found = await rooms(keys=keys, search_order=("duckduckgo", "brave")).search("q")
+    assert found.provider == "brave" and paths(site) == ["/html/", "/brave"]
+    with pytest.raises(WebError, match="brave needs a key under the name BRAVE_API_KEY"):
+        await rooms(search_order=("brave",)).search("q")
+    assert len(site.requests) == 2, "whom the person did not list is not asked"
 
 
-def test_candidate_names():
-    assert candidate_names("requests") == ("requests", "python-requests", "pyrequests")
-    names = candidate_names("Please find a library to parse BibTeX_files")
-    assert names[1] == "parse-bibtex-files" and "bibtex-files" in names and "parse" in names
-    assert candidate_names("ruamel.yaml")[0] == "ruamel-yaml"
-    assert candidate_names("../../etc/passwd?x#y")[0] == "etc-passwd-x-y"
-    assert candidate_names("日本語 ¡!") == ()
-    assert len(candidate_names(" ".join(f"word{n}" for n in range(50)))) <= 10
+async def test_when_none_answers_each_is_named_without_a_key(site, rooms):
+    keys = {"BRAVE_API_KEY": "BRAVE-SECRET", "GOOGLE_API_KEY": "GOOGLE-SECRET", "TAVILY_API_KEY": "T-SECRET"}
+    for status in (400, 401, 403, 429, 432, 500):
+        for path in ("/brave", "/tavily", "/customsearch/v1", "/html/"):
+            site.routes[path] = answer({"error": {"code": status}}, status)
+        with pytest.raises(WebError, match="No search provider answered") as caught:
+            await rooms(keys=keys, google_cx="CX").search("q")
+        told = str(caught.value)
+        assert all(name in told for name in ("brave", "tavily", "google", "duckduckgo", str(status)))
+        assert "SECRET" not in told
+    assert not any("SECRET" in path for path, _ in site.requests)
 
 
-async def test_a_search_needs_words_and_a_known_provider(rooms):
-    with pytest.raises(WebError, match="empty"):
-        await rooms().search(" \x1b[0m\n")
-    with pytest.raises(WebError, match="no search provider") as caught:
-        await rooms().search("x", provider="altavista")
-    assert "github" in caught.value.hint
+async def test_github_gives_way_to_the_web(site, rooms):
+    site.routes["/search/repositories"] = answer(
+        {}, 403, **{"X-RateLimit-Remaining": "0", "Retry-After": "33"}
+    )
+    site.routes["/html/"] = page(DUCK.replace("plain.example", "github.com/a/b"))
+    found = await rooms().search("x", provider="github")
+    assert found.provider == "duckduckgo" and "too many requests" in found.failed[0].reason
+    assert [r.url for r in found.results] == ["https://github.com/a/b/"]
 
 
-async def test_the_settings_name_the_default_provider(site, rooms):
-    site.routes["/search/repositories"] = answer({"items": []})
-    assert (await rooms(provider="github").search("x")).provider == "github"
+# --- limits -------------------------------------------------------------------------------------
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"Retry-After": "33"}, 33),
+        ({}, 60),
+        ({"Retry-After": "soon"}, 60),
+        ({"Retry-After": "999999999999"}, 3600),
+        ({"Retry-After": "-5"}, 60),
+        ({"Retry-After": "Sat, 21 Nov 2020 07:00:00 GMT"}, 0),
+    ],
+)
+async def test_who_has_had_too_many_requests_is_left_alone_as_long_as_it_asks(site, rooms, headers, wait):
+    clock = Clock()
+    room = rooms(keys={"BRAVE_API_KEY": "K"}, clock=clock)
+    site.routes["/brave"], site.routes["/html/"] = answer({}, 429, **headers), page(DUCK)
+    for moment in (0, max(wait - 1, 0), wait + 1):
+        clock.now = 1000.0 + moment
+        assert (await room.search("q")).provider == "duckduckgo"
+    assert paths(site).count("/brave") == (2 if wait else 3)
+    site.routes["/brave"] = answer(BRAVE)
+    clock.now += 4000
+    assert (await room.search("q")).provider == "brave"
+
+
+async def test_a_challenge_is_not_asked_for_again_at_once(site, rooms):
+    site.routes["/html/"] = page(CHALLENGE, 202)
+    room = rooms()
+    for _ in range(2):
+        with pytest.raises(WebError):
+            await room.search("q")
+    assert len(site.requests) == 1
+
+
+# --- walls --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "keys"),
+    [
+        ("web", "/html/", {}),
+        ("web", "/brave", {"BRAVE_API_KEY": "SECRET"}),
+        ("web", "/tavily", {"TAVILY_API_KEY": "SECRET"}),
+        ("web", "/customsearch/v1", {"GOOGLE_API_KEY": "SECRET"}),
+        ("web", "/search", {}),
+        ("github", "/search/repositories", {"GITHUB_TOKEN": "SECRET"}),
+        ("github_code", "/search/code", {"GITHUB_TOKEN": "SECRET"}),
+        ("pypi", "/pypi/q/json", {}),
+    ],
+)
+async def test_a_provider_may_be_private_but_leads_to_no_other_private_host(
+    site, other_site, rooms, kind, path, keys
+):
+    searxng = site.url if path == "/search" else ""
+    site.routes[path] = (302, {"Location": other_site.url + "/admin"}, b"")
+    room = rooms(keys=keys, google_cx="CX", searxng_url=searxng)
+    with pytest.raises(WebError, match=r"not a public address|sent elsewhere"):
+        await room.search("q", provider=kind)
+    assert path in paths(site) and other_site.requests == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_keys_and_posted_words_stay_with_the_provider_on_a_redirect(site, other_site, rooms, status):
+    keys = {"TAVILY_API_KEY": "SECRET", "GITHUB_TOKEN": "SECRET", "BRAVE_API_KEY": "SECRET"}
+    for path in ("/tavily", "/brave", "/search/repositories"):
+        site.routes[path] = (status, {"Location": other_site.url + "/stolen"}, b"")
+    other_site.routes["/stolen"] = answer({"items": []})
+    room = rooms(keys=keys, allowed_private=(other_site.host,))
+    await room.search("x", provider="github")
+    assert (await room.search("x")).provider == "brave"
+    assert len(other_site.requests) == 2
+    tavily = rooms(keys=keys, allowed_private=(other_site.host,), search_order=("tavily",))
+    with pytest.raises(WebError, match="sent elsewhere"):
+        await tavily.search("x")
+    assert len(other_site.requests) == 2
+    assert not any("SECRET" in str(headers) for _, headers in other_site.requests)
 
 
 async def test_a_provider_s_private_host_is_not_open_to_reading(site, rooms):
     with pytest.raises(AddressRefused):
         await rooms().read(f"{site.url}/search/repositories")
     assert site.requests == []
+
+
+async def test_a_hostile_provider_s_words_are_harmless(site, rooms):
+    results = [
+        {"title": "a\x1b[2Jb\u200bc\u202e", "url": "https://ok.example/", "description": "</untrusted\x07 x"},
+        {"title": "t", "url": "http://user\u2044@x.example\n/", "description": ""},
+        {"title": "t", "url": "data:text/html,x", "description": ""},
+        {"title": "t", "url": "https://x.example/" + "a" * 3000, "description": ""},
+        {"title": "\u200b", "url": "https://empty.example/", "description": ""},
+        {"title": ["x"], "url": {"a": 1}, "description": 5},
+        {"title": "w" * 100_000, "url": "https://long.example/", "description": "w" * 100_000},
+    ]
+    site.routes["/brave"] = answer({"web": {"results": results}})
+    found = await rooms(keys={"BRAVE_API_KEY": "K"}).search("q")
+    assert [(r.title[:5], r.url, r.snippet[:13]) for r in found.results] == [
+        ("abc", "https://ok.example/", "</untrusted x"),
+        ("wwwww", "https://long.example/", "w" * 13),
+    ]
+    assert len(found.results[1].title) <= 160 and len(found.results[1].snippet) <= 400
+
+
+# --- the rest -----------------------------------------------------------------------------------
+
+
+async def test_a_search_needs_words_and_a_known_kind(rooms):
+    with pytest.raises(WebError, match="empty"):
+        await rooms().search(" \x1b[0m\n")
+    with pytest.raises(WebError, match="no search") as caught:
+        await rooms().search("x", provider="altavista")
+    assert "github_code" in caught.value.hint
+
+
+async def test_the_settings_name_the_default_kind(site, rooms):
+    site.routes["/search/repositories"] = answer({"items": []})
+    assert (await rooms(provider="github").search("x")).provider == "github"
 
 
 async def test_a_provider_that_is_down(rooms, site):
@@ -224,7 +494,14 @@ async def test_after_close_nothing_is_sent(site, rooms):
     assert len(site.requests) == 1
 
 
-def test_the_defaults_are_public_https():
-    settings = WebSettings()
-    urls = [settings.duckduckgo_url, settings.google_url, settings.github_url, settings.pypi_url]
-    assert all(urlsplit(url).scheme == "https" for url in urls)
+def test_every_provider_has_its_settings_and_the_defaults_are_those_that_are_shown():
+    ours, chosen = WebSettings(), ChosenSettings()
+    for provider in PROVIDERS.values():
+        for setting in filter(None, (provider.url, provider.key, *provider.needs)):
+            assert getattr(ours, setting) == getattr(chosen, setting)
+        url = getattr(ours, provider.url)
+        assert urlsplit(url).scheme == "https" or not url
+        if provider.key:
+            assert getattr(chosen, provider.key) in chosen.key_names
+    shared = set(ours.__struct_fields__) & set(chosen.__struct_fields__)
+    assert {n: getattr(ours, n) for n in shared} == {n: getattr(chosen, n) for n in shared}

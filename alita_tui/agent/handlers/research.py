@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, FindTool, ReadPage, SearchWeb
 from alita_tui.agent.handlers import Handler
+from alita_tui.agent.passages import found, piece
 from alita_tui.agent.tasks import CurrentTask
-from alita_tui.events import NearMiss, SearchHit, Source
+from alita_tui.events import NearMiss, PageRead, SearchHit, Source
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.ports.library import ToolShelf
-from alita_tui.spine.ports.web import Web
+from alita_tui.spine.ports.web import Page, Web
 
-_EXCERPT = 800
-"""Characters of a page that the toolsmith is shown."""
-_RESULTS = 3
-"""Results of each web search that the toolsmith is shown."""
-_SOURCES = 5
+SOURCES = 60_000
+"""Characters of pages and search results that a build is given."""
+_RESULTS = 10
+"""Search results among them that nobody opened."""
 
 
 class ResearchHandlers:
     """Handles find_tool, search_web and read_page."""
 
-    def __init__(self, bus: Bus, shelf: ToolShelf, web: Web) -> None:
+    def __init__(self, bus: Bus, task: CurrentTask, shelf: ToolShelf, web: Web) -> None:
         self._bus = bus
+        self._task = task
         self._shelf = shelf
         self._web = web
 
@@ -49,43 +50,87 @@ class ResearchHandlers:
         page = await self._web.search(action.query, provider=action.provider)
         await self._bus.emit(
             e.WebSearched(
-                action_id=action_id, query=action.query, provider=page.provider, results=page.results
+                action_id=action_id,
+                query=action.query,
+                provider=page.provider,
+                results=page.results,
+                failed=page.failed,
             ),
             span=action_id,
         )
 
     async def read_page(self, action_id: str, action: ReadPage) -> None:
-        """Read a page. Raises WebError."""
-        page = await self._web.read(action.url)
+        """Read a page, or another part of one that this task has read. Raises WebError."""
+        copy = self._copy(action.url) if action.offset or action.find else None
+        page = copy or await self._web.read(action.url)
+        part = found(page.text, action.find) if action.find else piece(page.text, action.offset)
         await self._bus.emit(
-            e.PageRead(
+            PageRead(
                 action_id=action_id,
                 url=page.url,
                 title=page.title,
-                text=page.text,
+                text=part.text,
+                whole="" if copy or part.text == page.text else page.text,
+                total=len(page.text),
+                start=part.start,
+                find=action.find,
+                matches=part.matches,
+                copied=copy is not None,
+                asked="" if page.url == action.url else action.url,
                 truncated=page.truncated,
-                unchanged=page.unchanged,
+                unchanged=page.unchanged and copy is None,
             ),
             span=action_id,
         )
 
+    def _copy(self, url: str) -> Page | None:
+        """Return a page as this task read it last."""
+        for event in _pages(self._task):
+            if url in (event.url, event.asked):
+                text = event.whole or event.text
+                return Page(url=event.url, title=event.title, text=text, truncated=event.truncated)
+        return None
+
+
+def _pages(task: CurrentTask) -> Iterable[PageRead]:
+    """Yield the pages that a task fetched, the newest first."""
+    for envelope in task.events():
+        if isinstance(envelope.event, PageRead) and not envelope.event.copied:
+            yield envelope.event
+
 
 def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...]]:
-    """Return what the task found so far: the near misses of its searches, and the pages it saw."""
-    near: tuple[NearMiss, ...] = ()
+    """Return what the task found so far: the near misses of its last search, and what it read.
+
+    Pages come first, whole, the newest before the others; then the results of its searches.
+    """
+    near: tuple[NearMiss, ...] | None = None
+    results: dict[str, Source] = {}
     sources: dict[str, Source] = {}
-    for envelope in reversed(task.events()):
+    for page in _pages(task):
+        text = page.whole or page.text
+        sources.setdefault(page.url, Source(url=page.url, title=page.title, excerpt=text))
+    for envelope in task.events():
         match envelope.event:
-            case e.ToolSearched(hits=hits, near_misses=misses):
+            case e.ToolSearched(hits=hits, near_misses=misses) if near is None:
                 near = (*map(_near_miss, hits), *misses)
-            case e.WebSearched(results=results):
-                for result in results[:_RESULTS]:
-                    sources[result.url] = Source(url=result.url, title=result.title, excerpt=result.snippet)
-            case e.PageRead(url=url, title=title, text=text):
-                sources[url] = Source(url=url, title=title, excerpt=text[:_EXCERPT])
+            case e.WebSearched(results=listed):
+                for one in listed:
+                    results.setdefault(one.url, Source(url=one.url, title=one.title, excerpt=one.snippet))
             case _:
                 pass
-    return near, tuple(sources.values())[-_SOURCES:]
+    unopened = [result for url, result in results.items() if url not in sources][:_RESULTS]
+    return near or (), tuple(_within(SOURCES, (*sources.values(), *unopened)))
+
+
+def _within(room: int, sources: Iterable[Source]) -> Iterable[Source]:
+    """Yield the sources that fit, the last one of them cut."""
+    for source in sources:
+        if room <= 0:
+            return
+        kept = source.excerpt[:room]
+        yield Source(url=source.url, title=source.title, excerpt=kept)
+        room -= len(kept) + len(source.url) + len(source.title)
 
 
 def _near_miss(hit: SearchHit) -> NearMiss:

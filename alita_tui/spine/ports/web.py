@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
 from alita_tui.events.base import Value
 from alita_tui.events.tool import LockedPackage
-from alita_tui.events.web import WebResult
+from alita_tui.events.web import SearchFailure, WebResult
+
+WebProvider = Literal["searxng", "brave", "tavily", "google", "duckduckgo"]
+"""Who searches the whole web, in the order in which they are asked."""
+SearchProvider = Literal[WebProvider, "github", "github_code", "github_readmes", "pypi"]
+"""Everybody who can be asked."""
+SearchKind = Literal["web", "github", "github_code", "github_readmes", "pypi"]
+"""What can be searched."""
 
 
 class Page(Value, frozen=True):
@@ -24,17 +31,22 @@ class Page(Value, frozen=True):
 
 
 class SearchPage(Value, frozen=True):
-    """Results of one provider. Untrusted."""
+    """Results of the provider that answered. Untrusted."""
 
     provider: str
     results: tuple[WebResult, ...]
+    failed: tuple[SearchFailure, ...] = ()
+    """Those that were asked before it, and why they did not answer."""
 
 
 class Web(Protocol):
     """Search and reading. Met by `web`."""
 
     async def search(self, query: str, *, provider: str = "") -> SearchPage:
-        """Search with one provider (`web`, `github`, `pypi`; empty: `web`). Raise WebError."""
+        """Search one kind of thing (`SearchKind`; empty: the settings'), with the next provider where one fails.
+
+        Raise WebError when none answers.
+        """
 
     async def read(self, url: str) -> Page:
         """Read one page as text. Raise WebError, AddressRefused."""

@@ -1,0 +1,111 @@
+"""Which part of a page the model is shown: a piece from an offset, or what stands around words. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from alita_tui.events import PageRead, Value
+from alita_tui.spine.text import counted
+
+PASSAGE = 5_000
+"""Characters of a page shown at once."""
+_AROUND = 350
+"""Characters shown on each side of words that were looked for."""
+_SHOWN = 6
+"""Places shown with what is around them; of the others the offset."""
+_LISTED = 20
+_SLACK = 600
+"""Characters that a piece may be shorter, to end where a paragraph, a line or a sentence does."""
+_ENDS = ("\n\n", "\n", ". ", " ")
+
+
+class Part(Value, frozen=True):
+    """A part of a text."""
+
+    text: str
+    start: int = 0
+    matches: int = 0
+
+
+def piece(text: str, offset: int) -> Part:
+    """Return what begins at an offset, ending where something ends."""
+    start = min(offset, len(text))
+    end = start + PASSAGE
+    if end < len(text):
+        for mark in _ENDS:
+            found = text.rfind(mark, max(end - _SLACK, start), end)
+            if found > start:
+                end = found + len(mark)
+                break
+    return Part(text=text[start:end], start=start)
+
+
+def found(text: str, words: str) -> Part:
+    """Return what stands around some words, each place with its offset; case and line breaks do not count."""
+    places = _places(text, words)
+    if not places:
+        return Part(text=_separately(text, words))
+    shown: list[tuple[int, int]] = []
+    for start, end in places[:_SHOWN]:
+        start, end = _widened(text, start, end)
+        if shown and start <= shown[-1][1]:
+            shown[-1] = (shown[-1][0], max(end, shown[-1][1]))
+        else:
+            shown.append((start, end))
+    parts = [f"[from character {start}]\n{text[start:end].strip()}" for start, end in shown]
+    if more := [str(start) for start, _ in places[_SHOWN:][:_LISTED]]:
+        parts.append(f"[also at {', '.join(more)}{' and later' if len(places) > _SHOWN + _LISTED else ''}]")
+    return Part(text="\n\n".join(parts), start=shown[0][0], matches=len(places))
+
+
+def _places(text: str, words: str) -> list[tuple[int, int]]:
+    pattern = r"\s+".join(map(re.escape, words.split()))
+    return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)] if pattern else []
+
+
+def _separately(text: str, words: str) -> str:
+    """Return where the words stand one by one, as together they stand nowhere."""
+    told = []
+    for word in dict.fromkeys(words.split()):
+        places = _places(text, word)
+        at = ", ".join(str(start) for start, _ in places[:_SHOWN])
+        told.append(f"{word}: {counted(len(places), 'time')}, at {at}" if places else f"{word}: nowhere")
+    return "\n".join(told) if len(told) > 1 else ""
+
+
+def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a place with what is around it, from the beginning of a line or word to the end of one."""
+    before = text[max(start - _AROUND, 0) : start]
+    after = text[end : end + _AROUND]
+    if start > _AROUND and (cut := _first(before)) is not None:
+        before = before[cut:]
+    if end + _AROUND < len(text) and (cut := after.rfind(" ")) > 0:
+        after = after[:cut]
+    return start - len(before), end + len(after)
+
+
+def _first(before: str) -> int | None:
+    for mark in ("\n", ". ", " "):
+        at = before.find(mark)
+        if 0 <= at < len(before) // 2:
+            return at + len(mark)
+    return None
+
+
+def remainder(event: PageRead) -> str:
+    """Return what else the page has and how to get it, in our own words; empty where it was shown whole."""
+    total = event.total or len(event.text)
+    more = " The page itself has more, which was not read." if event.truncated else ""
+    if event.find:
+        said = f"{counted(event.matches, 'place')} in a page of {total:,} characters."
+        how = (
+            "read_page with offset shows what stands around a place." if event.matches else "Try other words."
+        )
+        return f"{said} {how}{more}"
+    end = event.start + len(event.text)
+    if event.start == 0 and end >= total:
+        return more.strip()
+    said = f"Characters {event.start:,} to {end:,} of {total:,}."
+    if end < total:
+        said += f" read_page with offset {end} goes on; with find it looks for words in all of it."
+    return said + more

@@ -1,0 +1,105 @@
+"""What an answer of a server says besides its content: its status, a rate limit, JSON that may be none."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from alita_tui.spine.errors import WebError
+from alita_tui.spine.text import one_line
+from alita_tui.web.fetch import Fetched
+
+_WAIT = 60.0
+"""Seconds to wait where a server that has had enough does not say how long."""
+_LONGEST = 3600.0
+_SPENT = (429, 432, 433)
+"""Too many requests; Tavily's two for a plan that is used up."""
+
+
+class RateLimited(WebError):
+    """The server wants to be left alone for `wait` seconds."""
+
+    def __init__(self, message: str, *, wait: float = _WAIT, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.wait = wait
+
+
+def check_status(answer: Fetched, *, ok: tuple[int, ...] = (200,), hint: str = "") -> None:
+    """Raise WebError for any other status, RateLimited with the wait where the server names a limit."""
+    if answer.status in ok:
+        return
+    host = host_of(answer)
+    spent = answer.headers.get("x-ratelimit-remaining") == "0"
+    if answer.status in _SPENT or (answer.status == 403 and (spent or "retry-after" in answer.headers)):
+        asked = _wait(answer.headers)
+        when = f"Wait {asked:.0f} s." if asked is not None else "Wait a while."
+        raise RateLimited(
+            f"{host} has had too many requests (HTTP {answer.status}).",
+            wait=_WAIT if asked is None else asked,
+            hint=f"{when} {hint}".strip(),
+        )
+    path = one_line(urlsplit(answer.url).path, 120)
+    raise WebError(f"{host} answered HTTP {answer.status} for {path or '/'}.", hint=hint)
+
+
+def _wait(headers: dict[str, str]) -> float | None:
+    """Return the seconds that Retry-After (RFC 9110, 10.2.3) or GitHub's reset time asks for."""
+    asked, reset = headers.get("retry-after", "").strip(), headers.get("x-ratelimit-reset", "").strip()
+    now = datetime.now(UTC)
+    if asked.isascii() and asked.isdigit():
+        seconds = float(asked[:9])
+    elif asked:
+        try:
+            until = parsedate_to_datetime(asked)
+        except (ValueError, OverflowError):
+            return None
+        seconds = (until.replace(tzinfo=until.tzinfo or UTC) - now).total_seconds()
+    elif reset.isascii() and reset.isdigit() and len(reset) == 10:  # seconds since 1970
+        seconds = int(reset) - now.timestamp()
+    else:
+        return None
+    return min(max(seconds, 0.0), _LONGEST)
+
+
+def host_of(answer: Fetched) -> str:
+    """Return the server's name as it may be shown."""
+    return one_line(urlsplit(answer.url).netloc, 80)
+
+
+def parsed_json(answer: Fetched) -> dict[str, Any]:
+    """Return the answer as an object. Raise WebError."""
+    try:
+        found = json.loads(answer.body.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise _not_understood(answer) from error
+    if not isinstance(found, dict):
+        raise _not_understood(answer)
+    if found.get("error"):
+        raise WebError(
+            f"{host_of(answer)} answered with an error of its own.", hint="Check its key and plan."
+        )
+    return found
+
+
+def objects(found: object, *path: str) -> list[dict[str, Any]]:
+    """Return the objects of the list at a path; none where anything is otherwise."""
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def text_of(item: dict[str, Any], *path: str) -> str:
+    """Return the text at a path; an empty one where anything is otherwise."""
+    found: object = item
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _not_understood(answer: Fetched) -> WebError:
+    return WebError(
+        f"{host_of(answer)} sent an answer that is not the JSON it documents.", hint="Check its base URL."
+    )

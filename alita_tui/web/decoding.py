@@ -1,0 +1,74 @@
+"""Bytes to text: the server's word, a byte order mark, the page's own word, UTF-8, then a guess."""
+
+from __future__ import annotations
+
+import codecs
+
+_BROWSERS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
+"""What pages mean by a name, where it is more than the name says (WHATWG Encoding, 4.2)."""
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_GUESSED = 60_000
+"""Bytes that a guess looks at."""
+_TELLING = 40
+"""Bytes beyond ASCII that a guess needs."""
+_BAD = 200
+"""One character in so many may be broken in a text that is otherwise what it says."""
+
+
+def known(charset: str) -> str:
+    """Return the codec that pages mean by a charset; empty for none, and for codecs that are no text encodings."""
+    try:
+        found = codecs.lookup(charset[:40])
+        b"".decode(found.name)  # refuses codecs such as zlib
+    except (LookupError, ValueError):
+        return ""
+    return _BROWSERS.get(found.name, found.name)
+
+
+def decoded(body: bytes, charset: str = "", *, html: bool = False) -> str:
+    """Return a body as text; `charset` is the server's, passed over where it cannot be."""
+    mark = next((name for start, name in _MARKS if body.startswith(start)), "")
+    for name in (charset, mark, _declared(body) if html else "", "utf-8-sig"):
+        text = _read(body, name) if name else None
+        if text is not None:
+            return text
+    return _read(body, _guess(body)) or body.decode("cp1252", "replace")
+
+
+def _read(body: bytes, name: str) -> str | None:
+    """Return the text, unless so much of it is broken that it must be something else."""
+    try:
+        text = body.decode(name, "replace")
+    except (LookupError, ValueError):
+        return None
+    return text if text.count("\ufffd") * _BAD <= len(text) else None
+
+
+def _declared(body: bytes) -> str:
+    from bs4.dammit import EncodingDetector
+
+    name = known(EncodingDetector.find_declared_encoding(body[:4096], is_html=True) or "")
+    return "utf-8" if name.startswith(("utf-16", "utf-32")) else name  # it was read, so it is neither
+
+
+def _guess(body: bytes) -> str:
+    from charset_normalizer import from_bytes
+
+    if sum(byte > 127 for byte in body[:_GUESSED]) < _TELLING:
+        return "cp1252"
+    best = from_bytes(body[:_GUESSED]).best()
+    return best.encoding if best else "cp1252"

@@ -1,0 +1,160 @@
+"""Bytes of a page to text, as a filter: the page on stdin, JSON lines on stdout.
+
+Parsers take quadratic time on some malformed pages (minutes for half a megabyte of `<a`), one of them is C,
+and a thread cannot be stopped: so each page is read in a process of its own, with limits and an empty environment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+from alita_tui.spine.text import neutralise
+from alita_tui.web.decoding import decoded
+from alita_tui.web.readable import to_text
+
+_LARGE = 500_000
+"""Characters of HTML from which trafilatura does without its second opinions, which take as long again."""
+_ENOUGH = 200
+"""Characters of an article; with fewer the other reader has its turn."""
+_HIDDEN = (
+    "//*[@hidden or @aria-hidden='true' or contains(translate(@style,' ',''),'display:none')"
+    " or contains(translate(@style,' ',''),'visibility:hidden')][not(self::html or self::body or self::main)]"
+)
+_PDF_PAGES = 500
+Line = dict[str, Any]
+
+
+def article(body: bytes, charset: str) -> Iterator[Line]:
+    """Yield title and main text as trafilatura finds them; with little found, as the page has them in order."""
+    import trafilatura
+
+    html = neutralise(decoded(body, charset, html=True))  # libxml2 would take sequences apart
+    tree = trafilatura.load_html(html)
+    title, text = "", ""
+    if tree is not None:
+        title = " ".join((tree.findtext(".//title") or "").split())
+        for node in tree.xpath(_HIDDEN):
+            if node.getparent() is not None:
+                node.drop_tree()
+        _join_lines(tree)
+        found = trafilatura.extract(
+            tree,
+            output_format="markdown",
+            include_tables=True,
+            include_formatting=True,
+            include_comments=False,
+            favor_recall=True,
+            fast=len(html) > _LARGE,
+        )
+        text = _unescaped(_headed(found or ""))
+    if len(text) < _ENOUGH:
+        plain_title, plain = to_text(html)
+        title, text = title or plain_title, max(plain, text, key=len)
+    yield {"title": title, "text": text}
+
+
+def soup(body: bytes, charset: str) -> Iterator[Line]:
+    """Yield title and text by Python's own parser alone."""
+    title, text = to_text(decoded(body, charset, html=True))
+    yield {"title": title, "text": text}
+
+
+def pdf(body: bytes, _charset: str) -> Iterator[Line]:
+    """Yield the pages of a PDF one by one, so that what was read before a limit is kept."""
+    from pypdf import PdfReader
+
+    reader = PdfReader(BytesIO(body))
+    if reader.is_encrypted and not reader.decrypt(""):
+        yield {"problem": "it is locked with a password"}
+        return
+    try:
+        title = str(reader.metadata.title or "") if reader.metadata else ""
+    except Exception:  # noqa: BLE001 - a broken title is no reason not to read the rest
+        title = ""
+    count = len(reader.pages)
+    yield {"title": title, "pages": count}
+    for number in range(min(count, _PDF_PAGES)):
+        try:
+            text = reader.pages[number].extract_text()
+        except Exception:  # noqa: BLE001 - a broken page is no reason not to read the next
+            text = ""
+        yield {"page": number + 1, "text": text.strip()}
+
+
+def results(body: bytes, _charset: str) -> Iterator[Line]:
+    """Yield the links of DuckDuckGo's result page, and whether it is one."""
+    from bs4 import BeautifulSoup
+
+    page = BeautifulSoup(body, "html.parser")
+    for block in page.select(".result"):
+        link = block.select_one("a.result__a[href]")
+        if link is not None and "result--ad" not in (block.get("class") or ()):
+            snippet = block.select_one(".result__snippet")
+            words = snippet.get_text() if snippet else ""
+            yield {"title": link.get_text(), "href": str(link["href"]), "snippet": words}
+    challenge = page.select_one("#challenge-form, .anomaly-modal, form[action*=anomaly]")
+    empty = page.select_one(".no-results, .result--no-result")
+    yield {"challenge": challenge is not None, "empty": empty is not None}
+
+
+KINDS = {"article": article, "soup": soup, "pdf": pdf, "results": results}
+
+
+def _join_lines(tree: Any) -> None:
+    """Make white space what it is on screen, so that a line's end in the source is none in the text."""
+    kept = {child for pre in tree.iter("pre", "textarea") for child in pre.iter()}
+    for node in tree.iter():
+        if node.text and node not in kept:
+            node.text = re.sub(r"\s+", " ", node.text)
+        if node.tail and (node not in kept or node.tag in ("pre", "textarea")):
+            node.tail = re.sub(r"\s+", " ", node.tail)
+
+
+def _headed(text: str) -> str:
+    """Give tables whose first row is not marked as their head one all the same, as Markdown wants it."""
+    lines: list[str] = []
+    inside = False
+    source = text.split("\n")
+    for number, line in enumerate(source):
+        row = line.startswith("|") and line.rstrip().endswith("|")
+        lines.append(line.rstrip() if row else line)
+        if row and not inside:
+            after = source[number + 1] if number + 1 < len(source) else ""
+            if after.startswith("|") and not after.startswith("|-"):
+                lines.append("|" + "---|" * (len(re.findall(r"(?<!\\)\|", line)) - 1))
+        inside = row
+    return "\n".join(lines)
+
+
+def _unescaped(text: str) -> str:
+    """Take Markdown's backslashes out of prose, where they make names and quotations unlike the page."""
+    parts = re.split(r"(^```.*?^```$|`[^`\n]*`|^\|.*\|$)", text, flags=re.DOTALL | re.MULTILINE)
+    parts[::2] = [re.sub(r"\\([\\`*_{}\[\]()<>#+\-.!|~])", r"\1", prose) for prose in parts[::2]]
+    return "".join(parts)
+
+
+def main() -> None:
+    """Filter for the reader: arguments are kind, CPU seconds, bytes of memory, characters and charset."""
+    import resource
+
+    kind, seconds, memory, room, charset = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    for nothing in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
+        resource.setrlimit(nothing, (0, 0))
+    sys.setrecursionlimit(5_000)
+    for line in KINDS[kind](sys.stdin.buffer.read(), charset):
+        room -= len(line.get("text", "")) + 20
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+        if room < 0:
+            break
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""A site's robots.txt (RFC 9309), asked once per site and session before one of its pages is read.
+
+Nothing here crawls: a page is read because somebody wants that page. So a file that cannot be had forbids nothing.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote, urlsplit
+
+from alita_tui.events import Value
+from alita_tui.spine.errors import WebError
+from alita_tui.spine.text import one_line
+from alita_tui.web.fetch import Fetcher
+
+_NAME = "alita-tui"
+_BYTES = 512_000
+"""As much as the RFC wants read."""
+_RULES = 2_000
+_SITES = 200
+
+
+class Rule(Value, frozen=True):
+    """A pattern of paths, and whether they may be read."""
+
+    pattern: str
+    allows: bool
+
+    def matches(self, path: str) -> bool:
+        """Return whether a path fits: `*` stands for anything, `$` at the end for the end."""
+        whole = self.pattern.endswith("$")
+        first, *others = self.pattern.removesuffix("$").split("*")
+        if not path.startswith(first):
+            return False
+        if not others:
+            return not whole or path == first
+        place = len(first)
+        for piece in others[:-1] if whole else others:
+            place = path.find(piece, place)
+            if place < 0:
+                return False
+            place += len(piece)
+        return not whole or (path.endswith(others[-1]) and len(path) - len(others[-1]) >= place)
+
+
+class Robots:
+    """What sites say about being read; remembered as long as it lives."""
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+        self._sites: dict[str, tuple[Rule, ...]] = {}
+
+    async def check(self, url: str) -> None:
+        """Raise WebError for an address that its site does not want read."""
+        parts = urlsplit(url)
+        site = f"{parts.scheme}://{parts.netloc}"
+        if site not in self._sites:
+            if len(self._sites) >= _SITES:
+                self._sites.clear()
+            self._sites[site] = await self._ask(site)
+        path = _normal(parts.path or "/") + (f"?{_normal(parts.query)}" if parts.query else "")
+        if not allowed(self._sites[site], path):
+            raise WebError(
+                f"{one_line(parts.netloc, 80)} does not want {one_line(parts.path or '/', 120)} read by programs "
+                "(its robots.txt).",
+                hint="Use another source, or set web.robots to false if the site is yours.",
+            )
+
+    async def _ask(self, site: str) -> tuple[Rule, ...]:
+        try:
+            answer = await self._fetcher.get(f"{site}/robots.txt", max_bytes=_BYTES)
+        except WebError:
+            return ()
+        return rules(answer.body.decode("utf-8", "replace")) if answer.status == 200 else ()
+
+
+def rules(text: str) -> tuple[Rule, ...]:
+    """Return the rules for us; those for everybody where none are for us."""
+    ours: list[Rule] = []
+    anybody: list[Rule] = []
+    named = False
+    agents: set[str] = set()
+    listing = False
+    for line in text.removeprefix("\ufeff").splitlines():
+        field, colon, value = line.partition("#")[0].partition(":")
+        field, value = field.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if field == "user-agent":
+            agents = agents if listing else set()
+            agents.add(value.lower())
+            listing, named = True, named or value.lower() == _NAME
+        elif field in ("allow", "disallow"):
+            listing = False
+            if value and len(ours) + len(anybody) < _RULES:
+                rule = Rule(pattern=_normal(value), allows=field == "allow")
+                if _NAME in agents:
+                    ours.append(rule)
+                if "*" in agents:
+                    anybody.append(rule)
+    return tuple(ours if named else anybody)
+
+
+def allowed(listed: tuple[Rule, ...], path: str) -> bool:
+    """Return what the longest rule that fits says; allowing wins between two of one length."""
+    fitting = [(len(rule.pattern), rule.allows) for rule in listed if rule.matches(path)]
+    return path == "/robots.txt" or not fitting or max(fitting)[1]
+
+
+def _normal(path: str) -> str:
+    """Return a path or pattern in one spelling of its escapes."""
+    return quote(unquote(path[:2000]), safe="/*$?&=:@!,;+'()~-._[]%")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import importlib
 import os
 import random
 import sys
@@ -12,6 +11,7 @@ import time
 import types
 from typing import Any, NoReturn
 
+from alita_tui.sandbox.warden.asserts import imported
 from alita_tui.sandbox.warden.child import own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, share
@@ -91,10 +91,11 @@ def hold() -> NoReturn:
     try:
         meet(asked["conditions"])
         os.mkdir(FOLDER, 0o700)
-        with open(f"{FOLDER}/{name}.py", "w", encoding="utf-8", errors="surrogatepass") as file:
+        path = f"{FOLDER}/{name}.py"
+        with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(asked["tests"])
         sys.path.insert(0, FOLDER)
-        module = importlib.import_module(name)
+        module = imported(name, path)
     except Unsupported as error:
         say({"unsupported": str(error)})
         os._exit(0)

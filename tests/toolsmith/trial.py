@@ -51,7 +51,7 @@ class Reviewer:
         self.requests.append(request)
         text, (spec,) = request.messages[0].text, request.tools
         found = re.search(r"CONTRACT of the tool (\w+)", text)
-        known = self.known[found[1]] if found else ()
+        known = self.known.get(found[1], ()) if found else ()
         sample = int(again[1]) if (again := re.search(r"Sample (\d)", text)) else 1
         entries = [
             self._entry(spec.name, one, self.slips and n == sample % len(known))
@@ -107,11 +107,14 @@ class Trial:
         reviewer: Reviewer,
         index: PackageIndex | None = None,
         book: FaultBook | None = None,
+        *,
+        limits: Limits = LIMITS,
     ) -> None:
         self._sandbox = sandbox
+        self._limits = limits
         self._gates = all_checks(
             sandbox,
-            LIMITS,
+            limits,
             asker=reviewer,
             index=index or NoIndex(),
             book=book or NoIndex(),
@@ -127,7 +130,7 @@ class Trial:
             self._sandbox,
             before=self._gates.before,
             after=self._gates.after,
-            limits=LIMITS,
+            limits=self._limits,
             progress=lambda *_: None,
         )
         build = e.BuildStarted(

@@ -26,6 +26,8 @@ _AT_ONCE = 3
 """Containers at a time; more would only compete for the processors."""
 _PLAIN = Conditions()
 _WATCHED_SECONDS = 12.0
+_SLOWER = 2.0
+"""How much more time there is for a draft whose packages every new process has to import."""
 
 
 class Unsupported(CouldNotRun):
@@ -65,6 +67,7 @@ class Workbench:
 
         Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
+        total *= _SLOWER if case.lock.packages else 1
         longest = max((piece.seconds for piece in pieces), default=0.0)
         job = Job(
             run_id=case.build_id,

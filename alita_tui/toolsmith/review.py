@@ -72,12 +72,11 @@ def review(draft: ToolDraft) -> Review:
     note_text(notes, draft)
     note_private(notes, draft, code)
     note_addressed(notes, draft, code, tests)
-    wants = draft.capabilities
     note_bandit(
         notes,
         draft.code if scannable(notes, code, "code") else "",
         draft.tests if scannable(notes, tests, "tests") else "",
-        connects=bool(wants.network or wants.model_calls) or wants.workspace != "none",
+        draft.capabilities,
     )
     imports = {imported.top for imported in imports_of(code) if imported.top} if code else set()
     return Review(

@@ -6,7 +6,9 @@ import asyncio
 import codecs
 from typing import TYPE_CHECKING, Any, Literal
 
-from alita_tui.events import RunReport
+from msgspec.structs import replace
+
+from alita_tui.events import Capabilities, RunReport
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.container import Container
 from alita_tui.sandbox.memory_watch import beyond
@@ -36,6 +38,12 @@ async def converse(
     """
     output = _Output(on_output)
     may_be_granted = job.what == "test" or (job.what == "run" and job.digest)
+    if job.scratch is not None and job.what in ("test", "judge"):
+        from alita_tui.sandbox.broker.broker import tests_broker
+
+        broker, may_be_granted = broker or tests_broker(), True
+        if job.what == "judge":
+            job = replace(job, capabilities=Capabilities(workspace=job.capabilities.workspace))
     granting = broker if may_be_granted and not job.capabilities.none else None
     run: RunBroker | None = None
     try:
@@ -62,7 +70,7 @@ async def converse(
         report = RunReport(status="timeout", error=reason, limits_hit=("wall",), **output.texts())
     finally:
         if run is not None:
-            await run.connections.close()
+            await run.close()
         output.end()
     if run is not None and run.connections.failure is not None:
         raise run.connections.failure

@@ -44,7 +44,9 @@ def _granted(start: str | None, hosts: frozenset[str], *, brokered: bool) -> boo
 
 
 def _address(call: ast.Call) -> ast.expr | None:
-    return call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "url"), None)
+    return (
+        call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "url"), None)
+    )
 
 
 class _Starts:
@@ -81,7 +83,9 @@ class _Starts:
                 return self.of(body, deeper - 1) + self.of(other, deeper - 1)
             case ast.Subscript(value=held, slice=ast.Constant(value=self.BROKER)) if dotted(held) in _BROKER:
                 return [self.BROKER]
-            case ast.Call(func=func, args=[ast.Constant(value=self.BROKER), *rest]) if dotted(func) in _BROKER:
+            case ast.Call(func=func, args=[ast.Constant(value=self.BROKER), *rest]) if (
+                dotted(func) in _BROKER
+            ):
                 return [self.BROKER] if all(map(_empty, rest)) else [None]
             case ast.Call(func=func) if dotted(func).split(".")[-1] in _OPENERS:
                 return self.of(_address(node), deeper - 1)
@@ -144,7 +148,9 @@ class _Starts:
         if function is None or function.name == "run":
             return
         names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-        given = dict(zip(names, call.args, strict=False)) | {word.arg: word.value for word in call.keywords if word.arg}
+        given = dict(zip(names, call.args, strict=False)) | {
+            word.arg: word.value for word in call.keywords if word.arg
+        }
         for name in names:
             self._values[function, name].append(given.get(name))
 

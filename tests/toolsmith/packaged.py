@@ -76,7 +76,9 @@ def _tests(name: str, *checks: str, refuses: str) -> str:
     return "".join(lines)
 
 
-def _draft(name: str, code: str, description: str, takes: dict[str, object], gives: object, tests: str, package: str) -> ToolDraft:
+def _draft(
+    name: str, code: str, description: str, takes: dict[str, object], gives: object, tests: str, package: str
+) -> ToolDraft:
     schema = {**_CLOSED, "properties": takes, "required": list(takes)}
     return normalise(
         ToolDraft(

@@ -28,7 +28,7 @@ async def test_nothing_speaks_against_a_draft_for_what_its_package_does(
     trial = Trial(podman, TaskLibrary(shelf), Reviewer({}), limits=Limits())
     verdict = await trial.judge(DRAFTS[name], "")
     assert verdict.problem == ""
-    found = {result.gate: result for result in verdict.gates}
+    found = {str(result.gate): result for result in verdict.gates}
     assert not [result for result in verdict.gates if result.state == "failed"]
     assert found["capabilities"].state == found["contract"].state == "passed"
     assert [found[gate].summary for gate in ASKED if found[gate].state != "passed"] == []

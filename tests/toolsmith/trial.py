@@ -22,7 +22,7 @@ from alita_tui.toolsmith.prover import Prover
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LIMITS = Limits(wall_seconds=3, cpu_seconds=3, memory_bytes=256 << 20)
 Known = tuple[tuple[dict[str, Json], Json, bool], ...]
-"""Arguments, what they give, and whether they are refused."""
+"""Arguments, what they give, and whether they are refused; `@files` among the arguments are the case's files."""
 
 
 class Kept:
@@ -66,7 +66,11 @@ class Reviewer:
         said: dict[str, Json] = (
             {"raises": True} if raises and not slip else {"expect": "a slip" if slip else expect}
         )
-        return {"arguments": arguments, **said} if spec == "submit_cases" else said
+        if spec != "submit_cases":
+            return said
+        given = {name: value for name, value in arguments.items() if name != "@files"}
+        files = {"files": arguments["@files"]} if "@files" in arguments else {}
+        return {"arguments": given, **files, **said}
 
 
 class NoIndex:

@@ -57,7 +57,8 @@ class Trial:
         self._fork_server = fork_server
         self._uid = {"tool": uids[0], "tests": uids[1]}
         self._common = {"limits": asked["limits"], "environment": asked["environment"]}
-        self._door = door
+        self._door = {name: part for name, part in door.items() if name != "scratch"}
+        self._scratch = door.get("scratch", "")
         self._plan = plan
 
     def answer(self) -> dict[str, Any]:
@@ -197,6 +198,7 @@ class Trial:
         order = {**self._common, "conditions": piece["conditions"]}
         if party.what == "tests":
             order |= {"name": piece["name"], "tests": piece["tests"], "stop": piece["stop"]}
+            order["scratch"] = self._scratch
         else:
             order |= {"module": piece["module"], "folder": piece["folder"], "code": piece["code"]}
             order |= {"watch": piece["watch"], "door": self._door}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from alita_tui.events.base import Json, Value
@@ -49,6 +49,10 @@ class Job(Value, frozen=True):
     limits: Limits = Limits()
     capabilities: Capabilities = Capabilities()
     """What is granted: to an approved digest, or by a person to a draft's tests. The draft profile grants nothing."""
+    scratch: Mapping[str, bytes] | None = None
+    """For `test` and `judge` jobs: the files of a workspace made for this run, which is served as far as `capabilities`
+    say; the person's is out of reach then.
+    """
 
 
 OnOutput = Callable[[Literal["stdout", "stderr"], str], None]

@@ -6,9 +6,9 @@ import asyncio
 import codecs
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
+from msgspec.structs import replace
 
-from alita_tui.events import RunReport
+from alita_tui.events import Capabilities, RunReport
 from alita_tui.sandbox.broker.streams import FRAMES, Violation
 from alita_tui.sandbox.call_files import LeftFiles
 from alita_tui.sandbox.container import Container
@@ -40,6 +40,12 @@ async def converse(
     """
     output = _Output(on_output, LeftFiles(job.outputs, job.limits.scratch_bytes))
     may_be_granted = job.what == "test" or (job.what == "run" and job.digest)
+    if job.scratch is not None and job.what in ("test", "judge"):
+        from alita_tui.sandbox.broker.broker import tests_broker
+
+        broker, may_be_granted = broker or tests_broker(), True
+        if job.what == "judge":
+            job = replace(job, capabilities=Capabilities(workspace=job.capabilities.workspace))
     granting = broker if may_be_granted and not job.capabilities.none else None
     run: RunBroker | None = None
     try:
@@ -66,7 +72,7 @@ async def converse(
         report = RunReport(status="timeout", error=reason, limits_hit=("wall",), **output.texts())
     finally:
         if run is not None:
-            await run.connections.close()
+            await run.close()
         output.end()
     if run is not None and run.connections.failure is not None:
         raise run.connections.failure
@@ -101,9 +107,7 @@ async def _listen(container: Container, job: Job, output: _Output, run: RunBroke
         if kind == b"D":
             output.end()
             report = run_report(payload, job, output.texts())
-            return msgspec.structs.replace(
-                report, files=tuple(output.left.files), files_lost=one_line(output.left.lost, 300)
-            )
+            return replace(report, files=tuple(output.left.files), files_lost=one_line(output.left.lost, 300))
         if kind in (b"O", b"E"):
             output.take(kind, payload)
         elif kind == b"P":

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
+
 from alita_tui import events as e
 from alita_tui.events import Capabilities, GateResult, Lock, RunReport, ToolDraft, Value
 from alita_tui.spine.bus import Bus
@@ -16,6 +18,8 @@ from alita_tui.state.build import BuildState
 from alita_tui.toolsmith.checks.case import Case, Check
 from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.review import review
+from alita_tui.toolsmith.scratch_files import granted as scratch_granted
+from alita_tui.toolsmith.scratch_files import makes_files
 
 _TEST_RUNS = 3
 """Repetitions of the self-tests: they expose a flaky tool."""
@@ -142,8 +146,14 @@ class Prover:
     ) -> str:
         """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
-        Nothing is granted under the draft profile; `granted` is more only because a person asked for it.
+        Nothing of the person's is granted under the draft profile; `granted` is more only because a person asked for
+        it. Files are those of a scratch workspace, unless the tests do without and a person granted the real one.
         """
+        scratch = scratch_granted(draft)
+        if granted.workspace != "none" and not makes_files(draft):
+            scratch = {}
+        elif scratch:
+            scratch["capabilities"] = msgspec.structs.replace(granted, workspace=draft.capabilities.workspace)
         job = Job(
             run_id=build.build_id,
             module=draft.name,
@@ -152,7 +162,7 @@ class Prover:
             what="test",
             lock=lock,
             limits=self._limits,
-            capabilities=granted,
+            **({"capabilities": granted} | scratch),
         )
         title = f"self-tests of {draft.name}"
 

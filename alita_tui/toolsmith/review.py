@@ -72,12 +72,11 @@ def review(draft: ToolDraft) -> Review:
     note_text(notes, draft)
     note_private(notes, draft, code)
     note_addressed(notes, draft, code, tests)
-    wants = draft.capabilities
     note_bandit(
         notes,
         draft.code if scannable(notes, code, "code") else "",
         draft.tests if scannable(notes, tests, "tests") else "",
-        connects=bool(wants.network or wants.model_calls) or wants.workspace != "none",
+        draft.capabilities,
     )
     imports = {imported.top for imported in imports_of(code) if imported.top} if code else set()
     return Review(
@@ -221,6 +220,10 @@ def _requirements(notes: Notes, trees: dict[str, ast.Module | None], draft: Tool
             elif imported.top == draft.name and what == "code":
                 text = f"imports {imported.top}, which is the tool's own name, so it finds itself"
                 notes.block("ast/imports", text, line)
+            elif imported.top == "workspace" and what == "tests" and imported.top not in provided:
+                if draft.capabilities.workspace == "none":
+                    text = f"{where}makes workspace files, for which the tool asks nothing (capabilities.workspace)"
+                    notes.block("tests", text)
             elif imported.top.lower() in provided:
                 used.add(provided[imported.top.lower()])
             elif imported.optional and imported.top not in sys.stdlib_module_names:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import warnings
 
-from alita_tui.events import ToolDraft
+from alita_tui.events import Capabilities, ToolDraft
 from alita_tui.spine.syntax import PARSER, try_parse
 from alita_tui.spine.text import hidden_characters
+from alita_tui.toolsmith.addresses import lines_opening
 from alita_tui.toolsmith.draft_ast import (
     Notes,
     Severity,
 )
+
+_NOTHING = Capabilities()
 
 _XML = ("B313", "B314", "B315", "B316", "B317", "B318", "B319", "B320")
 """Bandit's findings about parsing XML: entities that a document declares can grow without end."""
@@ -50,10 +53,11 @@ def scannable(notes: Notes, tree: ast.Module | None, what: str) -> bool:
     return tree is not None
 
 
-def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) -> None:
+def note_bandit(notes: Notes, code: str, tests: str, wants: Capabilities = _NOTHING) -> None:
     """Add bandit's findings. It reads files only, so it gets copies in a private folder.
 
-    With `connects` the draft asks for a host or the broker: the person decides on opening URLs anyway.
+    A draft that asks for a host or the broker opens addresses, on which the person decides anyway; where each is
+    written out and asked for, nothing is to be said of it.
     """
     import logging
     import tempfile
@@ -64,6 +68,8 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
 
     logging.getLogger("bandit").setLevel(logging.CRITICAL)
     refuses = _refuses_declarations(code)
+    connects = bool(wants.network or wants.model_calls) or wants.workspace != "none"
+    asked_for = lines_opening(code, wants) if connects else frozenset()
     ours = {(finding.line, finding.rule) for finding in notes.found}
     try:
         with tempfile.TemporaryDirectory(prefix="alita-review-") as folder:
@@ -85,6 +91,8 @@ def note_bandit(notes: Notes, code: str, tests: str, *, connects: bool = False) 
     severities: dict[str, Severity] = {"LOW": "low", "MEDIUM": "medium", "HIGH": "high"}
     for issue in issues:
         if Path(issue.fname).stem == "code":
+            if issue.test_id == "B310" and issue.lineno in asked_for:
+                continue
             if (issue.lineno, _SAME.get(issue.test_id)) not in ours:
                 severity = severities.get(issue.severity, "info")
                 severity = "low" if connects and issue.test_id == "B310" else severity

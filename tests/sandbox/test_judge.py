@@ -296,6 +296,21 @@ async def test_files_environment_and_folder_are_the_tests_to_set(sandbox: Podman
     assert report.status == "ok" and failing(report) == {}, failing(report)
 
 
+async def test_a_failed_assert_says_what_it_compared(sandbox: PodmanSandbox) -> None:
+    tests = """
+    from tool import run
+
+    def test_it():
+        wanted = [1, 3]
+        assert run([1, 2]) == wanted, "not sorted"
+    """
+    report = await tried(sandbox, ECHO, tests)
+    message = failing(report)["test_it"]
+    assert "AssertionError: not sorted" in message
+    assert "where run([1, 2]) is [1, 2]" in message and "where wanted is [1, 3]" in message
+    assert "line 6, in test_it" in message and "warden" not in message
+
+
 # --- parties that do not keep to it -----------------------------------------------------------
 
 SWALLOWED = """

@@ -22,7 +22,7 @@ from alita_tui.toolsmith.prover import Prover
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LIMITS = Limits(wall_seconds=3, cpu_seconds=3, memory_bytes=256 << 20)
 Known = tuple[tuple[dict[str, Json], Json, bool], ...]
-"""Arguments, what they give, and whether they are refused."""
+"""Arguments, what they give, and whether they are refused; `@files` among the arguments are the case's files."""
 
 
 class Kept:
@@ -51,7 +51,7 @@ class Reviewer:
         self.requests.append(request)
         text, (spec,) = request.messages[0].text, request.tools
         found = re.search(r"CONTRACT of the tool (\w+)", text)
-        known = self.known[found[1]] if found else ()
+        known = self.known.get(found[1], ()) if found else ()
         sample = int(again[1]) if (again := re.search(r"Sample (\d)", text)) else 1
         entries = [
             self._entry(spec.name, one, self.slips and n == sample % len(known))
@@ -66,7 +66,11 @@ class Reviewer:
         said: dict[str, Json] = (
             {"raises": True} if raises and not slip else {"expect": "a slip" if slip else expect}
         )
-        return {"arguments": arguments, **said} if spec == "submit_cases" else said
+        if spec != "submit_cases":
+            return said
+        given = {name: value for name, value in arguments.items() if name != "@files"}
+        files = {"files": arguments["@files"]} if "@files" in arguments else {}
+        return {"arguments": given, **files, **said}
 
 
 class NoIndex:
@@ -107,11 +111,14 @@ class Trial:
         reviewer: Reviewer,
         index: PackageIndex | None = None,
         book: FaultBook | None = None,
+        *,
+        limits: Limits = LIMITS,
     ) -> None:
         self._sandbox = sandbox
+        self._limits = limits
         self._gates = all_checks(
             sandbox,
-            LIMITS,
+            limits,
             asker=reviewer,
             index=index or NoIndex(),
             book=book or NoIndex(),
@@ -127,7 +134,7 @@ class Trial:
             self._sandbox,
             before=self._gates.before,
             after=self._gates.after,
-            limits=LIMITS,
+            limits=self._limits,
             progress=lambda *_: None,
         )
         build = e.BuildStarted(

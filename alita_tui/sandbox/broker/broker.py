@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from alita_tui.sandbox.broker.files import Workspace
 from alita_tui.sandbox.broker.grants import Caps, RunGrants, Tell
 from alita_tui.sandbox.broker.quota import Quota
+from alita_tui.sandbox.broker.scratch import Scratch, ScratchEndpoints, scratch_caps, untold
 from alita_tui.sandbox.broker.streams import Connections, Send
 from alita_tui.spine.address import AddressPolicy
 from alita_tui.spine.grants import secret_names
@@ -66,7 +67,10 @@ class Broker:
 
         names = secret_names(job.capabilities)
         secrets = {name: value for name in names if (value := self._secret(name))}
-        grants = RunGrants(job, self._caps, self._policy, secrets, self._tell, self._proxies)
+        scratch = Scratch(job.scratch) if job.scratch is not None else None
+        caps = scratch_caps(self._caps) if scratch else self._caps
+        tell = self._tell if names or job.capabilities.network or scratch is None else untold
+        grants = RunGrants(job, caps, self._policy, secrets, tell, self._proxies)
 
         async def extend(seconds: float) -> None:
             longer(seconds)
@@ -74,9 +78,12 @@ class Broker:
 
         folder = Workspace(self._workspace, self._caps, self._quota) if self._workspace else None
         local = LocalEndpoints(grants, folder, self._models, extend)
+        if scratch is not None:
+            local = ScratchEndpoints(grants, scratch, self._models, extend)
         certificate = self._authority.certificate if grants.ends_tls else ""
         service = RequestServer(grants, local, self._authority, self._trust)
-        return RunBroker(Connections(send, service.serve), door(grants, certificate))
+        settings = door(grants, certificate, scratch.token if scratch else "")
+        return RunBroker(Connections(send, service.serve), settings, scratch)
 
     @cached_property
     def _authority(self) -> Authority:
@@ -94,14 +101,33 @@ class Broker:
 class RunBroker:
     """One run's side of the broker."""
 
-    def __init__(self, connections: Connections, settings: bytes) -> None:
+    def __init__(self, connections: Connections, settings: bytes, scratch: Scratch | None = None) -> None:
+        self._scratch = scratch
         self.connections = connections
         self.settings = settings
         """What the tool's process is sent to find the broker."""
 
+    async def close(self) -> None:
+        """End all connections, and the scratch workspace with them."""
+        await self.connections.close()
+        if self._scratch is not None:
+            await asyncio.to_thread(self._scratch.close)
 
-def door(grants: RunGrants, certificate: str) -> bytes:
-    """Return, as JSON, the variables by which the tool finds the broker and the files it needs for that."""
+
+def tests_broker() -> Broker:
+    """Return a broker that has nothing but scratch workspaces to serve."""
+
+    async def nowhere(host: str, port: int) -> tuple[str, ...]:
+        return ()
+
+    return Broker(AddressPolicy(nowhere), untold)
+
+
+def door(grants: RunGrants, certificate: str, token: str = "") -> bytes:
+    """Return, as JSON, the variables by which the tool finds the broker and the files it needs for that.
+
+    With the token of a scratch workspace, the address is added by which the tests alone reach it.
+    """
     environment: dict[str, str] = dict(grants.stand_ins)
     files: dict[str, str] = {}
     if grants.hosts:
@@ -114,4 +140,6 @@ def door(grants: RunGrants, certificate: str) -> bytes:
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
             environment[name] = f"/tmp/tool/{_CERTIFICATE}"  # noqa: S108  # the container's own
     settings: dict[str, Any] = {"environment": environment, "files": files}
+    if token:
+        settings["scratch"] = f"http://127.0.0.1:{{port}}/files/{token}/"
     return json.dumps(settings).encode()

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 MOST = 200
+PACKAGES = "/env/"
+"""Folder of the locked packages."""
 OWN = (
     sys.prefix,
     sys.base_prefix,
@@ -45,12 +47,28 @@ CHANGES = (
 )
 
 
+SETS = ("os.putenv", "os.unsetenv")
+HEARD = frozenset(
+    (
+        "open",
+        "socket.connect",
+        "socket.sendto",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        *PROCESSES,
+        *CHANGES,
+        *SETS,
+    )
+)
+
+
 class AccessLog:
     """Kinds and places in the order of first access."""
 
     def __init__(self, tool: str) -> None:
         """`tool` is the path of the tool's own file."""
         self.seen: dict[tuple[str, str], None] = {}
+        self._tool = tool
         self._pausing = False
         os.environ = Watched(os.environ, tool, self.record)  # type: ignore[assignment]  # noqa: B003  # a view, nothing is cleared
         sys.addaudithook(self._hear)
@@ -74,7 +92,7 @@ class AccessLog:
         return [list(access) for access in self.seen]
 
     def _hear(self, event: str, given: tuple[Any, ...]) -> None:
-        if self._pausing:
+        if self._pausing or event not in HEARD or by_a_package(self._tool, setting=event in SETS):
             return
         if event == "open" and isinstance(given[0], (str, bytes)):
             path = os.path.abspath(os.fsdecode(given[0]))
@@ -89,8 +107,23 @@ class AccessLog:
             self.record("processes", given[0] if given else event)
         elif event in CHANGES:
             self.record("writes", given[0])
-        elif event in ("os.putenv", "os.unsetenv"):
+        elif event in SETS:
             self.record("environment", given[0])
+
+
+def by_a_package(tool: str, *, setting: bool) -> bool:
+    """Return True for what a locked package does when it is imported, and for variables that it sets for itself.
+
+    What its functions do when the tool calls them is the tool's.
+    """
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename != tool:
+        if frame.f_code.co_filename.startswith(PACKAGES) and (setting or frame.f_code.co_name == "<module>"):
+            return True
+        if frame.f_back is None:
+            return False
+        frame = frame.f_back
+    return False
 
 
 def _place(address: Any) -> str:

@@ -20,6 +20,8 @@ from alita_tui.sandbox.warden.party import ForkServer, Gone, Late, Party, how
 from alita_tui.sandbox.warden.record import Broken, Failed, Record, answered, began, observed
 
 FOR_EVER = 1e6
+IMPORT_SECONDS = 8.0
+"""What the import of a tool's packages may take beyond the time of its tests."""
 LARGEST_RESULT = 200_000
 
 
@@ -55,7 +57,8 @@ class Trial:
         self._fork_server = fork_server
         self._uid = {"tool": uids[0], "tests": uids[1]}
         self._common = {"limits": asked["limits"], "environment": asked["environment"]}
-        self._door = door
+        self._door = {name: part for name, part in door.items() if name != "scratch"}
+        self._scratch = door.get("scratch", "")
         self._plan = plan
 
     def answer(self) -> dict[str, Any]:
@@ -63,7 +66,7 @@ class Trial:
         if self._plan["imports"]:
             self._fork_server.prepare(self._plan["imports"])
         if self._plan["what"] == "test":
-            return self._tests(self._plan["pieces"][0], time.monotonic() + FOR_EVER)
+            return self._tests(self._plan["pieces"][0], FOR_EVER, time.monotonic() + FOR_EVER)
         until = time.monotonic() + self._plan["total"]
         results: list[dict[str, Any]] = []
         for piece in self._plan["pieces"]:
@@ -72,11 +75,16 @@ class Trial:
             if piece["kind"] == "calls":
                 results.append(self._calls(piece, until))
             else:
-                results.append(self._tests(piece, time.monotonic() + piece["seconds"]))
+                results.append(self._tests(piece, piece["seconds"], until))
         return {"result": results}
 
-    def _tests(self, piece: dict[str, Any], until: float) -> dict[str, Any]:
-        """Return how each test ended, or an `error` where tool or tests cannot even be imported."""
+    def _tests(self, piece: dict[str, Any], seconds: float, end: float) -> dict[str, Any]:
+        """Return how each test ended, or an `error` where tool or tests cannot even be imported.
+
+        The seconds count from when the tool is imported, which packages can make slow.
+        """
+        until = time.monotonic() + seconds
+        until = max(until, min(end, until + IMPORT_SECONDS))
         record = Record(stop=piece["stop"], keep=piece["watch"])
         suite = self._begin("tests", piece)
         tool = self._begin("tool", piece)
@@ -84,6 +92,7 @@ class Trial:
             self._instruct(suite, piece, until)
             self._instruct(tool, piece, until)
             began(tool.hear(until))
+            until = time.monotonic() + seconds
             while not record.done:
                 message = suite.hear(until)
                 if "call" not in message:
@@ -189,6 +198,7 @@ class Trial:
         order = {**self._common, "conditions": piece["conditions"]}
         if party.what == "tests":
             order |= {"name": piece["name"], "tests": piece["tests"], "stop": piece["stop"]}
+            order["scratch"] = self._scratch
         else:
             order |= {"module": piece["module"], "folder": piece["folder"], "code": piece["code"]}
             order |= {"watch": piece["watch"], "door": self._door}

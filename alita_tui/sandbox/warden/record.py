@@ -7,8 +7,11 @@ from typing import Any
 MOST_TESTS = 500
 MOST_CALLS = 200
 """How many of the tests' calls are recorded."""
-LARGEST_KEPT = 4000
+LARGEST_GIVEN = 4000
+LARGEST_KEPT = 100_000
 """Characters of a recorded call's arguments, and of its result."""
+MOST_KEPT = 2_000_000
+"""Characters of all recorded results."""
 MOST_TEXT = 20_000
 MOST_PLACES = 100_000
 _TIMES = ("ms", "cpu_ms")
@@ -90,6 +93,7 @@ class Record:
         self._fault = ""
         self._calls: list[dict[str, Any]] = []
         self._made = 0
+        self._kept = 0
         self._more: dict[str, Any] = {}
 
     def take(self, message: dict[str, Any]) -> None:
@@ -118,11 +122,11 @@ class Record:
         outcome: dict[str, Any] = {
             name: answer[name] for name in ("result", "error", "text", "unfit") if name in answer
         }
-        if (
-            self._keep
-            and len(self._calls) < MOST_CALLS
-            and max(len(repr(arguments)), len(repr(outcome))) <= LARGEST_KEPT
-        ):
+        if not self._keep or len(self._calls) >= MOST_CALLS:
+            return
+        size = len(repr(outcome))
+        if len(repr(arguments)) <= LARGEST_GIVEN and size <= LARGEST_KEPT and self._kept + size <= MOST_KEPT:
+            self._kept += size
             self._calls.append({"test": self._current, **arguments, **outcome})
 
     def fault(self, reason: str) -> None:

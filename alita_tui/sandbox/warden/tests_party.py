@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import importlib
 import os
 import random
 import sys
@@ -12,10 +11,12 @@ import time
 import types
 from typing import Any, NoReturn
 
+from alita_tui.sandbox.warden.asserts import imported
 from alita_tui.sandbox.warden.child import own_traceback
 from alita_tui.sandbox.warden.conditions import Unsupported, meet
 from alita_tui.sandbox.warden.confine import allow, share
 from alita_tui.sandbox.warden.tool_party import BUILTIN, flush, hear, instructed, say
+from alita_tui.sandbox.warden.workspace import WorkspaceModule
 
 FOLDER = "/tmp/tests"
 MOST_TEXT = 20_000
@@ -88,13 +89,19 @@ def hold() -> NoReturn:
     asked = instructed()
     name = "test_" + asked["name"]
     stand_in = sys.modules[asked["name"]] = StandIn(asked["name"])
+    files = WorkspaceModule(asked["scratch"])
+    if asked["name"] != files.__name__:
+        sys.modules[files.__name__] = files
     try:
+        files._reset()
         meet(asked["conditions"])
         os.mkdir(FOLDER, 0o700)
-        with open(f"{FOLDER}/{name}.py", "w", encoding="utf-8", errors="surrogatepass") as file:
+        path = f"{FOLDER}/{name}.py"
+        with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(asked["tests"])
         sys.path.insert(0, FOLDER)
-        module = importlib.import_module(name)
+        module = imported(name, path)
+        files._settle()
     except Unsupported as error:
         say({"unsupported": str(error)})
         os._exit(0)
@@ -111,6 +118,7 @@ def hold() -> NoReturn:
         say({"begin": label})
         message, started = "", time.perf_counter()
         try:
+            files._reset()
             test()
         except BaseException:
             message = own_traceback()[:MOST_TEXT] or "failed"

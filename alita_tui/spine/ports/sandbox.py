@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from alita_tui.events.base import Json, Value
@@ -63,6 +63,10 @@ class Job(Value, frozen=True):
     outputs: str = ""
     """Folder of this machine for what a `run` leaves in its current folder; the n-th file is called `n`. Empty: it is
     thrown away."""
+    scratch: Mapping[str, bytes] | None = None
+    """For `test` and `judge` jobs: the files of a workspace made for this run, which is served as far as `capabilities`
+    say; the person's is out of reach then.
+    """
 
 
 def input_path(number: int, name: str) -> str:

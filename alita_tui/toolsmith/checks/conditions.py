@@ -133,7 +133,7 @@ class ConditionsCheck:
             failing = tuple(
                 test.name
                 for test in tested.cases
-                if not test.passed and not (local and _CODEC.search(test.message))
+                if not test.passed and not tested.late and not (local and _CODEC.search(test.message))
             )
             wrong = failing or (
                 (one_line(tested.error.strip().splitlines()[-1], 120),) if tested.error else ()
@@ -142,7 +142,7 @@ class ConditionsCheck:
             if local:  # an encoding error of the locale is no difference in the tool
                 pairs = zip(values, plain.row, strict=False)
                 values = [b if _CODEC.search(str(a.get("error"))) else a for a, b in pairs]
-            results.append(Seen(wrong, values, len(values) == len(calls)))
+            results.append(Seen(wrong, values, len(values) == len(calls) and not tested.late))
         return plain, results
 
     async def _causes(

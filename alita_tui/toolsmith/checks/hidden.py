@@ -8,7 +8,8 @@ generated test credible.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import msgspec
 
 from alita_tui.events import GateName, GateResult, GateRow, Json, ToolDraft, Value
 from alita_tui.spine.errors import BudgetExceeded, BuildSpent, ModelError
+from alita_tui.spine.grants import phrases
 from alita_tui.spine.ports.models import Asker, Message, ModelRequest, ToolSpec
 from alita_tui.spine.text import one_line
 from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
@@ -25,6 +27,7 @@ from alita_tui.toolsmith.checks.probes import agree, fits, same
 from alita_tui.toolsmith.checks.refusals import refused
 from alita_tui.toolsmith.checks.shared_work import Shared
 from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.scratch_files import MOST_FILES, carried
 from alita_tui.toolsmith.tool_specs import tool_spec
 
 _MOST = 12
@@ -41,6 +44,8 @@ class Expected(Value, frozen=True):
     arguments: Json
     expect: Json = None
     raises: bool = False
+    files: Mapping[str, bytes] = {}
+    """What the tool finds in its workspace."""
 
 
 class Ran(NamedTuple):
@@ -71,7 +76,12 @@ class HiddenTestsCheck:
             )
         cases, model, called = await self.ran(case)
         answers = self._bench.answers(called, len(cases))
-        rows = [_row(entry, answer, case.draft) for entry, answer in zip(cases, answers, strict=False)]
+        pairs = list(zip(cases, answers, strict=False))
+        judged = [(entry, answer) for entry, answer in pairs if not _out_of_reach(entry, answer, case.draft)]
+        if len(judged) < min(_FEWEST, len(pairs)):
+            raise CouldNotRun("what it asks hosts or a model for is not there in a test")
+        cases = (*(entry for entry, _ in judged), *cases[len(pairs) :])
+        rows = [_row(entry, answer, case.draft) for entry, answer in judged]
         good = sum(row.tone == "good" for row in rows)
         summary = f"{good} of {len(rows)} cases by {model or 'another call'}, which saw only the contract"
         if good < len(rows):
@@ -103,7 +113,28 @@ class HiddenTestsCheck:
         _, cases, model = self._known
         if len(cases) < _FEWEST:
             raise CouldNotRun(f"two of three samples agreed on {len(cases)} cases only; {_FEWEST} are needed")
-        return Ran(cases, model, await self._bench.watched_calls(case, [entry.arguments for entry in cases]))
+        return Ran(cases, model, await self._called(case, cases))
+
+    async def _called(self, case: Case, cases: Sequence[Expected]) -> Called:
+        """Return the answers, those with the same files from one container."""
+        groups: dict[tuple[tuple[str, bytes], ...], list[int]] = {}
+        for n, entry in enumerate(cases):
+            groups.setdefault(tuple(sorted(entry.files.items())), []).append(n)
+
+        async def ask(files: tuple[tuple[str, bytes], ...], numbers: list[int]) -> Called:
+            return await self._bench.watched_calls(case, [cases[n].arguments for n in numbers], dict(files))
+
+        parts = await asyncio.gather(*(ask(files, numbers) for files, numbers in groups.items()))
+        answers: dict[int, dict[str, Any]] = {}
+        for numbers, called in zip(groups.values(), parts, strict=True):
+            if called.error:
+                return called
+            answers |= zip(numbers, called.answers, strict=False)
+        whole = [answers[n] for n in itertools.takewhile(answers.__contains__, range(len(cases)))]
+        passed_places = sorted({place for called in parts for place in called.passed})
+        return Called(
+            answers=whole, passed=passed_places, seen=[seen for called in parts for seen in called.seen]
+        )
 
     async def _agreed(self, about: str, case: Case) -> tuple[tuple[Expected, ...], str]:
         """Return the cases that two of three samples agree on, and the model that wrote them."""
@@ -111,7 +142,7 @@ class HiddenTestsCheck:
         first = await asyncio.to_thread(_usable, replies, case.draft)
         if len(first) < _FEWEST:
             raise CouldNotRun("the separate call wrote no usable cases")
-        asked = "\n".join(f"{n}. {shown(expected.arguments, 2000)}" for n, expected in enumerate(first, 1))
+        asked = "\n".join(f"{n}. {_question(expected)}" for n, expected in enumerate(first, 1))
         samples = []
         for sample in (2, 3):
             text = f"{about}\n\nSample {sample}. What has run to return for each of these arguments?\n{asked}"
@@ -151,21 +182,55 @@ def unknowable(draft: ToolDraft) -> bool:
 
 
 def _usable(submitted: Json, draft: ToolDraft) -> list[Expected]:
-    return [
-        Expected(arguments=entry["arguments"], expect=entry.get("expect"), raises=entry.get("raises") is True)
-        for entry in _entries(submitted, "cases")[:_MOST]
-        if isinstance(entry.get("arguments"), dict)
-        and ("expect" in entry or entry.get("raises") is True)
-        and (entry.get("raises") is True or fits(entry["arguments"], draft.input_schema))
-    ]
+    usable: list[Expected] = []
+    for entry in _entries(submitted, "cases")[:_MOST]:
+        arguments, raises = entry.get("arguments"), entry.get("raises") is True
+        files = carried(entry.get("files"))
+        if not isinstance(arguments, dict) or not ("expect" in entry or raises) or files is None:
+            continue
+        if not raises and not fits(arguments, draft.input_schema):
+            continue
+        if not raises and not files and draft.capabilities.workspace == "read":
+            continue  # what it reads would not be there
+        usable.append(Expected(arguments=arguments, expect=entry.get("expect"), raises=raises, files=files))
+    return usable
 
 
 def _contract(draft: ToolDraft) -> str:
-    return (
+    text = (
         f"CONTRACT of the tool {draft.name}\nPurpose: {draft.description}\n"
         f"Arguments of run: {msgspec.json.encode(draft.input_schema).decode()}\n"
         f"Returns: {msgspec.json.encode(draft.output_schema).decode()}"
     )
+    wants = draft.capabilities
+    if not wants.none:
+        text += f"\nIt asks for: {'; '.join(phrases(wants))}."
+    if wants.workspace != "none":
+        text += (
+            "\nIn a test its workspace holds the files that the case carries, and no others: `files` maps each name "
+            f'to its text, or to {{"base64": ...}}; at most {MOST_FILES}, small ones.'
+            " A case that reads a file carries it."
+        )
+    if wants.network or wants.model_calls:
+        text += "\nNo host and no model answers in a test: leave cases out that need one."
+    return text
+
+
+def _question(expected: Expected) -> str:
+    """Return arguments and files as the other samples are asked about them."""
+    text = shown(expected.arguments, 2000)
+    if expected.files:
+        listed = {
+            name: data.decode("utf-8", "backslashreplace")[:4000] for name, data in expected.files.items()
+        }
+        text += f" with the files {msgspec.json.encode(listed).decode()}"
+    return text
+
+
+def _out_of_reach(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> bool:
+    """Return True for a failure that a host or a model may be the reason of, which no test has."""
+    wants = draft.capabilities
+    return bool(wants.network or wants.model_calls) and "result" not in answer and not expected.raises
 
 
 def _entries(submitted: Json, name: str) -> list[dict[str, Any]]:
@@ -179,7 +244,10 @@ def _settle(expected: Expected, answers: Sequence[dict[str, Any]]) -> Expected |
     """Return the case as two of three samples expect it; None if no two agree."""
     opinions = [expected] + [
         Expected(
-            arguments=expected.arguments, expect=answer.get("expect"), raises=answer.get("raises") is True
+            arguments=expected.arguments,
+            expect=answer.get("expect"),
+            raises=answer.get("raises") is True,
+            files=expected.files,
         )
         for answer in answers
         if answer.get("open") is not True and ("expect" in answer or answer.get("raises") is True)
@@ -196,7 +264,8 @@ def _settle(expected: Expected, answers: Sequence[dict[str, Any]]) -> Expected |
 
 
 def _row(expected: Expected, answer: dict[str, Any], draft: ToolDraft) -> GateRow:
-    label = f"run({shown(expected.arguments, 80)})"
+    with_files = f" with {', '.join(expected.files)}" if expected.files else ""
+    label = f"run({shown(expected.arguments, 80)}){with_files}"
     wanted = "an error" if expected.raises else shown(expected.expect)
     returned = "result" in answer
     got = shown(answer["result"]) if returned else f"{answer.get('error')}: {answer.get('text', '')}"

@@ -9,7 +9,7 @@ import re
 from alita_tui.events import GateName, GateResult, Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith.checks.case import Case, evidence, failed, passed
-from alita_tui.toolsmith.draft_ast import constants
+from alita_tui.toolsmith.draft_ast import constants, run_function
 
 _COMMON = frozenset({0, 1, 2, 3, 7, 10, 12, 16, 24, 30, 31, 32, 60, 64, 90, 100, 128, 180, 200, 255, 256, 360, 365,
                      366, 400, 404, 500, 512, 1000, 1024, 3600, 4096, 10_000, 65_535, 86_400, 1_000_000,
@@ -102,7 +102,10 @@ def _table(node: ast.AST) -> list[ast.Constant]:
 
 
 def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[tuple[int, str]]:
-    """Return line and value of each constant in the code, docstrings aside, that contains a value of the task."""
+    """Return line and value of each constant in the code that contains a value of the task.
+
+    Docstrings and the defaults of `run` are left out: what has a default is a parameter.
+    """
     if (tree := try_parse(code)) is None:
         return []
     tables = {id(number) for node in ast.walk(tree) for number in _table(node)}
@@ -110,8 +113,11 @@ def leaks(code: str, texts: frozenset[str], numbers: frozenset[float]) -> list[t
         id(child) for node in ast.walk(tree) if isinstance(node, ast.Raise) for child in ast.walk(node)
     }  # an example in an error message answers nothing
     places: list[tuple[int, str]] = []
+    run = run_function(tree)
+    defaults = [*run.args.defaults, *filter(None, run.args.kw_defaults)] if run else []
+    spared = tables | {id(child) for default in defaults for child in ast.walk(default)}
     for node in constants(tree):
-        if id(node) in tables:
+        if id(node) in spared:
             continue
         value = node.value
         if isinstance(value, str):

@@ -58,6 +58,8 @@ class MutationCheck:
             for entry in await self._bench.judge(case, pieces, total=_TOTAL)
             if isinstance(entry, Tested)
         ]
+        if any(entry.late for entry in entries[:2]):
+            raise CouldNotRun("one run of the tests takes too long to try mutants")
         if not entries[0].good:
             raise CouldNotRun("the unchanged code does not pass its tests here")
         idle = [

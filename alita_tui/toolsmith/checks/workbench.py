@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,11 +21,14 @@ from alita_tui.toolsmith.checks.instrumentation import Instrumented, instrumente
 from alita_tui.toolsmith.checks.judge_report import Called, Tested, Watched
 from alita_tui.toolsmith.checks.probes import parameters
 from alita_tui.toolsmith.checks.shared_work import Shared
+from alita_tui.toolsmith.scratch_files import granted
 
 _AT_ONCE = 3
 """Containers at a time; more would only compete for the processors."""
 _PLAIN = Conditions()
 _WATCHED_SECONDS = 12.0
+_SLOWER = 2.0
+"""How much more time there is for a draft whose packages every new process has to import."""
 
 
 class Unsupported(CouldNotRun):
@@ -59,12 +62,19 @@ class Workbench:
         return self.answers((await self.judge(case, [piece], total=total))[0], len(calls))
 
     async def judge(
-        self, case: Case, pieces: Sequence[Piece], *, total: float = 12.0
+        self,
+        case: Case,
+        pieces: Sequence[Piece],
+        *,
+        total: float = 12.0,
+        files: Mapping[str, bytes] | None = None,
     ) -> list[Tested | Called]:
         """Run several pieces in one container; return an entry for each that there was time for.
 
-        Raises CouldNotRun, and Unsupported for conditions that the sandbox does not have.
+        A draft that asks for the workspace finds these files there, or those that its tests write out. Raises
+        CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
+        total *= _SLOWER if case.lock.packages else 1
         longest = max((piece.seconds for piece in pieces), default=0.0)
         job = Job(
             run_id=case.build_id,
@@ -74,6 +84,7 @@ class Workbench:
             plan=Plan(pieces=tuple(pieces), total=total),
             lock=case.lock,
             limits=self._bounds(total + longest + 4),
+            **granted(case.draft, files),
         )
         async with self._room:
             report = await self._sandbox.run(job, lambda *_: None, lambda *_: None)
@@ -98,11 +109,13 @@ class Workbench:
         names = parameters(case.draft.code)
         return [{**dict(zip(names, call.given, strict=False)), **call.named} for call in calls]
 
-    async def watched_calls(self, case: Case, calls: Sequence[Json]) -> Called:
+    async def watched_calls(
+        self, case: Case, calls: Sequence[Json], files: Mapping[str, bytes] | None = None
+    ) -> Called:
         """Call the draft's `run`, each time in a new process; return answers and the places reached."""
         instrumented_code, _ = await asyncio.to_thread(_instrumented, case.draft.code)
         piece = piece_of_calls(case, calls, code=instrumented_code.code, fresh=True, watch=True)
-        entry = (await self.judge(case, [piece]))[0]
+        entry = (await self.judge(case, [piece], files=files))[0]
         if not isinstance(entry, Called):
             raise CouldNotRun("the judge answered otherwise than it was asked")
         return entry

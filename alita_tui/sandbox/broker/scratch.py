@@ -1,0 +1,107 @@
+"""A workspace for tests that lasts as long as one run: a draft that reads or writes files is tried on made-up ones."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import shutil
+import tempfile
+from collections.abc import Mapping
+from os import urandom
+from pathlib import Path
+
+import msgspec
+
+from alita_tui.events import BrokerAnswered
+from alita_tui.sandbox.broker.files import Workspace
+from alita_tui.sandbox.broker.grants import Caps, Entry, Refused, RunGrants
+from alita_tui.sandbox.broker.http import HttpConnection
+from alita_tui.sandbox.broker.local import LocalEndpoints, Longer
+from alita_tui.spine.ports.models import Asker
+
+_CAPS = Caps(
+    requests=20_000,
+    per_second=5000.0,
+    burst=5000,
+    file_bytes=4 << 20,
+    files_bytes=1 << 30,
+    workspace_bytes=32 << 20,
+    workspace_entries=500,
+    prompt_bytes=8 << 20,
+)
+
+
+class Scratch:
+    """Its folder, and how the tests' process alone fills it."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        """Blocks. Raise Refused for a name that no workspace file can have."""
+        self.token = urandom(16).hex()
+        """First part of the names by which the tests reach every file; the tool never learns it."""
+        self._folder = Path(tempfile.mkdtemp(prefix="alita-scratch-"))
+        self.workspace = Workspace(self._folder / "files", _CAPS)
+        try:
+            self.fill(files)
+        except Refused:
+            self.close()
+            raise
+
+    def fill(self, files: Mapping[str, bytes]) -> None:
+        """Replace all files by these. Blocks; raise Refused."""
+        shutil.rmtree(self._folder / "files", ignore_errors=True)
+        for name, data in files.items():
+            self.workspace.write(name, data)
+
+    def close(self) -> None:
+        """Remove it. Blocks."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class ScratchEndpoints(LocalEndpoints):
+    """Serves the tool what it asks to be granted of the scratch workspace, and the tests all of it."""
+
+    def __init__(self, grants: RunGrants, scratch: Scratch, models: Asker | None, longer: Longer) -> None:
+        super().__init__(grants, scratch.workspace, models, longer)
+        self._scratch = scratch
+
+    async def _file(self, connection: HttpConnection, method: str, name: str, entry: Entry) -> None:
+        token, _, own = name.partition("/")
+        if token != self._scratch.token:
+            return await super()._file(connection, method, name, entry)
+        data = await connection.whole(_CAPS.prompt_bytes)
+        kind, answer = "application/octet-stream", b""
+        if method == "POST":
+            await asyncio.to_thread(self._scratch.fill, _files(data))
+        elif method == "PUT":
+            await asyncio.to_thread(self._scratch.workspace.write, own, data)
+        elif own:
+            answer = await asyncio.to_thread(self._scratch.workspace.read, own)
+        else:
+            answer = msgspec.json.encode(await asyncio.to_thread(self._scratch.workspace.names))
+        entry.status = 200
+        await connection.respond(200, answer, kind)
+
+
+def scratch_caps(caps: Caps) -> Caps:
+    """Return the caps of a run with a scratch workspace: what concerns hosts and models stays."""
+    return msgspec.structs.replace(
+        caps,
+        **{
+            name: getattr(_CAPS, name)
+            for name in ("requests", "per_second", "burst", "file_bytes", "files_bytes")
+        },
+    )
+
+
+async def untold(_: BrokerAnswered) -> None:
+    """Record nothing: nothing of the person's is touched."""
+
+
+def _files(data: bytes) -> dict[str, bytes]:
+    """Return names and contents from the tests' process. Raise Refused."""
+    try:
+        texts = msgspec.json.decode(data, type=dict[str, str])
+        return {name: base64.b64decode(text, validate=True) for name, text in texts.items()}
+    except (msgspec.DecodeError, binascii.Error, RecursionError) as error:
+        raise Refused(400, f"the body is no object of names and base64: {error}") from error

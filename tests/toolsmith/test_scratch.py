@@ -1,0 +1,230 @@
+"""A draft that reads or writes files is tried on files that its tests make, and never on the person's."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from alita_tui.events import BuildId, Capabilities, ToolDraft, ToolName
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.spine.ports.sandbox import Job, Limits
+from alita_tui.toolsmith.checks.case import Case
+from alita_tui.toolsmith.contract import normalise
+from alita_tui.toolsmith.scratch_files import carried, files_in
+from tests.toolsmith.trial import Reviewer, Trial
+
+LINES = '''
+"""Counts lines of a file in the workspace."""
+
+import os
+import urllib.error
+import urllib.parse
+import urllib.request
+
+
+def run(path: str) -> int:
+    """Return how many lines the file has."""
+    url = os.environ["ALITA_BROKER"] + "/files/" + urllib.parse.quote(path)
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            text = answer.read().decode("utf-8")
+    except urllib.error.HTTPError as error:
+        raise ValueError(f"{path} cannot be read: {error.read().decode()}") from error
+    return len(text.splitlines())
+'''
+TESTS = """
+import workspace
+from line_count import run
+
+workspace.write("two.txt", "a\\nb\\n")
+
+
+def test_lines():
+    assert run("two.txt") == 2
+
+
+def test_more():
+    workspace.write("three.txt", "a\\nb\\nc")
+    assert run("three.txt") == 3
+    assert workspace.names() == ["three.txt", "two.txt"]
+
+
+def test_none():
+    workspace.write("none.txt", b"")
+    assert run("none.txt") == 0
+
+
+def test_missing():
+    assert workspace.names() == ["two.txt"]
+    try:
+        run("three.txt")
+    except ValueError as error:
+        assert "there is no three.txt" in str(error)
+    else:
+        raise AssertionError("it was there")
+"""
+
+
+def lines(
+    tests: str = TESTS, workspace: Literal["none", "read", "write"] = "read", code: str = LINES
+) -> ToolDraft:
+    return normalise(
+        ToolDraft(
+            name=ToolName("line_count"),
+            description="How many lines a text file of the workspace has.",
+            code=code.lstrip(),
+            tests=tests.lstrip(),
+            input_schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": False},
+            output_schema={"type": "integer", "minimum": 0},
+            capabilities=Capabilities(workspace=workspace),
+        )
+    )  # fmt: skip
+
+
+def test_files_that_tests_write_out_are_known() -> None:
+    found = files_in(lines())
+    assert found == {"two.txt": b"a\nb\n", "three.txt": b"a\nb\nc", "none.txt": b""}
+    constant = "import workspace\nA = 'x'\nworkspace.write('a.txt', A)\nworkspace.write('../b', A)\nworkspace.write(A, [])\n"
+    assert files_in(lines(constant)) == {"a.txt": b"x"}
+    assert files_in(lines("workspace.write('a', 'b')\n")) == {}
+
+
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        (None, {}),
+        ({"a.csv": "é"}, {"a.csv": "é".encode()}),
+        ({"d/a.bin": {"base64": "AAE="}}, {"d/a.bin": b"\0\1"}),
+        ({"../a": "x"}, None), ({".a": "x"}, None), ({"/a": "x"}, None), ({"": "x"}, None), ({"a\n": "x"}, None),
+        ({"a": 1}, None), ({"a": {"base64": "%"}}, None), ({"a": "\ud800"}, None), ([], None),
+        ({str(n): "" for n in range(6)}, None), ({"a": "x" * 100_001}, None),
+    ],
+)  # fmt: skip
+def test_files_of_a_case(files: object, read: object) -> None:
+    assert carried(files) == read
+
+
+@pytest.mark.podman
+async def test_a_tool_that_reads_files_passes_everything(podman: PodmanSandbox, shelf: ToolLibrary) -> None:
+    known = tuple(
+        ({"path": "a.txt", "@files": {"a.txt": text}}, count, False)
+        for text, count in (("x", 1), ("x\ny", 2), ("é\nö\n", 2), ("", 0))
+    )
+    reviewer = Reviewer({"line_count": (*known, ({"path": "missing.txt"}, None, True))})
+    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=Limits()).judge(lines(), "")
+    assert verdict.problem == "", verdict.problem
+    failed = [result for result in verdict.gates if result.state == "failed"]
+    assert failed == []
+    hidden = next(result for result in verdict.gates if result.gate == "hidden")
+    assert hidden.state == "passed" and hidden.summary.startswith("5 of 5"), hidden
+    asked = reviewer.requests[0].messages[0].text
+    assert "the workspace, to read" in asked and "files" in asked
+
+
+@pytest.mark.podman
+async def test_a_wrong_answer_about_a_file_is_found(podman: PodmanSandbox, shelf: ToolLibrary) -> None:
+    known = tuple(({"path": "a.txt", "@files": {"a.txt": "x\n" * n}}, n + 1, False) for n in range(1, 4))
+    reviewer = Reviewer({"line_count": known})
+    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=Limits()).judge(lines(), "")
+    hidden = next(result for result in verdict.gates if result.gate == "hidden")
+    assert hidden.state == "failed" and "a.txt" in hidden.rows[0].label, hidden
+
+
+@pytest.mark.podman
+async def test_a_case_without_its_file_is_held_against_nobody(
+    podman: PodmanSandbox, shelf: ToolLibrary
+) -> None:
+    reviewer = Reviewer({"line_count": tuple(({"path": f"{n}.txt"}, 3, False) for n in range(4))})
+    verdict = await Trial(podman, TaskLibrary(shelf), reviewer, limits=Limits()).judge(lines(), "")
+    hidden = next(result for result in verdict.gates if result.gate == "hidden")
+    assert hidden.state == "skipped", hidden
+
+
+async def tried(podman: PodmanSandbox, code: str, tests: str, **more: object) -> dict[str, str]:
+    job = Job(
+        run_id="r1", module="tool", code=textwrap.dedent(code), tests=textwrap.dedent(tests), what="test",
+        limits=Limits(), **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+    report = await podman.run(job, lambda *_: None, lambda *_: None)
+    assert report.status == "ok", report
+    return {case.name: case.message for case in report.cases if not case.passed}
+
+
+WRITES = """
+import os, urllib.request, urllib.error
+
+def run(name, text, where="/files/"):
+    url = os.environ["ALITA_BROKER"] + where + name
+    request = urllib.request.Request(url, data=text.encode(), method="PUT")
+    try:
+        return urllib.request.urlopen(request).status
+    except urllib.error.HTTPError as error:
+        return error.code
+"""
+
+
+@pytest.mark.podman
+async def test_what_the_tool_writes_the_tests_read(podman: PodmanSandbox) -> None:
+    tests = """
+    import workspace
+    from tool import run
+
+    def test_it():
+        assert run("a.txt", "x") == 201
+        assert workspace.read("a.txt") == "x" and workspace.read_bytes("a.txt") == b"x"
+
+    def test_again():
+        try:
+            workspace.read("a.txt")
+        except FileNotFoundError:
+            return
+        raise AssertionError
+    """
+    assert await tried(podman, WRITES, tests, capabilities=Capabilities(workspace="write"), scratch={}) == {}
+
+
+@pytest.mark.podman
+async def test_a_tool_that_may_read_writes_nothing_and_never_learns_how_the_tests_do(
+    podman: PodmanSandbox,
+) -> None:
+    tests = """
+    import os
+    import workspace
+    from tool import run
+
+    def test_it():
+        assert run("a.txt", "x") == 403
+        assert workspace.names() == ["given.txt"]
+        assert "ALITA_BROKER" not in os.environ
+        assert run("x", "/proc/self/environ".upper()) == 403
+    """
+    given = {"given.txt": b"1"}
+    assert await tried(podman, WRITES, tests.replace('import workspace\n', 'import workspace\n    workspace.write("given.txt", "1")\n'),
+                       capabilities=Capabilities(workspace="read"), scratch=given) == {}  # fmt: skip
+
+
+@pytest.mark.podman
+async def test_without_the_grant_the_tests_are_told_so(podman: PodmanSandbox) -> None:
+    tests = """
+    import workspace
+
+    def test_it():
+        workspace.write("a", "b")
+    """
+    assert "capabilities.workspace" in (await tried(podman, WRITES, tests))["test_it"]
+
+
+@pytest.mark.podman
+async def test_a_plan_with_files_reaches_no_host(podman: PodmanSandbox, tmp_path: Path) -> None:
+    from alita_tui.toolsmith.checks.workbench import Workbench
+
+    code = "import os\n\n\ndef run(path: str) -> list[str]:\n    return sorted(os.environ)\n"
+    draft = lines(code=code)
+    case = Case(build_id=BuildId("b1"), draft=draft)
+    (answer,) = await Workbench(podman, Limits()).outputs(case, [{"path": ""}])
+    assert "ALITA_BROKER" in answer["result"] and "http_proxy" not in answer["result"]

@@ -7,13 +7,13 @@ the next step's conversation is derived from that record.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from importlib.resources import files
+from collections.abc import Callable, Iterable
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, MalformedAction, parse, specs
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import ProgressWatch
+from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
 from alita_tui.agent.tasks import TaskEnd
 from alita_tui.agent.working import WorkingContext
 from alita_tui.spine import origin
@@ -36,6 +36,7 @@ class AgentLoop:
         context: WorkingContext,
         handlers: Handlers,
         news: asyncio.Event,
+        surroundings: Callable[[], Surroundings],
         *,
         max_steps: int,
         reply_tokens: int,
@@ -48,12 +49,14 @@ class AgentLoop:
         self._news = news
         self._max_steps = max_steps
         self._reply_tokens = reply_tokens
-        self._prompt = files("alita_tui.agent.prompts").joinpath("orchestrator.md").read_text("utf-8")
+        self._surroundings = surroundings
+        self._prompt = ""
 
     async def run(self) -> TaskEnd:
         """Go on with the task until it ends. Raises BudgetExceeded, ModelError, SandboxUnavailable,
         ApprovalPending, StoreError.
         """
+        self._prompt = orchestrator_prompt(await asyncio.to_thread(self._surroundings))
         watch = ProgressWatch()
         malformed = 0
         while origin.current().step < self._max_steps:

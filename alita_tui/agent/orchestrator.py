@@ -22,6 +22,7 @@ from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
+from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.task_runner import TaskRunner
 from alita_tui.agent.tasks import UNFINISHED, CurrentTask, TaskQueue, successors, why_not_again
@@ -92,8 +93,9 @@ class Orchestrator:
         new_id: Callable[[], str],
         progress: Progress,
         known_state: Callable[[], SessionState | None] = lambda: None,
+        surroundings: Callable[[], Surroundings] = Surroundings,
     ) -> None:
-        """`known_state`: see `StateProjection`."""
+        """`known_state`: see `StateProjection`. `surroundings` is called in a thread as a task begins."""
         self._bus = bus
         self._asker = asker
         self._verdicts = verdicts
@@ -127,6 +129,7 @@ class Orchestrator:
             context,
             Handlers(conversation.table, research.table, runs.table, self._builds.table),
             self._queue.news,
+            surroundings,
             max_steps=policy.max_steps,
             reply_tokens=policy.reply_tokens,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.context import Conversation, Entry
 from alita_tui.agent.orchestrator import Orchestrator, Policy
+from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.working import WorkingContext
 from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage
@@ -30,7 +31,7 @@ from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports.models import Asker, Candidate, Model
+from alita_tui.spine.ports.models import Asker, Candidate, Delta, Model, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.web import Page, SearchPage
 from alita_tui.spine.redaction import Redactor
@@ -129,6 +130,14 @@ class NoWeb:
 
 
 class Priced(ScriptedModel):
+    asked: list[ModelRequest]
+    """Every request, the oldest first."""
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        self.asked.append(request)
+        async for piece in super().reply(request):
+            yield piece
+
     def price(self, usage: Usage) -> float | None:
         return 0.01
 
@@ -158,6 +167,8 @@ class Lab:
         """Gates that ask a model."""
         self.in_text = False
         self.window = 0
+        self.asked: list[ModelRequest] = []
+        self.around = Surroundings(today="Saturday, 2026-11-21")
         self.sandbox = PlayedSandbox()
         self.sessions = SessionStore(folder / "sessions")
         self.redactor = Redactor(secrets)
@@ -187,6 +198,7 @@ class Lab:
             retry=self.retry,
         )
         priced = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
+        priced.asked = self.asked
         model: Model = TextToolsModel(priced, "auto") if self.in_text else priced
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
@@ -216,6 +228,7 @@ class Lab:
         self.engine = Orchestrator(
             self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
+            surroundings=lambda: self.around,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip
 
@@ -230,6 +243,11 @@ class Lab:
     @property
     def view(self) -> SessionView:
         return fold_all(self.bus.history)
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        """What the orchestrator's model was sent."""
+        return [request for request in self.asked if request.role == "orchestrator"]
 
     def events(self, kind: type) -> list[Any]:
         return [envelope.event for envelope in self.bus.history if isinstance(envelope.event, kind)]

@@ -10,10 +10,11 @@ from copy import copy
 import msgspec
 
 from alita_tui import events as e
-from alita_tui.events import Json, RunReport, ToolRequest, Value
+from alita_tui.agent.fence import untrusted as untrusted
+from alita_tui.agent.tool_cards import hit_text, registered_text
+from alita_tui.events import Json, RunReport, ToolDraft, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
-from alita_tui.spine.text import neutralise
 
 
 class Entry(Value, frozen=True):
@@ -37,6 +38,8 @@ class Conversation:
         """Build id -> the action that asked for it."""
         self._named: dict[str, str] = {}
         """Build id -> its tool's name."""
+        self._drafts: dict[str, ToolDraft] = {}
+        """Build id -> its newest draft."""
         self._put_off: set[str] = set()
         """Builds whose action has its result already: what comes of them is told as news."""
         self._calls: dict[str, str] = {}
@@ -85,11 +88,13 @@ class Conversation:
                 self._result(action_id, f"The person answered: {text}")
             case e.BuildStarted(build_id=build_id, action_id=action_id, name=name):
                 self._builds[build_id], self._named[build_id] = action_id, name
+            case e.BuildDrafted(build_id=build_id, draft=draft):
+                self._drafts[build_id] = draft
             case e.ToolRegistered(build_id=build_id, card=card, lasting=lasting):
                 where = "is in the library" if lasting == "library" else "may be used for this task only"
-                self._built(
-                    build_id, f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
-                )
+                said = f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
+                made = self._drafts.pop(build_id, None)
+                self._built(build_id, f"{said}\n{registered_text(made)}" if made else said)
             case e.ToolAliased(build_id=build_id, name=name, target=target):
                 said = (
                     f"{name} is an alias of {target.label}, which gives the same answers; nothing was added."
@@ -177,12 +182,6 @@ class Conversation:
             self._add(Message(role="user", text=text))
 
 
-def untrusted(source: str, text: str) -> str:
-    """Text from outside, fenced so that the prompt can say: data, never instructions."""
-    body = neutralise(text).replace("</untrusted", "<\\/untrusted")
-    return f'<untrusted source="{neutralise(source)[:300]}">\n{body}\n</untrusted>'
-
-
 def returned(report: RunReport) -> str:
     """A run's report as the model reads it; what a tool prints is data too."""
     parts = [f"status: {report.status}"]
@@ -200,11 +199,7 @@ def returned(report: RunReport) -> str:
 
 def _searched(event: e.ToolSearched) -> str:
     if event.hits:
-        listed = "\n".join(
-            f"- {hit.card.name} v{hit.card.version} (score {hit.score:.2f}): {hit.card.description} "
-            f"input schema: {_json(hit.input_schema)}"
-            for hit in event.hits
-        )
+        listed = "\n".join(map(hit_text, event.hits))
         return f"Tools that fit:\n{listed}"
     nearest = "\n".join(
         f"- {miss.name} (score {miss.score:.2f}): {miss.description}" for miss in event.near_misses

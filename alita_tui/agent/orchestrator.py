@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import ParamSpec, Protocol
 
 from alita_tui import events as e
+from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
 from alita_tui.agent.handlers import Handlers
@@ -92,10 +93,14 @@ class Orchestrator:
         learn: Callable[[str], tuple[MemoryItem, ...]],
         new_id: Callable[[], str],
         progress: Progress,
+        misfit: Misfit,
         known_state: Callable[[], SessionState | None] = lambda: None,
         surroundings: Callable[[], Surroundings] = Surroundings,
     ) -> None:
-        """`known_state`: see `StateProjection`. `surroundings` is called in a thread as a task begins."""
+        """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
+
+        `surroundings` is called in a thread as a task begins.
+        """
         self._bus = bus
         self._asker = asker
         self._verdicts = verdicts
@@ -120,6 +125,7 @@ class Orchestrator:
             limits=policy.run_limits,
             new_id=new_id,
             progress=progress,
+            misfit=misfit,
         )
         conversation = ConversationHandlers(bus, self._task, questions, context)
         research = ResearchHandlers(bus, shelf, web)

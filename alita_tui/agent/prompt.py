@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from importlib.resources import files
 
-from alita_tui.agent.context import untrusted
+from alita_tui.agent.fence import untrusted
 from alita_tui.events import Value
 from alita_tui.spine.reaching import WAYS
 from alita_tui.spine.text import counted, one_line

@@ -40,6 +40,7 @@ from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox
 from alita_tui.toolsmith.approval_gate import ApprovalGate
 from alita_tui.toolsmith.checks.case import Check
+from alita_tui.toolsmith.checks.probes import misfit
 from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
@@ -228,7 +229,7 @@ class Lab:
         self.engine = Orchestrator(
             self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
-            surroundings=lambda: self.around,
+            surroundings=lambda: self.around, misfit=misfit,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip
 

@@ -485,7 +485,7 @@ async def test_a_parked_build_is_decided_elsewhere_and_taken_up(tmp_path: Path) 
     assert lab.events(e.ApprovalResolved)[0].verdict.by == "somebody"
     assert len(lab.events(e.ApprovalRequested)) == 1
     shown = [entry.message.text for entry in conversation(lab.bus.history)]
-    assert shown[2] == "Approved: double_it v1 is in the library. Use run_tool to run it."
+    assert shown[2].startswith("Approved: double_it v1 is in the library. Use run_tool to run it.\n")
 
 
 async def test_a_crash_after_any_event_resumes_to_the_same_end(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ class Conversation:
                     self._close_open(said)
                 else:
                     self._person(said)
+            case e.AgentNudged(text=text):
+                self._person(text)
             case e.PlanProposed():
                 self._result_of_first("The plan is noted. Go on.")
             case e.ToolSearched(action_id=action_id):

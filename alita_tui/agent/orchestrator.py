@@ -134,6 +134,7 @@ class Orchestrator:
             asker,
             context,
             Handlers(conversation.table, research.table, runs.table, self._builds.table),
+            self._task,
             self._queue.news,
             surroundings,
             max_steps=policy.max_steps,

@@ -100,8 +100,10 @@ from alita_tui.events.task import (
     ActionFailed,
     ActionMalformed,
     ActionName,
+    AgentNudged,
     Interrupted,
     LookedBack,
+    NudgeKind,
     PlanProposed,
     QuestionAnswered,
     QuestionAsked,
@@ -163,6 +165,7 @@ SessionEvent = (
     | ActionChosen
     | ActionFailed
     | ActionMalformed
+    | AgentNudged
     | ToolSearched
     | WebSearched
     | PageRead

@@ -131,6 +131,20 @@ class ActionMalformed(Fact, frozen=True):
     problem: str
 
 
+NudgeKind = Literal["act", "repeat", "replan", "repair"]
+"""What the agent is asked for: an action, something new, another plan, a repair."""
+
+
+class AgentNudged(Fact, frozen=True):
+    """The agent did not get on, and is told so before its next step."""
+
+    nudge: NudgeKind
+    text: str
+    """As the model reads it."""
+    about: str = ""
+    """For `repair`: the tool."""
+
+
 class LookedBack(Fact, frozen=True):
     """The model read again what had been left out of its view."""
 

@@ -104,7 +104,14 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return _finish(state, event)
         case e.ProviderChanged():
             return replace(state, providers=providers.after_change(state.providers, envelope.at, event))
-        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.LookedBack() | e.WaitEnded():
+        case (
+            e.ActionFailed()
+            | e.ActionMalformed()
+            | e.AgentNudged()
+            | e.WebSearched()
+            | e.LookedBack()
+            | e.WaitEnded()
+        ):
             return replace(state, phase="thinking")
         case e.PageRead():
             return replace(state, phase="thinking", spend=spend.after_page(state.spend, event))

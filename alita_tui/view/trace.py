@@ -18,6 +18,12 @@ from alita_tui.view.model import RowKind, Tone, TraceRow
 _MOST = 16
 """Upper bound of rows per event."""
 
+_NUDGES: dict[str, str] = {
+    "act": "The reply has no action; asked for one",
+    "repeat": "It repeats itself; told so",
+    "replan": "Nothing new came of it; asked for another plan",
+    "repair": "A tool keeps failing; asked to repair it",
+}
 _OUTCOME: dict[str, tuple[str, Tone]] = {
     "answered": ("Done", "good"),
     "failed": ("Failed", "bad"),
@@ -119,6 +125,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("error", f"{action}: {text}", hint, tone="bad")
         case e.ActionMalformed(text=text, problem=problem):
             return row("error", f"No valid action: {problem}", text, tone="warn")
+        case e.AgentNudged(nudge=nudge, text=text):
+            return row("notice", _NUDGES[nudge], text, tone="muted" if nudge == "act" else "warn")
         case e.ToolSearched(hits=hits, near_misses=near):
             found = [
                 f"{hit.score:.2f}  {hit.card.name} v{hit.card.version}  {hit.card.description}"

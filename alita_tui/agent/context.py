@@ -5,6 +5,7 @@ Because it is derived, a resumed session goes on with exactly the conversation i
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import copy
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from alita_tui import events as e
 from alita_tui.agent.fence import untrusted as untrusted
 from alita_tui.agent.tool_cards import hit_text, registered_text
-from alita_tui.events import Json, RunReport, ToolDraft, ToolRequest, Value
+from alita_tui.events import Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
 
@@ -73,8 +74,11 @@ class Conversation:
                     self._person(said)
             case e.AgentNudged(text=text):
                 self._person(text)
-            case e.PlanProposed():
-                self._result_of_first("The plan is noted. Go on.")
+            case e.PlanProposed(status=status):
+                said = f"The plan is noted{_progress(status)}. Go on."
+                self._result(
+                    envelope.span if envelope.span in self._open else next(iter(self._open), ""), said
+                )
             case e.ToolSearched(action_id=action_id):
                 self._result(action_id, _searched(event))
             case e.WebSearched(action_id=action_id, provider=provider, results=results):
@@ -161,10 +165,6 @@ class Conversation:
         else:
             self._result(self._builds.get(build_id, ""), text, error=error)
 
-    def _result_of_first(self, text: str) -> None:
-        if self._open:
-            self._result(next(iter(self._open)), text)
-
     def _result(self, action_id: str, text: str, *, error: bool = False) -> None:
         request = self._open.pop(action_id, None)
         if request is None:
@@ -182,6 +182,14 @@ class Conversation:
         said, self._said = self._said, []
         for text in said:
             self._add(Message(role="user", text=text))
+
+
+def _progress(status: tuple[StepStatus, ...]) -> str:
+    counts = Counter(status)
+    counted = (
+        f"{counts[one]} {one}" for one in ("done", "doing", "failed", "dropped", "open") if counts[one]
+    )
+    return f": {', '.join(counted)}" if {*status} - {"open"} else ""
 
 
 def returned(report: RunReport) -> str:

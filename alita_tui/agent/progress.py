@@ -23,7 +23,7 @@ _NEW = 0.1
 """Share of an observation's words that have to be new."""
 _ALIKE = {True: 0.3, False: 0.8}
 """Share of common words from which two actions are alike: lookups, and all others."""
-_IDENTICAL, _SIMILAR, _OTHER = 1.0, 0.75, 0.5
+_IDENTICAL, _SIMILAR, _OTHER = 1.0, 0.75, 0.25
 """What a step that brought nothing new counts; `_OTHER` for lookups in quite other words."""
 _NUDGE, _REPLAN, _STUCK = 1.0, 3.0, 5.0
 """Such steps until the agent is nudged, asked to plan anew, and stopped."""

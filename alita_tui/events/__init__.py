@@ -108,6 +108,7 @@ from alita_tui.events.task import (
     QuestionAnswered,
     QuestionAsked,
     Steered,
+    StepStatus,
     TaskFinished,
     TaskOutcome,
     TaskQueued,

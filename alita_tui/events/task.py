@@ -27,11 +27,18 @@ class TaskSubmitted(Fact, frozen=True):
     """The queued task that this is; empty for one that never waited."""
 
 
+StepStatus = Literal["open", "doing", "done", "failed", "dropped"]
+
+
 class PlanProposed(Fact, frozen=True):
-    """The agent said how it means to go about the task."""
+    """The agent said how it means to go about the task, or how far it is."""
 
     task_id: str
     steps: tuple[str, ...]
+    status: tuple[StepStatus, ...] = ()
+    """Of each step; empty in older files: open."""
+    ids: tuple[int, ...] = ()
+    """The number of each step, which it keeps in later plans of the task; empty in older files."""
     recipe: str = ""
     """Item id of the remembered recipe that it follows; empty for a new plan."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import assert_never
 
 import msgspec
@@ -14,6 +15,7 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
+from alita_tui.view.plan import ticked
 
 _MOST = 16
 """Upper bound of rows per event."""
@@ -89,9 +91,10 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "task", text, text, meta="tried again" if retried else "taken up again" if again else ""
             )
-        case e.PlanProposed(steps=steps, recipe=recipe):
-            numbered = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
-            return row("plan", "; ".join(steps), numbered, meta="from memory" if recipe else "")
+        case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids):
+            lines = ticked(steps, status)
+            numbered = "\n".join(f"{n}. {line}" for n, line in zip(ids or count(1), lines, strict=False))
+            return row("plan", "; ".join(lines), numbered, meta="from memory" if recipe else "")
         case e.Steered(text=text):
             return row("task", text, text, meta="steered")
         case e.QuestionAsked(text=text):

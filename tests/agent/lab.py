@@ -18,7 +18,7 @@ from alita_tui.agent.orchestrator import Orchestrator, Policy
 from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.working import WorkingContext
-from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage
+from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage, WebResult
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.llm.text_tools import TextToolsModel
@@ -33,7 +33,7 @@ from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
 from alita_tui.spine.ports.models import Asker, Candidate, Delta, Model, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job, Limits
-from alita_tui.spine.ports.web import Page, SearchPage
+from alita_tui.spine.ports.web import Page, SearchPage, Web
 from alita_tui.spine.redaction import Redactor
 from alita_tui.store.documents import DocumentTable
 from alita_tui.store.sessions import SessionFile, SessionStore
@@ -130,6 +130,15 @@ class NoWeb:
         return
 
 
+class Findings(NoWeb):
+    """A web that has something else to say about everything."""
+
+    async def search(self, query: str, *, provider: str = "") -> SearchPage:
+        known = {word + query for word in ("first", "second", "third")}
+        result = WebResult(title=query, url=f"https://example.org/{query}", snippet=" ".join(sorted(known)))
+        return SearchPage(provider="web", results=(result,))
+
+
 class Priced(ScriptedModel):
     asked: list[ModelRequest]
     """Every request, the oldest first."""
@@ -168,6 +177,7 @@ class Lab:
         """Gates that ask a model."""
         self.in_text = False
         self.window = 0
+        self.web: Web = NoWeb()
         self.asked: list[ModelRequest] = []
         self.around = Surroundings(today="Saturday, 2026-11-21")
         self.sandbox = PlayedSandbox()
@@ -227,7 +237,7 @@ class Lab:
         )
         self.context = WorkingContext(self.bus, asker, lambda: self.window)
         self.engine = Orchestrator(
-            self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, NoWeb(), questions, self.context,
+            self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, self.web, questions, self.context,
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
             surroundings=lambda: self.around, misfit=misfit,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),

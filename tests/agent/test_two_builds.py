@@ -83,7 +83,9 @@ async def test_a_rejection_of_the_first_does_not_drop_the_second(tmp_path: Path)
 
 async def test_what_may_need_a_parked_build_is_not_done(tmp_path: Path) -> None:
     run = ScriptRequest(name="run_tool", arguments={"name": "double_it", "arguments": {"x": 1}})
-    lab = Lab(tmp_path, rules=script(run, ScriptRequest(name="answer", arguments={"text": "two"})), parks=True)
+    lab = Lab(
+        tmp_path, rules=script(run, ScriptRequest(name="answer", arguments={"text": "two"})), parks=True
+    )
     assert (await lab.do(TASK)).outcome == "parked"
     assert len(lab.events(e.ApprovalRequested)) == 2
     assert [one.action for one in lab.events(e.ActionChosen)] == ["build_tool", "build_tool"]

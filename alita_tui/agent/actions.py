@@ -19,9 +19,17 @@ Text = Annotated[str, Meta(min_length=1)]
 
 
 class Plan(Value, frozen=True):
-    """Say how you will go about the task, in a few short steps. Do this first, once."""
+    """Say how you will go about a task of several steps. Call it again, whole, to tick or to revise it."""
 
-    steps: Annotated[tuple[Text, ...], Meta(min_length=1, max_length=12)]
+    steps: Annotated[
+        tuple[Text, ...],
+        Meta(
+            min_length=1,
+            max_length=12,
+            description='Short steps in order; later with "[x] " done, "[>] " doing, "[!] " failed or '
+            '"[-] " dropped before a step.',
+        ),
+    ]
     recipe: Annotated[str, Meta(description="Id of the remembered recipe you follow, if any.")] = ""
 
 

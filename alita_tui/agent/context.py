@@ -5,17 +5,19 @@ Because it is derived, a resumed session goes on with exactly the conversation i
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import copy
 
 import msgspec
 
 from alita_tui import events as e
+from alita_tui.agent.fence import untrusted as untrusted
 from alita_tui.agent.passages import remainder
 from alita_tui.agent.references import told
-from alita_tui.events import Artefact, Json, RunReport, ToolRequest, Value
+from alita_tui.agent.tool_cards import hit_text, registered_text
+from alita_tui.events import Artefact, Json, RunReport, StepStatus, ToolDraft, ToolRequest, Value
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
-from alita_tui.spine.text import neutralise
 
 
 class Entry(Value, frozen=True):
@@ -39,6 +41,8 @@ class Conversation:
         """Build id -> the action that asked for it."""
         self._named: dict[str, str] = {}
         """Build id -> its tool's name."""
+        self._drafts: dict[str, ToolDraft] = {}
+        """Build id -> its newest draft."""
         self._put_off: set[str] = set()
         """Builds whose action has its result already: what comes of them is told as news."""
         self._files: dict[str, Artefact] = {}
@@ -78,8 +82,13 @@ class Conversation:
                     self._close_open(said)
                 else:
                     self._person(said)
-            case e.PlanProposed():
-                self._result_of_first("The plan is noted. Go on.")
+            case e.AgentNudged(text=text):
+                self._person(text)
+            case e.PlanProposed(status=status):
+                said = f"The plan is noted{_progress(status)}. Go on."
+                self._result(
+                    envelope.span if envelope.span in self._open else next(iter(self._open), ""), said
+                )
             case e.ToolSearched(action_id=action_id):
                 self._result(action_id, _searched(event))
             case e.WebSearched(action_id=action_id, provider=provider, results=results, failed=failed):
@@ -96,11 +105,13 @@ class Conversation:
                 self._result(action_id, f"The person answered: {text}")
             case e.BuildStarted(build_id=build_id, action_id=action_id, name=name):
                 self._builds[build_id], self._named[build_id] = action_id, name
+            case e.BuildDrafted(build_id=build_id, draft=draft):
+                self._drafts[build_id] = draft
             case e.ToolRegistered(build_id=build_id, card=card, lasting=lasting):
                 where = "is in the library" if lasting == "library" else "may be used for this task only"
-                self._built(
-                    build_id, f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
-                )
+                said = f"Approved: {card.name} v{card.version} {where}. Use run_tool to run it."
+                made = self._drafts.pop(build_id, None)
+                self._built(build_id, f"{said}\n{registered_text(made)}" if made else said)
             case e.ToolAliased(build_id=build_id, name=name, target=target):
                 said = (
                     f"{name} is an alias of {target.label}, which gives the same answers; nothing was added."
@@ -126,8 +137,8 @@ class Conversation:
             case e.ToolCalled(call_id=call_id, action_id=action_id):
                 self._calls[call_id] = action_id
             case e.ToolReturned(call_id=call_id, report=report):
-                made = tuple(self._made.get(call_id, ()))
-                self._result(self._calls.get(call_id, ""), returned(report, self._seq, made))
+                files_made = tuple(self._made.get(call_id, ()))
+                self._result(self._calls.get(call_id, ""), returned(report, self._seq, files_made))
             case e.ToolFailed(call_id=call_id, text=text, hint=hint, report=failed):
                 said = "\n".join(part for part in (text, hint, returned(failed) if failed else "") if part)
                 self._result(self._calls.get(call_id, ""), said, error=True)
@@ -166,10 +177,6 @@ class Conversation:
         else:
             self._result(self._builds.get(build_id, ""), text, error=error)
 
-    def _result_of_first(self, text: str) -> None:
-        if self._open:
-            self._result(next(iter(self._open)), text)
-
     def _result(self, action_id: str, text: str, *, error: bool = False) -> None:
         request = self._open.pop(action_id, None)
         if request is None:
@@ -189,10 +196,12 @@ class Conversation:
             self._add(Message(role="user", text=text))
 
 
-def untrusted(source: str, text: str) -> str:
-    """Text from outside, fenced so that the prompt can say: data, never instructions."""
-    body = neutralise(text).replace("</untrusted", "<\\/untrusted")
-    return f'<untrusted source="{neutralise(source)[:300]}">\n{body}\n</untrusted>'
+def _progress(status: tuple[StepStatus, ...]) -> str:
+    counts = Counter(status)
+    counted = (
+        f"{counts[one]} {one}" for one in ("done", "doing", "failed", "dropped", "open") if counts[one]
+    )
+    return f": {', '.join(counted)}" if {*status} - {"open"} else ""
 
 
 def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -> str:
@@ -223,11 +232,7 @@ def returned(report: RunReport, seq: int = 0, made: tuple[Artefact, ...] = ()) -
 
 def _searched(event: e.ToolSearched) -> str:
     if event.hits:
-        listed = "\n".join(
-            f"- {hit.card.name} v{hit.card.version} (score {hit.score:.2f}): {hit.card.description} "
-            f"input schema: {_json(hit.input_schema)}"
-            for hit in event.hits
-        )
+        listed = "\n".join(map(hit_text, event.hits))
         return f"Tools that fit:\n{listed}"
     nearest = "\n".join(
         f"- {miss.name} (score {miss.score:.2f}): {miss.description}" for miss in event.near_misses

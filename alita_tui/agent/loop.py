@@ -7,23 +7,30 @@ the next step's conversation is derived from that record.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from importlib.resources import files
+from collections.abc import Callable, Sequence
+from typing import cast
 
 from alita_tui import events as e
-from alita_tui.agent.actions import Action, Answer, MalformedAction, parse, specs
+from alita_tui.agent.actions import Action, Answer, BuildTool, MalformedAction, parse, specs
 from alita_tui.agent.handlers import Handlers
 from alita_tui.agent.progress import ProgressWatch
-from alita_tui.agent.tasks import TaskEnd
+from alita_tui.agent.prompt import Surroundings, orchestrator_prompt
+from alita_tui.agent.tasks import CurrentTask, TaskEnd
 from alita_tui.agent.working import WorkingContext
+from alita_tui.events import ActionName, Json, NudgeKind
 from alita_tui.spine import origin
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.envelope import Envelope
-from alita_tui.spine.errors import RegistryError, WebError
+from alita_tui.spine.errors import ApprovalPending, RegistryError, WebError
 from alita_tui.spine.ports.models import Asker, ModelRequest, Reply
 
 _MALFORMED_REPLIES = 2
 """Malformed replies in a row that end a task: the first one gets a chance to repair it."""
+
+_ACT = (
+    "Your reply calls no action, so nothing was done. If it answers the task, call `answer` with the whole answer; "
+    "otherwise call the action that comes next."
+)
 
 
 class AgentLoop:
@@ -35,7 +42,9 @@ class AgentLoop:
         asker: Asker,
         context: WorkingContext,
         handlers: Handlers,
+        task: CurrentTask,
         news: asyncio.Event,
+        surroundings: Callable[[], Surroundings],
         *,
         max_steps: int,
         reply_tokens: int,
@@ -45,22 +54,34 @@ class AgentLoop:
         self._asker = asker
         self._context = context
         self._handlers = handlers
+        self._task = task
         self._news = news
         self._max_steps = max_steps
         self._reply_tokens = reply_tokens
-        self._prompt = files("alita_tui.agent.prompts").joinpath("orchestrator.md").read_text("utf-8")
+        self._surroundings = surroundings
+        self._prompt = ""
 
     async def run(self) -> TaskEnd:
         """Go on with the task until it ends. Raises BudgetExceeded, ModelError, SandboxUnavailable,
         ApprovalPending, StoreError.
         """
-        watch = ProgressWatch()
+        self._prompt = orchestrator_prompt(await asyncio.to_thread(self._surroundings))
+        earlier = self._task.events()[::-1]
+        watch = ProgressWatch(earlier)
+        asked_to_act = _asked_to_act(earlier)
         malformed = 0
         while origin.current().step < self._max_steps:
             origin.begin_step()
             self._news.clear()
             start = len(self._bus.history)
             reply = await self._think()
+            if not reply.requests and (said := reply.text.strip()):
+                if asked_to_act:
+                    return await self._answer(reply.call_id, said)
+                asked_to_act = True
+                await self._nudge("act", _ACT)
+                continue
+            asked_to_act = False
             try:
                 actions = choose(reply)
             except MalformedAction as error:
@@ -76,9 +97,13 @@ class AgentLoop:
             malformed = 0
             if end := await self._act(reply, actions):
                 return end
-            acted = "\n".join(f"{type(action).__name__} {action}" for action in actions)
-            if stuck := watch.note(acted, observed(self._bus.history[start:])):
-                return TaskEnd("stuck", stuck, hint="Say what is missing, or give the task in other words.")
+            if (advice := watch.note(self._bus.history[start:])) is None:
+                continue
+            if advice.nudge is None:
+                return TaskEnd(
+                    "stuck", advice.text, hint="Say what is missing, or give the task in other words."
+                )
+            await self._nudge(advice.nudge, advice.text, advice.about)
         return TaskEnd(
             "step_limit",
             f"{self._max_steps} steps were not enough",
@@ -98,64 +123,64 @@ class AgentLoop:
         return await self._asker.ask(await self._context.fill(request))
 
     async def _act(self, reply: Reply, actions: list[Action]) -> TaskEnd | None:
-        """Do what was chosen, in order; return the end of the task when one of the actions ends it."""
+        """Do what was chosen, in order; return the end of the task when one of the actions ends it.
+
+        Where a build has to wait and nobody is there, the other builds of the reply still go as far. Raises
+        ApprovalPending.
+        """
+        parked: ApprovalPending | None = None
         for number, action in enumerate(actions):
+            if parked and not isinstance(action, BuildTool):
+                continue  # it may need the build, and is told as not done
             action_id = f"{reply.call_id}.{number}"
-            request = reply.requests[number] if reply.requests else None
-            name = request.name if request else "answer"
-            arguments = request.arguments if request else {"text": reply.text.strip()}
-            await self._bus.emit(
-                e.ActionChosen(action_id=action_id, action=name, arguments=arguments),  # type: ignore[arg-type]
-                span=action_id,
-            )
+            request = reply.requests[number]
+            name = cast(ActionName, request.name)
+            await self._choose(action_id, name, request.arguments)
             try:
                 with origin.working_on(origin.current().inside(action_id)):
                     end = await self._handlers.handle(action_id, action)
                 if end:
                     return end
+            except ApprovalPending as error:
+                parked = parked or error
             except (WebError, RegistryError) as error:
                 await self._bus.emit(
                     e.ActionFailed(action_id=action_id, action=name, text=error.message, hint=error.hint),
                     span=action_id,
                 )
+        if parked:
+            raise parked
         return None
+
+    async def _choose(self, action_id: str, name: ActionName, arguments: Json) -> None:
+        chosen = e.ActionChosen(action_id=action_id, action=name, arguments=arguments)
+        await self._bus.emit(chosen, span=action_id)
+
+    async def _answer(self, call_id: str, text: str) -> TaskEnd:
+        """End the task with a reply that is text alone."""
+        action_id = f"{call_id}.0"
+        await self._choose(action_id, "answer", {"text": text})
+        with origin.working_on(origin.current().inside(action_id)):
+            end = await self._handlers.handle(action_id, Answer(text=text))
+        return end or TaskEnd("answered", answer=text)
+
+    async def _nudge(self, nudge: NudgeKind, text: str, about: str = "") -> None:
+        await self._bus.emit(e.AgentNudged(nudge=nudge, text=text, about=about))
 
 
 def choose(reply: Reply) -> list[Action]:
     """Return all actions of a reply. Raises MalformedAction if any of them is invalid: then none is done."""
     if reply.requests:
         return [parse(request) for request in reply.requests]
-    if reply.text.strip():
-        return [Answer(text=reply.text.strip())]
     raise MalformedAction("The reply is empty.")
 
 
-def observed(events: Iterable[Envelope]) -> str:
-    """Return what a step brought, without what differs each time: ids, times, figures."""
-    seen: list[str] = []
-    for envelope in events:
-        match envelope.event:
-            case e.ToolSearched(hits=hits, near_misses=near):
-                seen.append(f"{hits}{near}")
-            case e.WebSearched(results=results):
-                seen.append(str(results))
-            case e.PageRead(text=text) | e.LookedBack(text=text) | e.ActionFailed(text=text):
-                seen.append(text)
-            case e.ToolFailed(text=text):
-                seen.append(text)
-            case e.ToolReturned(report=report):
-                seen.append(str(report.result))
-            case e.ToolAliased(name=name):
-                seen.append(name)
-            case e.BuildFailed(reason=reason) | e.ApprovalResolved(verdict=e.Verdict(why=reason)):
-                seen.append(reason)
-            case e.WaitEnded():
-                seen.append(str(envelope.seq))
-            case e.QuestionAnswered(text=text) | e.Steered(text=text):
-                seen.append(f"{envelope.seq}{text}")
-            case _:
-                pass
-    return "\n".join(seen)
+def _asked_to_act(events: Sequence[Envelope]) -> bool:
+    """Return whether the last thing that the agent was told is that its reply has no action."""
+    last = [
+        envelope.event for envelope in events if isinstance(envelope.event, e.AgentNudged | e.ModelReplied)
+    ]
+    return bool(last) and isinstance(last[-1], e.AgentNudged) and last[-1].nudge == "act"
 
 
 def _written(reply: Reply) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ParamSpec, Protocol
 
 from alita_tui import events as e
+from alita_tui.agent.arguments import Misfit
 from alita_tui.agent.budget import declined
 from alita_tui.agent.build_jobs import Builder, BuildJob, BuildJobs
 from alita_tui.agent.handlers import Handlers
@@ -23,6 +24,7 @@ from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.loop import AgentLoop
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
+from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References
 from alita_tui.agent.task_runner import TaskRunner
@@ -95,9 +97,14 @@ class Orchestrator:
         learn: Callable[[str], tuple[MemoryItem, ...]],
         new_id: Callable[[], str],
         progress: Progress,
+        misfit: Misfit,
         known_state: Callable[[], SessionState | None] = lambda: None,
+        surroundings: Callable[[], Surroundings] = Surroundings,
     ) -> None:
-        """`known_state`: see `StateProjection`."""
+        """`known_state`: see `StateProjection`. `misfit` checks arguments against schemas.
+
+        `surroundings` is called in a thread as a task begins.
+        """
         self._bus = bus
         self._asker = asker
         self._verdicts = verdicts
@@ -126,6 +133,7 @@ class Orchestrator:
             limits=policy.run_limits,
             new_id=new_id,
             progress=progress,
+            misfit=misfit,
         )
         conversation = ConversationHandlers(bus, self._task, questions, context, references)
         research = ResearchHandlers(bus, self._task, shelf, web)
@@ -134,7 +142,9 @@ class Orchestrator:
             asker,
             context,
             Handlers(conversation.table, research.table, runs.table, self._builds.table),
+            self._task,
             self._queue.news,
+            surroundings,
             max_steps=policy.max_steps,
             reply_tokens=policy.reply_tokens,
         )

@@ -1,26 +1,228 @@
-"""Noticing that a task goes in circles."""
+"""Noticing that a task goes in circles: actions alike that bring nothing new, and a tool that keeps failing.
+
+Everything is derived from the task's own events, so that a resumed task knows what was tried before. What is new is
+told by words: of an observation, the share that no earlier one of the task had.
+"""
 
 from __future__ import annotations
 
-from alita_tui.events import digest_of
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
-_REPEATS = 3
-_ALTERNATIONS = 3
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.events import Json, Value
+from alita_tui.spine.envelope import Envelope
+from alita_tui.spine.text import one_line
+
+_LOOKUPS = frozenset(("find_tool", "search_web", "read_page", "look_back"))
+_NEW = 0.1
+"""Share of an observation's words that have to be new."""
+_ALIKE = {True: 0.3, False: 0.8}
+"""Share of common words from which two actions are alike: lookups, and all others."""
+_IDENTICAL, _SIMILAR, _OTHER = 1.0, 0.75, 0.25
+"""What a step that brought nothing new counts; `_OTHER` for lookups in quite other words."""
+_NUDGE, _REPLAN, _STUCK = 1.0, 3.0, 5.0
+"""Such steps until the agent is nudged, asked to plan anew, and stopped."""
+_FAILURES, _FAILED = 2, 5
+"""Failures of one tool until the agent is told to repair it, and stopped."""
+_WORDS = re.compile(r"\w+")
+
+_Step = list[tuple[str, Json]]
+"""A step's actions with their arguments."""
+
+
+class Advice(Value, frozen=True):
+    """What follows from the steps so far."""
+
+    nudge: e.NudgeKind | None
+    """None: the task ends as stuck."""
+    text: str
+    about: str = ""
+    """The tool that has to be repaired."""
 
 
 class ProgressWatch:
-    """Sees each action with its observation; tells when they repeat without anything new."""
+    """Hears the events of one step after another."""
 
-    def __init__(self) -> None:
-        self._seen: list[str] = []
+    def __init__(self, earlier: Sequence[Envelope] = ()) -> None:
+        """`earlier` is what the task has on record, the oldest first."""
+        self._known: set[str] = set()
+        self._actions: list[tuple[str, frozenset[str]]] = []
+        self._idle = 0.0
+        self._tried: list[_Step] = []
+        """The steps since something new was learned."""
+        self._told: set[str] = set()
+        """Kinds of advice that were given since, and the tools whose failures were mentioned."""
+        self._called: dict[str, str] = {}
+        self._failures: Counter[str] = Counter()
+        self._last: dict[str, str] = {}
+        for _, step in groupby(earlier, lambda envelope: envelope.step):
+            self.note([*step])
 
-    def note(self, action: str, observation: str) -> str:
-        """Record one step. Returns why the agent is stuck, or an empty string."""
-        self._seen.append(digest_of(action, observation))
-        tail = self._seen[-_REPEATS:]
-        if len(tail) == _REPEATS and len(set(tail)) == 1:
-            return f"the same action gave the same result {_REPEATS} times"
-        pairs = self._seen[-2 * _ALTERNATIONS :]
-        if len(pairs) == 2 * _ALTERNATIONS and len(set(pairs[::2])) == len(set(pairs[1::2])) == 1:
-            return "two actions take turns without anything new"
-        return ""
+    def note(self, step: Iterable[Envelope]) -> Advice | None:
+        """Take in one step; return what the agent has to be told, if anything."""
+        step = [*step]
+        actions = [
+            (str(envelope.event.action), envelope.event.arguments)
+            for envelope in step
+            if isinstance(envelope.event, e.ActionChosen)
+        ]
+        self._count_failures(step)
+        if actions:
+            self._weigh(actions, observed(step), person=any(map(_of_person, step)))
+        for envelope in step:
+            if isinstance(envelope.event, e.AgentNudged):
+                self._told |= {envelope.event.nudge, envelope.event.about}
+        advice = self._failing() or self._circling()
+        if advice and advice.nudge:
+            self._told |= {advice.nudge, advice.about}
+        return advice
+
+    def _weigh(self, actions: _Step, observation: str, *, person: bool) -> None:
+        words = _words(observation)
+        new = person or (bool(words) and len(words - self._known) >= _NEW * len(words))
+        self._known |= words
+        counts = [self._repeats(name, _words(_said(arguments))) for name, arguments in actions]
+        self._actions += [(name, _words(_said(arguments))) for name, arguments in actions]
+        if new:
+            self._idle, self._tried = 0.0, []
+            self._told = {about for about in self._told if about in self._failures}
+        else:
+            self._idle += min(counts)
+            self._tried.append(actions)
+
+    def _repeats(self, name: str, words: frozenset[str]) -> float:
+        """Return what an action counts if nothing new came of it."""
+        lookup = name in _LOOKUPS
+        best = max((_common(words, said) for known, said in self._actions if known == name), default=-1.0)
+        if best == 1.0:
+            return _IDENTICAL
+        if best >= _ALIKE[lookup]:
+            return _SIMILAR
+        return _OTHER if lookup and best >= 0 else 0.0
+
+    def _count_failures(self, step: list[Envelope]) -> None:
+        for envelope in step:
+            match envelope.event:
+                case e.ToolCalled(call_id=call_id, name=name):
+                    self._called[call_id] = name
+                case e.ToolFailed(call_id=call_id, reason=reason, text=text) if reason not in (
+                    "interrupted",
+                    "sandbox",
+                ):
+                    failed = self._called.get(call_id, "")
+                    self._failures[failed] += 1
+                    self._last[failed] = text
+                case e.ToolReturned(call_id=call_id):
+                    self._recovered(self._called.get(call_id, ""))
+                case e.ToolRegistered(card=card):
+                    self._recovered(card.name)
+                case _:
+                    pass
+
+    def _recovered(self, name: str) -> None:
+        self._failures.pop(name, None)
+        self._told.discard(name)
+
+    def _failing(self) -> Advice | None:
+        for name, count in self._failures.items():
+            if count < _FAILURES:
+                continue
+            said = f"{name} failed {count} times in this task, the last time with: {one_line(self._last[name], 200)}"
+            if count >= _FAILED:
+                return Advice(nudge=None, text=said)
+            if name not in self._told:
+                way = (
+                    "Do not run it again as it is. Repair it (build_tool under the same name, saying which input "
+                    "fails and how), use another tool, or ask the person."
+                )
+                return Advice(nudge="repair", text=f"{said}. {way}", about=name)
+        return None
+
+    def _circling(self) -> Advice | None:
+        if self._idle < _NUDGE:
+            return None
+        said = f"nothing new came of the last {len(self._tried)} steps. Tried: {_listed(self._tried)}"
+        if self._idle >= _STUCK:
+            return Advice(nudge=None, text=said)
+        said = f"{said[:1].upper()}{said[1:]}."
+        if self._idle >= _REPLAN and "replan" not in self._told:
+            way = (
+                "Call `plan` with another way to go about it, ask the person with `ask_user`, or `answer` with what "
+                "is known and what is missing."
+            )
+            return Advice(nudge="replan", text=f"{said} {way}")
+        if not {"repeat", "replan"} & self._told:
+            return Advice(nudge="repeat", text=f"{said} Do not repeat it in other words; try something else.")
+        return None
+
+
+def observed(events: Iterable[Envelope]) -> str:
+    """Return what a step brought, without what differs each time: ids, times, figures."""
+    seen: list[str] = []
+    for envelope in events:
+        match envelope.event:
+            case e.ToolSearched(hits=hits, near_misses=near):
+                seen += [f"{hit.card.name} {hit.card.version}" for hit in hits]
+                seen += [f"{miss.name} {miss.version}" for miss in near]
+                seen.append("" if hits or near else "none")
+            case e.WebSearched(results=results):
+                seen += [f"{result.url} {result.title} {result.snippet}" for result in results]
+                seen.append("" if results else "none")
+            case e.PageRead(text=text) | e.LookedBack(text=text) | e.ActionFailed(text=text):
+                seen.append(text)
+            case e.ToolFailed(text=text):
+                seen.append(text)
+            case e.ToolReturned(report=report):
+                seen.append(_said(report.result))
+            case e.ToolAliased(name=name):
+                seen.append(name)
+            case e.ToolRegistered(card=card):
+                seen.append(f"{card.name} {card.digest}")
+            case e.BuildFailed(reason=reason) | e.ApprovalResolved(verdict=e.Verdict(why=reason)):
+                seen.append(reason)
+            case _:
+                pass
+    return "\n".join(seen)
+
+
+def _of_person(envelope: Envelope) -> bool:
+    """Return whether somebody said or decided something: that is always new."""
+    return isinstance(envelope.event, e.WaitEnded | e.QuestionAnswered | e.Steered | e.ApprovalResolved)
+
+
+def _said(value: Json) -> str:
+    return msgspec.json.encode(value).decode("utf-8", "replace")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(text.lower()))
+
+
+def _common(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of words that two texts have in common; numbers have to be the same."""
+    if one == other:
+        return 1.0
+    if {word for word in one if word.isdigit()} != {word for word in other if word.isdigit()}:
+        return 0.0
+    return min(len(one & other) / len(one | other), 0.99)
+
+
+def _listed(steps: list[_Step]) -> str:
+    """Return what was tried, by action: `find_tool ×6 ("count primes", "prime counter", …)`."""
+    tried: dict[str, list[str]] = {}
+    for step in steps:
+        for name, arguments in step:
+            values = arguments.values() if isinstance(arguments, dict) else ()
+            said = next((value for value in values if isinstance(value, str)), "")
+            tried.setdefault(name, []).append(str(one_line(said, 60)))
+    return "; ".join(f"{name} ×{len(said)} ({', '.join(_quoted(said))})" for name, said in tried.items())
+
+
+def _quoted(said: list[str]) -> list[str]:
+    different = list(dict.fromkeys(text for text in said if text))
+    return [*(f'"{text}"' for text in different[:3]), *(("…",) if len(different) > 3 else ())]

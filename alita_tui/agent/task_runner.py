@@ -95,12 +95,18 @@ class TaskRunner:
                     pass
         if question := self._projection.state.question:
             await self._questions.wait(question.question_id)
+        parked: ApprovalPending | None = None
         for build in self._task.builds():
             if build.settled:
                 continue
             job = self._jobs.resume(build, self._task.id)
-            if not build.put_off and (end := await self._builds.follow(job)):
-                return end
+            try:
+                if not build.put_off and (end := await self._builds.follow(job)):
+                    return end
+            except ApprovalPending as error:
+                parked = parked or error
+        if parked:
+            raise parked
         if len(self._jobs) and (action_id := self._unanswered_wait()):
             if end := await self._builds.wait_for_news(action_id):
                 return end

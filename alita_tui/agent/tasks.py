@@ -159,12 +159,17 @@ class CurrentTask:
             task_id = continues.get(task_id, "")
         return tuple(build for build in state.builds if build.task_id in chain)
 
-    def recipe(self, task_id: str) -> str:
-        """Return the item id of the recipe that a task's plan follows; empty for none."""
+    def plan(self, task_id: str) -> e.PlanProposed | None:
+        """Return a task's newest plan."""
         for envelope in self._bus.history.newest(e.PlanProposed):
             if isinstance(envelope.event, e.PlanProposed) and envelope.event.task_id == task_id:
-                return envelope.event.recipe
-        return ""
+                return envelope.event
+        return None
+
+    def recipe(self, task_id: str) -> str:
+        """Return the item id of the recipe that a task's plan follows; empty for none."""
+        plan = self.plan(task_id)
+        return plan.recipe if plan else ""
 
 
 def successors(tasks: Iterable[TaskState]) -> dict[str, str]:

@@ -74,8 +74,10 @@ class LiveSession:
         from alita_tui.agent.orchestrator import Orchestrator, Policy
         from alita_tui.agent.questions import Questions
         from alita_tui.agent.working import WorkingContext
+        from alita_tui.app.surroundings import surroundings
         from alita_tui.registry.task_library import TaskLibrary
         from alita_tui.toolsmith.approval_gate import ApprovalGate
+        from alita_tui.toolsmith.checks.probes import misfit
         from alita_tui.toolsmith.prover import Prover
         from alita_tui.toolsmith.smith import Smith
 
@@ -151,6 +153,8 @@ class LiveSession:
             new_id=new_id,
             progress=self._progress,
             known_state=lambda: self.seen().state if self.seen is not None else None,
+            misfit=misfit,
+            surroundings=partial(surroundings, app),
         )
 
     def send(self, command: Command) -> None:

@@ -101,12 +101,15 @@ from alita_tui.events.task import (
     ActionFailed,
     ActionMalformed,
     ActionName,
+    AgentNudged,
     Interrupted,
     LookedBack,
+    NudgeKind,
     PlanProposed,
     QuestionAnswered,
     QuestionAsked,
     Steered,
+    StepStatus,
     TaskFinished,
     TaskOutcome,
     TaskQueued,
@@ -167,6 +170,7 @@ SessionEvent = (
     | ActionChosen
     | ActionFailed
     | ActionMalformed
+    | AgentNudged
     | ToolSearched
     | WebSearched
     | PageRead

@@ -180,6 +180,12 @@ class SearchHit(Value, frozen=True):
     """0 to 1; comparable between queries."""
     input_schema: Json = msgspec.field(default_factory=dict)
     output_schema: Json = msgspec.field(default_factory=dict)
+    grants: tuple[str, ...] = ()
+    """What its runs may use, as in `Capabilities.items`."""
+    worked_at: str = ""
+    """When a run of it last succeeded, as far as known; ISO 8601, UTC."""
+    example: Json = None
+    """A call as `{"arguments": …, "result": …}`, with `"tested": false` where it was a run; None: none is known."""
 
 
 class NearMiss(Value, frozen=True):

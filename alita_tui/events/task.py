@@ -31,11 +31,18 @@ class TaskSubmitted(Fact, frozen=True):
     """Handles of the artefacts that were given with it."""
 
 
+StepStatus = Literal["open", "doing", "done", "failed", "dropped"]
+
+
 class PlanProposed(Fact, frozen=True):
-    """The agent said how it means to go about the task."""
+    """The agent said how it means to go about the task, or how far it is."""
 
     task_id: str
     steps: tuple[str, ...]
+    status: tuple[StepStatus, ...] = ()
+    """Of each step; empty in older files: open."""
+    ids: tuple[int, ...] = ()
+    """The number of each step, which it keeps in later plans of the task; empty in older files."""
     recipe: str = ""
     """Item id of the remembered recipe that it follows; empty for a new plan."""
 
@@ -134,6 +141,20 @@ class ActionMalformed(Fact, frozen=True):
     text: str
     """What the model wrote."""
     problem: str
+
+
+NudgeKind = Literal["act", "repeat", "replan", "repair"]
+"""What the agent is asked for: an action, something new, another plan, a repair."""
+
+
+class AgentNudged(Fact, frozen=True):
+    """The agent did not get on, and is told so before its next step."""
+
+    nudge: NudgeKind
+    text: str
+    """As the model reads it."""
+    about: str = ""
+    """For `repair`: the tool."""
 
 
 class LookedBack(Fact, frozen=True):

@@ -46,8 +46,10 @@ class TextToolsModel:
     """Meets `OpenedModel` over a model that may not call tools: by their text, once that is known."""
 
     def __init__(self, model: OpenedModel, tools: Literal["text", "auto"]) -> None:
-        """`auto` decides by the first reply that should be a call."""
+        """`auto` decides by the first replies that should be calls: one in text alone may be a slip, two are not."""
         self._model = model
+        self._in_words = False
+        """Whether the last reply, which might have called any tool, was text alone."""
         self._mode: Literal["text", "auto", "native"] = tools
 
     @property
@@ -100,8 +102,12 @@ class TextToolsModel:
                     if isinstance(piece, Reply) and request.tools and self._mode == "auto":
                         if piece.requests:
                             self._mode = "native"
-                        elif request.must_call:
+                        elif request.must_call and (
+                            request.must_call != "*" or self._in_words or _written_calls(piece.text)
+                        ):
                             raise self._found_out()
+                        else:
+                            self._in_words = bool(request.must_call)
                     yield piece
         except ModelError as error:
             if error.kind != "no_tools" or self._mode == "text":
@@ -165,7 +171,7 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
         problem = "an <action> is not closed, or its first line is not as described"
     elif tail.strip():
         problem = "there is text after or between the actions"
-    elif not blocks and request.must_call:
+    elif not blocks and request.must_call not in ("", "*"):
         problem = 'the reply has no <action name="NAME"> block'
     if problem:
         calls = [ToolRequest(call_id=_id(reply.text), name=NO_ACTION, arguments={}, problem=problem)]
@@ -177,6 +183,11 @@ def read(reply: Reply, request: ModelRequest) -> Reply:
         requests=tuple(calls),
         stop="tool_use" if calls and reply.stop == "end_turn" else reply.stop,
     )
+
+
+def _written_calls(text: str) -> bool:
+    """Return whether a reply in words holds calls after all, as models write them that know no other way."""
+    return _OPEN in text or _HERMES.search(text) is not None
 
 
 def _as_action(match: re.Match[str]) -> str:

@@ -22,6 +22,7 @@ from alita_tui.events import (
     Json,
     Lock,
     Move,
+    SearchHit,
     Source,
     ToolCard,
     ToolDraft,
@@ -38,6 +39,7 @@ from alita_tui.registry.search import ToolIndex
 from alita_tui.registry.tool_files import ToolFiles
 from alita_tui.registry.trust import QUERIES, Use, with_use
 from alita_tui.spine.errors import DigestMismatch, RegistryError, StoreError
+from alita_tui.spine.examples import example_in_tests
 from alita_tui.spine.ports.library import Approvals, Documents, SearchResult, Standing
 from alita_tui.spine.ports.stream import Clock
 from alita_tui.spine.text import one_line
@@ -81,7 +83,20 @@ class ToolLibrary:
         """Return tools that fit a need, best first, and near misses."""
         with self._lock:
             self._refresh()
-            return self._index.search(query, limit)
+            found = self._index.search(query, limit)
+            return msgspec.structs.replace(found, hits=tuple(map(self._with_use, found.hits)))
+
+    def _with_use(self, hit: SearchHit) -> SearchHit:
+        """Return a hit with how it does, what it may use and an example."""
+        record = self._records[hit.card.name][hit.card.version]
+        use = self._uses.get((hit.card.name, hit.card.version))
+        example = example_in_tests(record.draft)
+        return msgspec.structs.replace(
+            hit,
+            grants=record.granted.items,
+            worked_at=use.worked_at if use else "",
+            example=msgspec.to_builtins(example) if example else None,
+        )
 
     def get(self, name: str, version: int | None = None) -> ToolRecord:
         """Return a version that may run (by default the newest) as its files have it, by name or alias.

@@ -34,6 +34,8 @@ class Use(Value, frozen=True):
     """Success of the last runs, newest last."""
     used_at: str = ""
     """ISO 8601, UTC."""
+    worked_at: str = ""
+    """The last success; ISO 8601, UTC. Empty also for what was counted before this was."""
 
     def ran(self, *, ok: bool, query: str, at: datetime) -> Use:
         """Return the counts after one more run; on success the query counts as served."""
@@ -47,6 +49,7 @@ class Use(Value, frozen=True):
             queries=learned,
             recent=(*self.recent, ok)[-_RECENT:],
             used_at=at.isoformat(),
+            worked_at=at.isoformat() if ok else self.worked_at,
         )
 
     @property

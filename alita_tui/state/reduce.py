@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import assert_never
 
 from msgspec.structs import replace
 
 from alita_tui import events as e
-from alita_tui.events import GateResult, RunReport, ToolCard
+from alita_tui.events import GateResult, RunReport, StepStatus, TaskOutcome, ToolCard
 from alita_tui.events.build import CHECKS
 from alita_tui.spine.collecting import uncollected
 from alita_tui.spine.envelope import Envelope
@@ -90,14 +91,15 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
                 title=state.title or text,
                 tasks=state.tasks.append(TaskState(task_id, text, envelope.at, again, files)),
                 plan=(),
+                ticks=(),
                 phase="thinking",
                 step=0,
                 spend=spend.after_submission(state.spend),
             )
         case e.ArtefactAdded(artefact=artefact):
             return replace(state, artefacts=(*state.artefacts, artefact))
-        case e.PlanProposed(steps=steps):
-            return replace(state, plan=steps, phase="thinking")
+        case e.PlanProposed(steps=steps, status=status):
+            return replace(state, plan=steps, ticks=status, phase="thinking")
         case e.QuestionAsked(question_id=question_id, text=text, about=about):
             return replace(state, question=Question(question_id, text, about), phase="asking")
         case e.QuestionAnswered():
@@ -106,7 +108,14 @@ def _apply(state: SessionState, envelope: Envelope) -> SessionState:  # noqa: C9
             return _finish(state, event)
         case e.ProviderChanged():
             return replace(state, providers=providers.after_change(state.providers, envelope.at, event))
-        case e.ActionFailed() | e.ActionMalformed() | e.WebSearched() | e.LookedBack() | e.WaitEnded():
+        case (
+            e.ActionFailed()
+            | e.ActionMalformed()
+            | e.AgentNudged()
+            | e.WebSearched()
+            | e.LookedBack()
+            | e.WaitEnded()
+        ):
             return replace(state, phase="thinking")
         case e.PageRead():
             return replace(state, phase="thinking", spend=spend.after_page(state.spend, event))
@@ -173,7 +182,20 @@ def _finish(state: SessionState, event: e.TaskFinished) -> SessionState:
             task, outcome=event.outcome, answer=event.answer, reason=event.reason, hint=event.hint
         ),
     )
-    return replace(state, tasks=tasks, phase="parked" if event.outcome == "parked" else "idle", question=None)
+    return replace(
+        state,
+        tasks=tasks,
+        ticks=tuple(map(partial(_tick_at_end, event.outcome), state.ticks)),
+        phase="parked" if event.outcome == "parked" else "idle",
+        question=None,
+    )
+
+
+def _tick_at_end(outcome: TaskOutcome, tick: StepStatus) -> StepStatus:
+    """Return what becomes of a step when its task ends: what was being done was done, or failed with it."""
+    if tick != "doing" or outcome in ("parked", "budget"):
+        return tick
+    return "done" if outcome == "answered" else "failed"
 
 
 # --- builds -------------------------------------------------------------------------------

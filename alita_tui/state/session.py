@@ -7,7 +7,16 @@ from typing import Literal
 
 import msgspec
 
-from alita_tui.events import Artefact, CallId, MemoryItem, RunReport, SandboxStatus, TaskOutcome, ToolCard
+from alita_tui.events import (
+    Artefact,
+    CallId,
+    MemoryItem,
+    RunReport,
+    SandboxStatus,
+    StepStatus,
+    TaskOutcome,
+    ToolCard,
+)
 from alita_tui.state.build import BuildState
 from alita_tui.state.providers import Provider
 from alita_tui.state.rows import Rows
@@ -68,6 +77,8 @@ class SessionState(msgspec.Struct, frozen=True, gc=False):
     """The newest one last; each name and content once."""
     tasks: Rows[TaskState] = Rows()
     plan: tuple[str, ...] = ()
+    ticks: tuple[StepStatus, ...] = ()
+    """Of each step of the plan; empty where none was said."""
     library: tuple[ToolCard, ...] = ()
     touched: str = ""
     """Name of the tool that was registered, found or run last."""

@@ -29,6 +29,7 @@ from alita_tui.view.model import (
     TraceRow,
     safe_spend,
 )
+from alita_tui.view.plan import ticked
 from alita_tui.view.trace import rows_for
 
 _LIVE_LIMIT = 16_384
@@ -79,8 +80,8 @@ def _shown(view: SessionView, state: SessionState) -> dict[str, object]:
         shown["model"] = one_line(state.model)
     if state.tasks is not before.tasks:
         shown["tasks"] = follow(view.tasks, before.tasks, state.tasks, TaskView.of)
-    if state.plan is not before.plan:
-        shown["plan"] = tuple(one_line(step) for step in state.plan)
+    if state.plan is not before.plan or state.ticks != before.ticks:
+        shown["plan"] = tuple(map(one_line, ticked(state.plan, state.ticks)))
     if state.runs is not before.runs:
         known = dict(zip(map(id, before.runs), view.runs, strict=True))
         shown["runs"] = tuple(known.get(id(run)) or SandboxRun.of(run) for run in state.runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import assert_never
 
 import msgspec
@@ -14,10 +15,17 @@ from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.text import SafeText, counted, neutralise, one_line
 from alita_tui.view.later import WORTH, Later
 from alita_tui.view.model import RowKind, Tone, TraceRow
+from alita_tui.view.plan import ticked
 
 _MOST = 16
 """Upper bound of rows per event."""
 
+_NUDGES: dict[str, str] = {
+    "act": "The reply has no action; asked for one",
+    "repeat": "It repeats itself; told so",
+    "replan": "Nothing new came of it; asked for another plan",
+    "repair": "A tool keeps failing; asked to repair it",
+}
 _OUTCOME: dict[str, tuple[str, Tone]] = {
     "answered": ("Done", "good"),
     "failed": ("Failed", "bad"),
@@ -83,9 +91,10 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row(
                 "task", text, text, meta="tried again" if retried else "taken up again" if again else ""
             )
-        case e.PlanProposed(steps=steps, recipe=recipe):
-            numbered = "\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1))
-            return row("plan", "; ".join(steps), numbered, meta="from memory" if recipe else "")
+        case e.PlanProposed(steps=steps, recipe=recipe, status=status, ids=ids):
+            lines = ticked(steps, status)
+            numbered = "\n".join(f"{n}. {line}" for n, line in zip(ids or count(1), lines, strict=False))
+            return row("plan", "; ".join(lines), numbered, meta="from memory" if recipe else "")
         case e.Steered(text=text):
             return row("task", text, text, meta="steered")
         case e.QuestionAsked(text=text):
@@ -119,6 +128,8 @@ def rows_for(envelope: Envelope) -> tuple[TraceRow, ...]:  # noqa: C901  # one m
             return row("error", f"{action}: {text}", hint, tone="bad")
         case e.ActionMalformed(text=text, problem=problem):
             return row("error", f"No valid action: {problem}", text, tone="warn")
+        case e.AgentNudged(nudge=nudge, text=text):
+            return row("notice", _NUDGES[nudge], text, tone="muted" if nudge == "act" else "warn")
         case e.ToolSearched(hits=hits, near_misses=near):
             found = [
                 f"{hit.score:.2f}  {hit.card.name} v{hit.card.version}  {hit.card.description}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from alita_tui.agent.call_budget import CallBudget
 from alita_tui.agent.calling import ModelCalls
 from alita_tui.agent.context import Conversation, Entry
 from alita_tui.agent.orchestrator import Orchestrator, Policy
+from alita_tui.agent.prompt import Surroundings
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.working import WorkingContext
-from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage
+from alita_tui.events import Lock, RunReport, SandboxStatus, TestCase, Usage, WebResult
 from alita_tui.llm.router import Router
 from alita_tui.llm.scripted import Rule, Script, ScriptedModel, ScriptReply, ScriptRequest
 from alita_tui.llm.text_tools import TextToolsModel
@@ -30,7 +31,7 @@ from alita_tui.spine.commands import Command, ResolveApproval
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.errors import UsageError, WebError
 from alita_tui.spine.laws import check
-from alita_tui.spine.ports.models import Asker, Candidate, Model
+from alita_tui.spine.ports.models import Asker, Candidate, Delta, Model, ModelRequest, Reply
 from alita_tui.spine.ports.sandbox import Job, Limits
 from alita_tui.spine.ports.web import Page, SearchPage, Web
 from alita_tui.spine.redaction import Redactor
@@ -40,6 +41,7 @@ from alita_tui.store.sessions import SessionFile, SessionStore
 from alita_tui.store.verdict_inbox import VerdictInbox
 from alita_tui.toolsmith.approval_gate import ApprovalGate
 from alita_tui.toolsmith.checks.case import Check
+from alita_tui.toolsmith.checks.probes import misfit
 from alita_tui.toolsmith.prover import Prover
 from alita_tui.toolsmith.smith import Smith
 from alita_tui.view.fold import fold_all
@@ -131,7 +133,24 @@ class NoWeb:
         return
 
 
+class Findings(NoWeb):
+    """A web that has something else to say about everything."""
+
+    async def search(self, query: str, *, provider: str = "") -> SearchPage:
+        known = {word + query for word in ("first", "second", "third")}
+        result = WebResult(title=query, url=f"https://example.org/{query}", snippet=" ".join(sorted(known)))
+        return SearchPage(provider="web", results=(result,))
+
+
 class Priced(ScriptedModel):
+    asked: list[ModelRequest]
+    """Every request, the oldest first."""
+
+    async def reply(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        self.asked.append(request)
+        async for piece in super().reply(request):
+            yield piece
+
     def price(self, usage: Usage) -> float | None:
         return 0.01
 
@@ -161,8 +180,10 @@ class Lab:
         """Gates that ask a model."""
         self.in_text = False
         self.window = 0
-        self.sandbox = PlayedSandbox()
         self.web: Web = NoWeb()
+        self.asked: list[ModelRequest] = []
+        self.around = Surroundings(today="Saturday, 2026-11-21")
+        self.sandbox = PlayedSandbox()
         self.sessions = SessionStore(folder / "sessions")
         self.redactor = Redactor(secrets)
         self.desk = VerdictInbox(folder / "desk", self.sessions, redactor=self.redactor)
@@ -191,6 +212,7 @@ class Lab:
             retry=self.retry,
         )
         priced = Priced(Script(format="alita-script/1", name="lab", rules=tuple(self.rules)))
+        priced.asked = self.asked
         model: Model = TextToolsModel(priced, "auto") if self.in_text else priced
         time = VirtualTime()
         router = Router({"orchestrator": (Candidate(model=model),)}, time, lambda: 0.5)
@@ -221,6 +243,7 @@ class Lab:
             self.bus, asker, smith, gate, shelf, self.sandbox, self.memory, self.web, questions, self.context,
             SessionArtefacts(self.folder / "artefacts", 10_000_000),
             policy=Policy(**self.policy), new_id=new_id, progress=lambda *_: None,
+            surroundings=lambda: self.around, misfit=misfit,
             learn=lambda task: (*episode(tuple(self.bus.history), task), *recipe(tuple(self.bus.history), task)),
         )  # fmt: skip
 
@@ -235,6 +258,11 @@ class Lab:
     @property
     def view(self) -> SessionView:
         return fold_all(self.bus.history)
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        """What the orchestrator's model was sent."""
+        return [request for request in self.asked if request.role == "orchestrator"]
 
     def events(self, kind: type) -> list[Any]:
         return [envelope.event for envelope in self.bus.history if isinstance(envelope.event, kind)]

@@ -15,7 +15,7 @@ from alita_tui.llm.scripted import Rule, ScriptReply
 from alita_tui.spine.commands import SubmitTask
 from alita_tui.spine.envelope import Envelope
 from alita_tui.spine.ports.models import Message
-from tests.agent.lab import Lab, conversation, say
+from tests.agent.lab import Findings, Lab, conversation, say
 from tests.support import streams
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -113,7 +113,7 @@ def test_a_summary_has_to_save_a_tenth(after: int, worth: bool) -> None:
 
 
 def reading(summary: str) -> list[Rule]:
-    steps = [say("find_tool", f"step {n} " + "word " * 300, query=f"thing {n}") for n in range(24)]
+    steps = [say("search_web", f"step {n} " + "word " * 300, query=f"thing{n}") for n in range(24)]
     return [
         Rule(role="orchestrator", match="TASK: ", replies=(*steps, say("answer", text="done"))),
         Rule(role="summariser", match=".", replies=(ScriptReply(text=summary),)),
@@ -122,7 +122,8 @@ def reading(summary: str) -> list[Rule]:
 
 async def test_a_full_window_is_summarised_and_the_task_goes_on(tmp_path: Path) -> None:
     lab = Lab(tmp_path, rules=reading("nothing was found"), max_steps=40)
-    lab.window = 9000
+    lab.window, lab.web = 9000, Findings()
+    lab._build()
     ended = await lab.do(SubmitTask(text="find things"))
     summaries = lab.events(e.ContextSummarised)
     summary = summaries[-1]
@@ -142,7 +143,8 @@ async def test_a_summary_that_saves_nothing_is_refused_and_not_asked_for_again_a
     tmp_path: Path,
 ) -> None:
     lab = Lab(tmp_path, rules=reading("7" * 3600), max_steps=40)
-    lab.window = 9000
+    lab.window, lab.web = 9000, Findings()
+    lab._build()
     ended = await lab.do(SubmitTask(text="find things"))
     assert ended.answer == "done"
     assert lab.events(e.ContextSummarised) == []

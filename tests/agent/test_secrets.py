@@ -16,6 +16,7 @@ SECRET = "open-sesame-4711"
 
 async def test_no_way_in_leads_to_a_file(tmp_path: Path) -> None:
     smith = draft(marker=SECRET)
+    smith.requests[0].arguments["input_schema"]["additionalProperties"] = True
     rules = [
         Rule(
             role="orchestrator",

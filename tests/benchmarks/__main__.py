@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from tests.benchmarks.bench_agent import agent
 from tests.benchmarks.bench_console import console as trace
 from tests.benchmarks.bench_console_long import console_long
 from tests.benchmarks.bench_gates import gates
@@ -145,6 +146,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "sessions": lambda results, home: sessions(results, row, partial(replayed, environ=environment(home))),
     "long": lambda results, home: console_long(results, row),
     "trace": lambda results, home: trace(results, row),
+    "agent": lambda results, home: agent(results, row),
     "models": lambda results, home: router(results, row),
     "sandbox": lambda results, home: sandbox(results, row),
     "broker": lambda results, home: broker(results, row),

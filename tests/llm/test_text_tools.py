@@ -55,10 +55,27 @@ async def test_a_server_that_refuses_tools_is_asked_in_text_from_then_on(lab: La
 
 async def test_a_server_that_ignores_tools_is_found_out(lab: Lab) -> None:
     model = TextToolsModel(lab.model, "auto")
-    lab.server.plan(Fault(script=ScriptReply(text="I would search.")), Fault(script=ScriptReply(text=ACT)))
+    words = Fault(script=ScriptReply(text="I would search."))
+    lab.server.plan(words, words, Fault(script=ScriptReply(text=ACT)))
+    assert (await ask(model))[1].text == "I would search."  # once may be a slip
     with pytest.raises(ModelError, match="text protocol is used from now on"):
         await ask(model)
     assert (await ask(model))[1].requests[0].name == "find_tool"
+
+
+@pytest.mark.parametrize("text", [ACT, '<tool_call>{"name": "find_tool", "arguments": {}}</tool_call>'])
+async def test_calls_that_are_written_as_text_are_no_slip(lab: Lab, text: str) -> None:
+    model = TextToolsModel(lab.model, "auto")
+    lab.server.plan(Fault(script=ScriptReply(text=text)))
+    with pytest.raises(ModelError, match="text protocol is used from now on"):
+        await ask(model)
+
+
+async def test_a_model_that_has_to_call_one_tool_is_found_out_at_once(lab: Lab) -> None:
+    model = TextToolsModel(lab.model, "auto")
+    lab.server.plan(Fault(script=ScriptReply(text="I would search.")))
+    with pytest.raises(ModelError, match="text protocol is used from now on"):
+        await ask(model, msgspec.structs.replace(REQUEST, must_call=REQUEST.tools[0].name))
 
 
 async def test_a_model_that_once_called_a_tool_may_just_answer_later(lab: Lab) -> None:
@@ -119,7 +136,6 @@ def test_thoughts_in_tags_are_no_text_and_hold_no_action() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("I would search.", "no <action"),
         ('<action name="x">{"a": 1}', "not closed"),
         ("<action>{}</action>", "first line"),
         ('<action name="x">{}</action> and then', "text after"),
@@ -131,6 +147,12 @@ def test_what_is_malformed_is_one_call_with_a_problem(text: str, problem: str) -
     (call,) = heard(text).requests
     assert problem in call.problem and call.arguments == {}
     assert call.name in ("x", NO_ACTION)
+
+
+def test_words_alone_are_no_call_unless_one_tool_has_to_be_called() -> None:
+    assert heard("I would search.").requests == ()
+    (call,) = heard("I would search.", must_call="find_tool").requests
+    assert "no <action" in call.problem and call.name == NO_ACTION
 
 
 def test_where_nothing_has_to_be_called_text_is_an_answer() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, Answer, AskUser, Look, Plan
+from alita_tui.agent.checklist import checklist
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.questions import Questions
 from alita_tui.agent.references import References, told
@@ -39,11 +40,11 @@ class ConversationHandlers:
         return {Plan: self.plan, Look: self.look, AskUser: self.ask_user, Answer: self.answer}
 
     async def plan(self, action_id: str, action: Plan) -> None:
-        """Record the plan."""
+        """Record the plan, or how far it is."""
         task_id = self._task.latest.task_id if self._task.latest else ""
-        await self._bus.emit(
-            e.PlanProposed(task_id=task_id, steps=action.steps, recipe=action.recipe), span=action_id
-        )
+        before = self._task.plan(task_id)
+        recipe = action.recipe or (before.recipe if before else "")
+        await self._bus.emit(checklist(task_id, action.steps, before, recipe), span=action_id)
 
     async def look(self, action_id: str, action: Look) -> None:
         """Show a part of a file, of a result or of an earlier observation. Raises RegistryError."""

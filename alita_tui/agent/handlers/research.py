@@ -10,6 +10,7 @@ from alita_tui.agent.actions import Action, FindTool, ReadPage, SearchWeb
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.passages import found, piece
 from alita_tui.agent.tasks import CurrentTask
+from alita_tui.agent.tool_cards import with_runs
 from alita_tui.events import NearMiss, PageRead, SearchHit, Source
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.ports.library import ToolShelf
@@ -40,7 +41,10 @@ class ResearchHandlers:
         result = await asyncio.to_thread(self._shelf.search, action.query)
         await self._bus.emit(
             e.ToolSearched(
-                action_id=action_id, query=action.query, hits=result.hits, near_misses=result.near_misses
+                action_id=action_id,
+                query=action.query,
+                hits=with_runs(result.hits, self._bus.history),
+                near_misses=result.near_misses,
             ),
             span=action_id,
         )

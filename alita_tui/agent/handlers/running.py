@@ -12,6 +12,7 @@ import msgspec
 
 from alita_tui import events as e
 from alita_tui.agent.actions import Action, RunTool
+from alita_tui.agent.arguments import Misfit, check_arguments, record_of
 from alita_tui.agent.handlers import Handler
 from alita_tui.agent.notices import unexpected
 from alita_tui.agent.projection import StateProjection
@@ -47,6 +48,7 @@ class RunHandlers:
         limits: Limits,
         new_id: Callable[[], str],
         progress: Progress,
+        misfit: Misfit,
     ) -> None:
         self._bus = bus
         self._projection = projection
@@ -58,6 +60,7 @@ class RunHandlers:
         self._limits = limits
         self._new_id = new_id
         self._progress = progress
+        self._misfit = misfit
 
     @property
     def table(self) -> Mapping[type[Action], Handler]:
@@ -66,7 +69,8 @@ class RunHandlers:
 
     async def run_tool(self, action_id: str, action: RunTool) -> None:
         """Run a tool; a tool that fails is an observation. Raises RegistryError, SandboxUnavailable."""
-        record = await asyncio.to_thread(self._shelf.get, action.name, action.version)
+        record = await asyncio.to_thread(record_of, self._shelf, action.name, action.version)
+        await asyncio.to_thread(check_arguments, record, action.arguments, self._misfit)
         builds = {build.digest for build in self._task.builds()}
         if self._shelf.lends(record.digest) and record.digest not in builds:
             raise RegistryError(f"{action.name} v{record.version} was approved for another task alone.")

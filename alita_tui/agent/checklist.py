@@ -1,0 +1,40 @@
+"""A plan as a checklist: what the model writes as `[x] step`, read into steps with numbers and a status each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from alita_tui import events as e
+from alita_tui.events import StepStatus
+
+_MARKED = re.compile(
+    r"\s*(?:[-*]\s+)?(?:\d+[.)]\s+)?(?:\[(?P<mark>.?)\]\s*)?(?:\d+[.)]\s+)?(?P<text>.*)", re.DOTALL
+)
+_MARKS: dict[str, StepStatus] = {
+    "x": "done", "✓": "done", "✔": "done", ">": "doing", "~": "doing", "/": "doing", "!": "failed", "✗": "failed",
+    "-": "dropped",
+}  # fmt: skip
+
+
+def checklist(
+    task_id: str, written: Iterable[str], before: e.PlanProposed | None, recipe: str = ""
+) -> e.PlanProposed:
+    """Return the plan; a step that the plan before had keeps its number."""
+    known = dict(zip(before.steps, before.ids, strict=False)) if before else {}
+    last = max(known.values(), default=0)
+    steps: list[str] = []
+    ids: list[int] = []
+    status: list[StepStatus] = []
+    for line in written:
+        match = _MARKED.fullmatch(line)
+        text = (match["text"].strip() if match else "") or line.strip()
+        number = known.pop(text, 0)
+        if not number:
+            number = last = last + 1
+        steps.append(text)
+        ids.append(number)
+        status.append(_MARKS.get((match["mark"] or "").lower(), "open") if match else "open")
+    return e.PlanProposed(
+        task_id=task_id, steps=tuple(steps), ids=tuple(ids), status=tuple(status), recipe=recipe
+    )

@@ -1,0 +1,87 @@
+"""How the model reads a tool: signature, schemas, grants, trust and an example."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import msgspec
+
+from alita_tui import events as e
+from alita_tui.agent.fence import untrusted
+from alita_tui.events import Json, SearchHit, ToolDraft
+from alita_tui.spine.examples import Example, example_in_tests, signature
+from alita_tui.spine.history import History
+from alita_tui.spine.text import clip, counted
+
+_LOOKED_AT = 100
+"""The newest calls of the session in which an example is looked for."""
+_LONGEST = 600
+"""Characters of an example's arguments, and of its result."""
+
+
+def with_runs(hits: tuple[SearchHit, ...], history: History) -> tuple[SearchHit, ...]:
+    """Return the hits, each with its newest successful call of this session as its example, where there is one."""
+    wanted = {hit.card.digest for hit in hits}
+    returned = {
+        envelope.event.call_id: envelope.event.report.result
+        for envelope in islice(history.newest(e.ToolReturned), _LOOKED_AT)
+        if isinstance(envelope.event, e.ToolReturned)
+    }
+    found: dict[str, Json] = {}
+    for envelope in islice(history.newest(e.ToolCalled), _LOOKED_AT):
+        match envelope.event:
+            case e.ToolCalled(call_id=call_id, digest=digest, arguments=arguments) if (
+                digest in wanted and digest not in found and call_id in returned
+            ):
+                example = Example(arguments=arguments, result=returned[call_id], tested=False)
+                found[digest] = msgspec.to_builtins(example)
+            case _:
+                pass
+    return tuple(
+        msgspec.structs.replace(hit, example=found[hit.card.digest]) if hit.card.digest in found else hit
+        for hit in hits
+    )
+
+
+def hit_text(hit: SearchHit) -> str:
+    """Return a tool that a search found."""
+    card = hit.card
+    record = f"{counted(card.runs, 'run')}, {card.failures} failed" if card.runs else "never run"
+    worked = f", last worked {hit.worked_at[:10]}" if hit.worked_at else ""
+    lines = [
+        f"- {signature(card.name, hit.input_schema, hit.output_schema)}",
+        f"  v{card.version}, {card.state}, {record}{worked}; score {hit.score:.2f}: {card.description}",
+        f"  may use: {', '.join(hit.grants) or 'nothing outside its arguments'}",
+        *(f"  {line}" for line in _schemas(hit.input_schema, hit.output_schema)),
+    ]
+    try:
+        example = msgspec.convert(hit.example, Example) if hit.example is not None else None
+    except msgspec.ValidationError:
+        example = None
+    return "\n".join([*lines, *((f"  {_example(card.name, example)}",) if example else ())])
+
+
+def registered_text(draft: ToolDraft) -> str:
+    """Return how a tool that was just approved is called."""
+    lines = [
+        f"It is called as {signature(draft.name, draft.input_schema, draft.output_schema)}",
+        *_schemas(draft.input_schema, draft.output_schema),
+    ]
+    example = example_in_tests(draft)
+    return "\n".join([*lines, *((_example(draft.name, example),) if example else ())])
+
+
+def _schemas(takes: Json, gives: Json) -> tuple[str, ...]:
+    return (f"input schema: {_json(takes)}", f"output schema: {_json(gives)}")
+
+
+def _example(name: str, example: Example) -> str:
+    call = f'run_tool {{"name": "{name}", "arguments": {clip(_json(example.arguments), _LONGEST)[0]}}}'
+    result = clip(_json(example.result), _LONGEST)[0]
+    if example.tested:
+        return f"example from its tests: {call} gives {result}"
+    return f"example, as it was run: {call} gave\n{untrusted(name, result)}"
+
+
+def _json(value: Json) -> str:
+    return msgspec.json.encode(value).decode("utf-8", "replace")

@@ -1,0 +1,18 @@
+"""A plan's steps with their ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from alita_tui.events import StepStatus
+
+TICKS: dict[StepStatus, str] = {"open": "○", "doing": "▸", "done": "✓", "failed": "✗", "dropped": "–"}
+
+
+def ticked(steps: Sequence[str], status: Sequence[StepStatus]) -> tuple[str, ...]:
+    """Return the steps, each behind its tick; as they are while nothing is ticked."""
+    if not {*status} - {"open"}:
+        return tuple(steps)
+    pairs = zip_longest(steps, status[: len(steps)], fillvalue="open")
+    return tuple(f"{TICKS[tick]} {step}" for step, tick in pairs)  # type: ignore[index]

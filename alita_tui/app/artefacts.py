@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +15,14 @@ from alita_tui.artefacts.media import is_text
 from alita_tui.artefacts.slices import at_pointer, found_in, json_text, lines_of, rows_of
 from alita_tui.events import Artefact, ArtefactOrigin
 from alita_tui.spine.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from alita_tui.store.artefacts import SessionArtefacts
+
+
+def session_artefacts(app: AppContext, session_id: str) -> SessionArtefacts:
+    """Return the artefacts of a session, to add to and to read. Raise UsageError if there is no such session."""
+    return app.sessions.artefacts(session_id, app.loaded.settings.artefacts.file_mb * 1_000_000)
 
 
 class FileOfSession(msgspec.Struct, frozen=True):

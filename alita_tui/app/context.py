@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from alita_tui.sandbox.broker.grants import Tell
     from alita_tui.sandbox.fleet import Fleet
     from alita_tui.sandbox.settings import EngineSettings
-    from alita_tui.store.artefacts import SessionArtefacts
     from alita_tui.store.audit import AuditLog
     from alita_tui.store.backups import Backups
     from alita_tui.store.documents import CleanDocuments, DocumentTable
@@ -120,10 +119,6 @@ class AppContext:
         except StoreError:
             if not self.paths.sessions.is_dir():
                 raise
-
-    def artefacts(self, session_id: str) -> SessionArtefacts:
-        """Return the artefacts of a session. Raises UsageError if there is no such session."""
-        return self.sessions.artefacts(session_id, self.loaded.settings.artefacts.file_mb * 1_000_000)
 
     @cached_property
     def labels(self) -> Labels:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 from alita_tui import __version__
 from alita_tui import events as e
 from alita_tui.app import damage
+from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.app.identity import me, new_id, now
 from alita_tui.app.recordings import past_calls
@@ -142,7 +143,7 @@ class LiveSession:
             self._web,
             questions,
             WorkingContext(self.bus, asker, lambda: models.router.window("orchestrator")),
-            app.artefacts(file.session_id),
+            session_artefacts(app, file.session_id),
             policy=Policy(
                 max_steps=budget.max_steps,
                 reply_tokens=budget.reply_tokens,

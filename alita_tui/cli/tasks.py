@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from alita_tui.app.artefacts import session_artefacts
 from alita_tui.app.context import AppContext
 from alita_tui.cli.given_files import check_file, piped_file, save
 from alita_tui.cli.output import json_line, plain
@@ -127,7 +128,7 @@ def _run(
     session_id, code = asyncio.run(run_headless(app, task, session, show, attach=tuple(map(str, attach))))
     if out is not None:
         for artefact in made.values():
-            saved = save(app.artefacts(session_id).path(artefact), out, artefact.name)
+            saved = save(session_artefacts(app, session_id).path(artefact), out, artefact.name)
             typer.echo(f"saved {reveal(str(saved))}", err=True)
     if not json:
         typer.echo(f"session {session_id}", err=True)

@@ -94,6 +94,16 @@ def test_damage_to_the_library_is_said_by_list_doctor_and_the_session_until_the_
     assert "damaged" not in alita(home, "tools", "list").stderr
 
 
+def given(stream: str) -> tuple[str, list[str]]:
+    """Return a task's text and the beginnings of the files that it was given, as `--json` prints them."""
+    events = [json.loads(line)["event"] for line in stream.splitlines()]
+    (submitted,) = [event for event in events if event["kind"] == "task_submitted"]
+    files = {e["artefact"]["handle"]: e["artefact"] for e in events if e["kind"] == "artefact_added"}
+    found = [files[handle] for handle in submitted.get("files", ())]
+    assert all(file["name"] == "stdin.txt" for file in found)
+    return submitted["text"], [file["preview"] + "\n" for file in found]
+
+
 @pytest.mark.parametrize("late", [0.0, 3.0])
 def test_standard_input_is_read_to_its_end_however_late_it_comes(tmp_path: Path, late: float) -> None:
     """It says `DATA`, after the program has looked for input at least once."""
@@ -108,23 +118,19 @@ def test_standard_input_is_read_to_its_end_however_late_it_comes(tmp_path: Path,
         assert run.stdin is not None
         time.sleep(late)  # the attack itself: data that is late
         out, _ = run.communicate("DATA\n", timeout=120)
-    submitted = [json.loads(line)["event"] for line in out.splitlines() if '"task_submitted"' in line]
-    assert [one["text"] for one in submitted] == ["Say this\n\nDATA"]
+    assert given(out) == ("Say this", ["DATA\n"])
 
 
 def test_a_file_as_standard_input_and_none_at_all(tmp_path: Path) -> None:
-    given = tmp_path / "data.txt"
-    given.write_text("FROM A FILE\n")
-    for stdin, expected in ((given, "Say this\n\nFROM A FILE"), (Path("/dev/null"), "Say this")):
+    source = tmp_path / "data.txt"
+    source.write_text("FROM A FILE\n")
+    for stdin, expected in ((source, ["FROM A FILE\n"]), (Path("/dev/null"), [])):
         with stdin.open() as file:
             done = subprocess.run(
                 command(tmp_path / "home", "run", "--json", "--model", "demo:recorded", "Say this"),
                 stdin=file, capture_output=True, text=True, timeout=120, check=False,
             )  # fmt: skip
-        (event,) = [
-            json.loads(line)["event"] for line in done.stdout.splitlines() if '"task_submitted"' in line
-        ]
-        assert event["text"] == expected
+        assert given(done.stdout) == ("Say this", expected)
 
 
 def test_why_a_run_failed_is_said_on_stderr_and_resume_tries_again_or_says_why_not(tmp_path: Path) -> None:

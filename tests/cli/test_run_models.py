@@ -59,7 +59,7 @@ def test_a_budget_that_does_not_do_ends_with_three_and_the_task_goes_on_once_it_
     tmp_path: Path, servers: tuple[OpenAIServer, OpenAIServer]
 ) -> None:
     home = tmp_path / "home"
-    settle(home, servers, "task_tokens = 12500")
+    settle(home, servers, "task_tokens = 14000")
     code, events = alita(home, "run", "find a thing")
     assert code == 3
     assert kinds(events, "model_replied", "task_finished") == ["model_replied", "task_finished"]

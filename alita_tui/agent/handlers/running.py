@@ -70,13 +70,13 @@ class RunHandlers:
     async def run_tool(self, action_id: str, action: RunTool) -> None:
         """Run a tool; a tool that fails is an observation. Raises RegistryError, SandboxUnavailable."""
         record = await asyncio.to_thread(record_of, self._shelf, action.name, action.version)
-        await asyncio.to_thread(check_arguments, record, action.arguments, self._misfit)
         builds = {build.digest for build in self._task.builds()}
         if self._shelf.lends(record.digest) and record.digest not in builds:
             raise RegistryError(f"{action.name} v{record.version} was approved for another task alone.")
         resolved = await asyncio.to_thread(
             self._references.resolve, action.arguments, record.draft.input_schema
         )
+        await asyncio.to_thread(check_arguments, record, resolved.arguments, self._misfit)
         await self._record_in_library(record.digest)
         await self._sandbox.prepare(self._progress)
         name = record.draft.name

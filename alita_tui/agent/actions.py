@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from alita_tui.events import ActionName, ToolRequest, Value
+from alita_tui.events import ActionName, Capabilities, ToolRequest, Value
 from alita_tui.spine.errors import AlitaError
 from alita_tui.spine.names import taken
 from alita_tui.spine.ports.models import ToolSpec
@@ -78,6 +78,21 @@ class BuildTool(Value, frozen=True):
     details: Annotated[
         str, Meta(description="Inputs, outputs, edge cases, packages worth using, one or two examples.")
     ] = ""
+    examples: Annotated[
+        tuple[dict[str, Any], ...],
+        Meta(max_length=5, description='Each {"input": {ARGUMENTS}, "output": RESULT}.'),
+    ] = ()
+    needs: Annotated[
+        Capabilities,
+        Meta(
+            description="What the tool has to ask for, with the person's agreement; leave out for a pure computation. "
+            "network: hosts as `GET,HEAD name:port`; workspace: the person's files; secrets: names, as NAME@host:port; "
+            "model_calls: at most, per run."
+        ),
+    ] = Capabilities()
+    sources: Annotated[
+        tuple[str, ...], Meta(max_length=10, description="Addresses of pages you read that matter for it.")
+    ] = ()
 
 
 class RunTool(Value, frozen=True):
@@ -141,8 +156,23 @@ def specs() -> tuple[ToolSpec, ...]:
             for key, value in components[kind.__name__].items()
             if key not in ("title", "description")
         }
+        schema = _flat(schema, components)
         found.append(ToolSpec(name=name, description=(kind.__doc__ or "").strip(), parameters=schema))
     return tuple(found)
+
+
+def _flat(schema: Any, components: dict[str, Any]) -> Any:
+    """Return a schema with what it refers to in its place, and without what only Python's readers need."""
+    if isinstance(schema, list):
+        return [_flat(part, components) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if name := str(schema.get("$ref", "")).rpartition("/")[2]:
+        referred = {
+            key: value for key, value in components[name].items() if key not in ("title", "description")
+        }
+        schema = {**referred, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return {key: _flat(value, components) for key, value in schema.items()}
 
 
 def parse(request: ToolRequest) -> Action:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from alita_tui.events import Json, Value
 
 TOOL_FOLDER = "/tmp/tool"  # noqa: S108  # the sandbox's own
 """The folder of a tool's module when it runs."""
+
+
+_MAKES_FILES = re.compile(r"^[ \t]*(?:import|from)[ \t]+workspace\b", re.MULTILINE)
+
+
+def makes_files(tests: str) -> bool:
+    """Return True for tests that make the files of a scratch workspace, with the module `workspace`."""
+    return _MAKES_FILES.search(tests) is not None
 
 
 class Conditions(Value, frozen=True):

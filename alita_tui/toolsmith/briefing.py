@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 
+import msgspec
+
 from alita_tui.events import ToolDraft, ToolRequest
-from alita_tui.spine.ports.builds import BuildOrder
+from alita_tui.spine.fence import defused, fenced
+from alita_tui.spine.grants import phrases
+from alita_tui.spine.ports.builds import BuildOrder, FailedCall
 from alita_tui.spine.ports.models import Message
 from alita_tui.toolsmith.contract import ContractError, header_requirements
+from alita_tui.toolsmith.passages import fenced_passages
 
 SUBMIT_TOOL = "submit_tool"
+_LONGEST_EXAMPLE = 2000
+_LONGEST_CALL = 4000
+_LONGEST_DIFF = 6000
 
 
 def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
@@ -17,16 +26,53 @@ def brief(order: BuildOrder, parent: ToolDraft | None, neighbours: str) -> str:
     parts = [f"Tool name: {order.name}", f"Goal: {order.goal}"]
     if order.details:
         parts.append(f"Details: {order.details}")
+    if order.examples:
+        listed = "\n".join(
+            f"- {defused(cut(written(example), _LONGEST_EXAMPLE))}" for example in order.examples
+        )
+        parts.append(f"Examples, which the tool has to meet:\n{listed}")
+    if not order.needs.none:
+        parts.append(
+            f"It may ask for: {'; '.join(phrases(order.needs))}. Capabilities: {written(order.needs)}"
+        )
     if neighbours:
         parts.append(f"Nearest tools in the library (do not repeat them):\n{neighbours}")
     if parent is not None:
-        parts.append(f"It replaces this version:\n```python\n{parent.code}\n```")
+        parts += replaced(parent, order.failure)
     if order.past_rejections:
         listed = "\n".join(f"- {reason}" for reason in order.past_rejections)
         parts.append(f"The person rejected earlier builds of it or like it; do not repeat that:\n{listed}")
-    for source in order.sources[:3]:
-        parts.append(f'<untrusted source="{source.url}">\n{source.title}\n{source.excerpt}\n</untrusted>')
+    parts += fenced_passages(order.sources, f"{order.name.replace('_', ' ')} {order.goal} {order.details}")
     return "\n\n".join(parts)
+
+
+def replaced(parent: ToolDraft, failure: FailedCall | None) -> list[str]:
+    """Return what the model has to know of the version that the new one replaces."""
+    parts = [
+        f"It replaces this version; change what the goal asks for, and no more:\n```python\n{parent.code}\n```",
+        f"Input schema: {written(parent.input_schema)}\nOutput schema: {written(parent.output_schema)}",
+        "Its tests, which the new version has to pass as well. Keep them in yours; one whose expectation the goal "
+        f"itself changes keeps its name:\n```python\n{parent.tests}\n```",
+    ]
+    if not parent.capabilities.none:
+        parts.append(f"Its capabilities: {written(parent.capabilities)}")
+    if failure is not None:
+        called = f"run({cut(written(failure.arguments), _LONGEST_CALL)})\n{cut(failure.error, _LONGEST_CALL)}"
+        said = (
+            f"v{failure.version} failed when it was called so; mend that, and add a test of a call like it."
+        )
+        parts.append(f"{said}\n{fenced('the failed call', called)}")
+    return parts
+
+
+def written(value: object) -> str:
+    """Return a value as JSON."""
+    return msgspec.json.encode(value).decode("utf-8", "replace")
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text without its middle where it is too long: the end of a traceback says the most."""
+    return text if len(text) <= most else f"{text[: most // 3]}\n[…]\n{text[-2 * most // 3 :]}"
 
 
 def edited_requirements(code: str, before: tuple[str, ...]) -> tuple[str, ...]:
@@ -50,12 +96,28 @@ def submitted(requests: tuple[ToolRequest, ...]) -> object:
     raise ContractError((f"the reply does not call {SUBMIT_TOOL}",))
 
 
-def repair(requests: tuple[ToolRequest, ...], problem: str) -> list[Message]:
-    """Return the messages that send a draft back with its problem."""
-    text = f"{problem}\n\nRepair the tool and hand in the whole of it again."
+def repair(
+    requests: tuple[ToolRequest, ...],
+    problem: str,
+    before: ToolDraft | None = None,
+    draft: ToolDraft | None = None,
+) -> list[Message]:
+    """Return the messages that send a draft back with its problem, and with what changed since the one `before` it."""
+    text = problem
+    if before is not None and draft is not None and (changed := difference(before, draft)):
+        text += f"\n\nWhat you changed last:\n```diff\n{cut(changed, _LONGEST_DIFF)}\n```"
+    text += "\n\nRepair the tool and hand in the whole of it again."
     if not requests:
         return [Message(role="user", text=text)]
     return [Message(role="tool", text=text, call_id=request.call_id, is_error=True) for request in requests]
+
+
+def difference(before: ToolDraft, after: ToolDraft) -> str:
+    """Return the difference between two drafts' code and tests."""
+    parts: list[str] = []
+    for name, old, new in (("code", before.code, after.code), ("tests", before.tests, after.tests)):
+        parts += difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, lineterm="", n=1)
+    return "\n".join(parts)
 
 
 def signature(problem: str) -> str:

@@ -20,6 +20,8 @@ from alita_tui.spine.text import one_line
 
 LARGEST_TEXT = 200_000
 """Bytes (UTF-8) of the code, and of the tests."""
+PYTHON = ">=3.11"
+"""Of which every tool is."""
 _LARGEST_SCHEMA = 50_000
 _LARGEST_DESCRIPTION = 1000
 _MOST_ENTRIES = 20
@@ -105,7 +107,7 @@ def normalise(draft: ToolDraft) -> ToolDraft:
         body = (body + _MAIN).lstrip("\n")
     # A JSON string is also a TOML basic string; markers contain quotes of their own.
     requirements = ", ".join(json.dumps(requirement) for requirement in draft.requirements)
-    header = f'# /// script\n# requires-python = ">=3.11"\n# dependencies = [{requirements}]\n# ///\n'
+    header = f'# /// script\n# requires-python = "{PYTHON}"\n# dependencies = [{requirements}]\n# ///\n'
     tests = _newlines(draft.tests).strip("\n") + "\n"
     return msgspec.structs.replace(draft, code=header + body, tests=tests)
 

@@ -19,7 +19,6 @@ from alita_tui.toolsmith.checks.case import Case, Check
 from alita_tui.toolsmith.checks.runner import run_checks
 from alita_tui.toolsmith.review import review
 from alita_tui.toolsmith.scratch_files import granted as scratch_granted
-from alita_tui.toolsmith.scratch_files import makes_files
 
 _TEST_RUNS = 3
 """Repetitions of the self-tests: they expose a flaky tool."""
@@ -60,7 +59,7 @@ class Prover:
         self._sandbox = sandbox
         self._before = before
         self._after = after
-        self._limits = limits
+        self.limits = limits
         self._progress = progress
 
     async def prove(self, build: Build, attempt: int, draft: ToolDraft, *, by: str) -> Proof:
@@ -147,12 +146,10 @@ class Prover:
         """Run a draft's own tests repeatedly; return why they do not pass, or an empty string.
 
         Nothing of the person's is granted under the draft profile; `granted` is more only because a person asked for
-        it. Files are those of a scratch workspace, unless the tests do without and a person granted the real one.
+        it. Tests that make files have a scratch workspace even then.
         """
         scratch = scratch_granted(draft)
-        if granted.workspace != "none" and not makes_files(draft):
-            scratch = {}
-        elif scratch:
+        if scratch:
             scratch["capabilities"] = msgspec.structs.replace(granted, workspace=draft.capabilities.workspace)
         job = Job(
             run_id=build.build_id,
@@ -161,7 +158,7 @@ class Prover:
             tests=draft.tests,
             what="test",
             lock=lock,
-            limits=self._limits,
+            limits=self.limits,
             **({"capabilities": granted} | scratch),
         )
         title = f"self-tests of {draft.name}"
@@ -194,7 +191,9 @@ class Prover:
 
 def _doubted(result: GateResult) -> bool:
     """Return True if the model should repair this; twins and changed answers are for the person to judge."""
-    return result.state == "failed" and result.gate not in ("neighbours", "replay")
+    if result.gate == "replay":
+        return any(row.tone == "bad" for row in result.rows)  # a test of the version before was left out
+    return result.state == "failed" and result.gate != "neighbours"
 
 
 def _doubt(result: GateResult) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from alita_tui.events import Capabilities, Json, ToolDraft
 from alita_tui.spine.syntax import try_parse
+from alita_tui.spine.trials import makes_files
 
 MOST_FILES = 5
 LARGEST_FILE = 100_000
@@ -19,8 +20,11 @@ _NAME = re.compile(r"[\w][\w. -]{0,79}(?:/[\w][\w. -]{0,79}){0,3}", re.ASCII)
 
 
 def granted(draft: ToolDraft, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-    """Return the fields of a job that give a draft a scratch workspace; none if it asks for none."""
-    if draft.capabilities.workspace == "none":
+    """Return the fields of a job that give a draft a scratch workspace; none if it asks for none.
+
+    Without `files` it holds what the tests write out; tests that make no files stand in for the broker themselves.
+    """
+    if draft.capabilities.workspace == "none" or (files is None and not makes_files(draft.tests)):
         return {}
     return {
         "capabilities": Capabilities(workspace=draft.capabilities.workspace),
@@ -28,19 +32,9 @@ def granted(draft: ToolDraft, files: Mapping[str, bytes] | None = None) -> dict[
     }
 
 
-def makes_files(draft: ToolDraft) -> bool:
-    """Return True if the tests use the `workspace` module."""
-    tree = try_parse(draft.tests)
-    return tree is not None and any(
-        (isinstance(node, ast.Import) and any(alias.name == "workspace" for alias in node.names))
-        or (isinstance(node, ast.ImportFrom) and node.module == "workspace")
-        for node in ast.walk(tree)
-    )
-
-
 def files_in(draft: ToolDraft) -> dict[str, bytes]:
     """Return the files that the draft's tests write out in calls of `workspace.write`, the first of each name."""
-    if not makes_files(draft) or (tree := try_parse(draft.tests)) is None:
+    if not makes_files(draft.tests) or (tree := try_parse(draft.tests)) is None:
         return {}
     known: dict[str, Any] = {}
     for statement in tree.body:

@@ -7,7 +7,6 @@ sandbox.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.resources import files
 from typing import assert_never
 
 import msgspec
@@ -29,9 +28,11 @@ from alita_tui.toolsmith.contract import (
     normalise,
 )
 from alita_tui.toolsmith.prover import Build, Proof, Prover
-from alita_tui.toolsmith.tool_specs import tool_spec
+from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
 
 _SAME_ERROR = 2
+_EXCERPT = 800
+"""Characters of a source that are recorded with the build; the page itself is on record where it was read."""
 _UNREADY = "it was interrupted before it was ready; build it again if it is needed"
 
 
@@ -58,7 +59,7 @@ class Smith:
         self._max_repairs = max_repairs
         self._model = model_name
         self._new_id = new_id
-        self._system = files("alita_tui.toolsmith.prompts").joinpath("toolsmith.md").read_text("utf-8")
+        self._system = toolsmith_prompt(prover.limits)
 
     async def build(self, order: BuildOrder) -> BuildOutcome:
         """Build a tool for a gap, up to its verdict.
@@ -74,7 +75,9 @@ class Smith:
             version=self._shelf.next_version(order.name),
             parent=self._parent(order.name),
             near_misses=order.near_misses,
-            sources=order.sources,
+            sources=tuple(
+                msgspec.structs.replace(one, excerpt=one.excerpt[:_EXCERPT]) for one in order.sources
+            ),
             lessons=order.past_rejections,
         )
         await self._bus.emit(build, span=build.build_id)
@@ -116,6 +119,7 @@ class Smith:
         ]
         signatures: list[str] = []
         kept: ToolDraft | None = None  # it passed its tests, but a check speaks against it
+        before: ToolDraft | None = None
         for attempt in range(1, self._max_repairs + 2):
             try:
                 reply = await self._asker.ask(
@@ -153,7 +157,8 @@ class Smith:
             signatures.append(signature(problem))
             if signatures[-_SAME_ERROR:] == [signatures[-1]] * _SAME_ERROR and len(signatures) > _SAME_ERROR:
                 return await self._fall_back(build, attempt, kept, f"repairs do not get further: {problem}")
-            messages += repair(reply.requests, problem)
+            messages += repair(reply.requests, problem, before, draft)
+            before = draft or before
         reason = f"no draft passed after {self._max_repairs} repairs; the last: {problem}"
         return await self._fall_back(build, attempt, kept, reason)
 
@@ -323,6 +328,6 @@ class Smith:
 
     def _neighbours(self, order: BuildOrder) -> str:
         results = self._shelf.search(f"{order.name} {order.goal}")
-        near = [f"- {hit.card.name}: {hit.card.description}" for hit in results.hits]
-        near += [f"- {miss.name}: {miss.description}" for miss in results.near_misses]
-        return "\n".join(near[:5])
+        near = [(str(hit.card.name), hit.card.description) for hit in results.hits]
+        near += [(str(miss.name), miss.description) for miss in results.near_misses]
+        return "\n".join(f"- {name}: {said}" for name, said in near[:5] if name != order.name)

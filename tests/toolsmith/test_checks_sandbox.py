@@ -294,6 +294,27 @@ async def test_recorded_calls_that_come_out_otherwise(bench: Workbench) -> None:
     assert [row.tone for row in found.rows] == ["good", "warn"]
 
 
+async def test_tests_of_the_version_before_still_hold_or_are_named(bench: Workbench) -> None:
+    gate = ReplayCheck(bench, lambda _: ())
+
+    async def after(code: str, *checks: str) -> GateResult:
+        return await gate.check(Case(build_id=BuildId("b1"), draft=draft(code, checks), parent=draft()))
+
+    wider = "def run(x: int) -> int:\n    return 2 * abs(x) + 1\n"
+    held = await after(GOOD, "run(3) == 7")
+    assert held.state == "passed" and held.rows == ()
+    dropped = await after(wider, "run(3) == 7", "run(0) == 1")
+    assert dropped.state == "failed" and [(row.label, row.tone) for row in dropped.rows] == [
+        ("test_2", "bad")
+    ]
+    assert "leave it out" in dropped.rows[0].text and "test_2" in dropped.summary
+    changed = await after(wider, "run(3) == 7", "run(0) == 1", "run(-2) == 5")
+    assert [(row.label, row.tone) for row in changed.rows] == [("test_2", "warn")]
+    assert "under the same name" in changed.rows[0].text
+    renamed = await after("def run(y: int) -> int:\n    return 2 * y\n", "run(y=1) == 2")
+    assert renamed.state == "failed" and {row.tone for row in renamed.rows} == {"bad", "warn"}
+
+
 # --- hostile code -------------------------------------------------------------------------
 
 

@@ -11,11 +11,15 @@ from alita_tui.agent.handlers import Handler
 from alita_tui.agent.handlers.research import research
 from alita_tui.agent.lessons import Lessons
 from alita_tui.agent.tasks import CurrentTask, TaskEnd, TaskQueue
+from alita_tui.events import Source
 from alita_tui.spine.bus import Bus
 from alita_tui.spine.errors import RegistryError
-from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome
+from alita_tui.spine.ports.builds import BuildOrder, BuildOutcome, FailedCall
 from alita_tui.spine.ports.sandbox import Sandbox
 from alita_tui.spine.ports.stream import Progress
+
+_LONGEST_SOURCE = 60_000
+"""Characters of a page that the toolsmith chooses its passages from."""
 
 
 class BuildHandlers:
@@ -47,6 +51,7 @@ class BuildHandlers:
     async def build_tool(self, action_id: str, action: BuildTool) -> TaskEnd | None:
         """Have a tool built, and wait until the person decides on it or puts it off."""
         near_misses, sources = research(self._task)
+        sources = self._chosen(sources, action.sources)
         past_rejections = await self._lessons.rejections(action.name, action.goal)
         await self._sandbox.prepare(self._progress)
         order = BuildOrder(
@@ -58,8 +63,40 @@ class BuildHandlers:
             near_misses=near_misses,
             sources=sources,
             past_rejections=past_rejections,
+            examples=action.examples,
+            needs=action.needs,
+            failure=self._failure(action.name),
         )
         return await self.follow(self._jobs.start(order))
+
+    def _chosen(self, sources: tuple[Source, ...], wanted: tuple[str, ...]) -> tuple[Source, ...]:
+        """Return the sources with the pages that the model named first, however long ago they were read."""
+        pages = {
+            event.url: Source(url=event.url, title=event.title, excerpt=event.text[:_LONGEST_SOURCE])
+            for event in (envelope.event for envelope in reversed(self._task.events()))
+            if isinstance(event, e.PageRead)
+        }
+        named = [pages[url] for url in dict.fromkeys(wanted) if url in pages]
+        known = {source.url for source in named}
+        return (*named, *(source for source in sources if source.url not in known))
+
+    def _failure(self, name: str) -> FailedCall | None:
+        """Return the newest call of this tool in the task, if it failed."""
+        calls: dict[str, e.ToolCalled] = {}
+        newest: FailedCall | None = None
+        for envelope in reversed(self._task.events()):
+            match envelope.event:
+                case e.ToolCalled(call_id=call_id) as call if name in (call.name, call.alias):
+                    calls[call_id] = call
+                case e.ToolFailed(call_id=call_id, text=text, report=report) if call_id in calls:
+                    said = report.error if report is not None and report.error else text
+                    call = calls[call_id]
+                    newest = FailedCall(version=call.version, arguments=call.arguments, error=said)
+                case e.ToolReturned(call_id=call_id) if call_id in calls:
+                    newest = None
+                case _:
+                    pass
+        return newest
 
     async def follow(self, job: BuildJob) -> TaskEnd | None:
         """Wait for a build's end; return the task's end if the person stopped the task with it."""

@@ -16,7 +16,7 @@ from alita_tui.sandbox.broker.quota import Quota
 from alita_tui.sandbox.broker.scratch import Scratch, ScratchEndpoints, scratch_caps, untold
 from alita_tui.sandbox.broker.streams import Connections, Send
 from alita_tui.spine.address import AddressPolicy
-from alita_tui.spine.grants import secret_names
+from alita_tui.spine.grants import BROKER, secret_names
 from alita_tui.spine.ports.models import Asker
 from alita_tui.spine.ports.sandbox import Job
 from alita_tui.spine.proxies import Proxies
@@ -134,7 +134,7 @@ def door(grants: RunGrants, certificate: str, token: str = "") -> bytes:
         for name in ("http_proxy", "https_proxy"):
             environment[name] = environment[name.upper()] = "http://127.0.0.1:{port}"
     if grants.asked.workspace != "none" or grants.asked.model_calls:
-        environment["ALITA_BROKER"] = "http://127.0.0.1:{port}"
+        environment[BROKER] = "http://127.0.0.1:{port}"
     if certificate:
         files[_CERTIFICATE] = certificate
         for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):

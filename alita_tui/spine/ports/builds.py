@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 from alita_tui.events.base import BuildDigest, BuildId, Json, Value
 from alita_tui.events.build import Decision
 from alita_tui.events.library import NearMiss, ToolCard
+from alita_tui.events.tool import Capabilities
 from alita_tui.events.web import Source
 from alita_tui.spine.commands import ResolveApproval
 
@@ -16,6 +17,15 @@ class PastCall(Value, frozen=True):
 
     arguments: Json
     result: Json
+
+
+class FailedCall(Value, frozen=True):
+    """A call of a registered tool that failed, for the build that is to mend it."""
+
+    version: int
+    arguments: Json
+    error: str
+    """Untrusted: what the tool raised, or why it ended."""
 
 
 class BuildOrder(Value, frozen=True):
@@ -30,6 +40,12 @@ class BuildOrder(Value, frozen=True):
     near_misses: tuple[NearMiss, ...] = ()
     sources: tuple[Source, ...] = ()
     past_rejections: tuple[str, ...] = ()
+    examples: tuple[Json, ...] = ()
+    """As the agent gave them: `{"input": ARGUMENTS, "output": RESULT}`."""
+    needs: Capabilities = Capabilities()
+    """What the tool may have to ask for, as the agent sees it."""
+    failure: FailedCall | None = None
+    """The newest failed call of the version that is to be replaced."""
 
 
 class BuildOutcome(Value, frozen=True):

@@ -1,19 +1,27 @@
-"""Before a version replaces another, the recorded calls of the old one are repeated with the new one."""
+"""Before a version replaces another, the recorded calls and the tests of the old one are repeated with the new one."""
 
 from __future__ import annotations
 
+import ast
 import asyncio
 from collections.abc import Callable
 
-from alita_tui.events import GateName, GateResult
+import msgspec
+
+from alita_tui.events import GateName, GateResult, GateRow, ToolDraft
 from alita_tui.spine.ports.builds import PastCall
-from alita_tui.toolsmith.checks.case import Case, CouldNotRun, evidence, failed, passed, shown
+from alita_tui.spine.syntax import try_parse
+from alita_tui.spine.text import counted, one_line
+from alita_tui.toolsmith.checks.case import Case, CouldNotRun, Tone, evidence, failed, passed, shown
+from alita_tui.toolsmith.checks.judge_report import Tested
 from alita_tui.toolsmith.checks.probes import equal
-from alita_tui.toolsmith.checks.workbench import Workbench
+from alita_tui.toolsmith.checks.workbench import Workbench, piece_of_tests
+
+_SECONDS = 8.0
 
 
 class ReplayCheck:
-    """Recorded calls of the parent version, run again."""
+    """Recorded calls and tests of the parent version, run again."""
 
     name: GateName = "replay"
 
@@ -23,12 +31,25 @@ class ReplayCheck:
         self._calls = calls
 
     async def check(self, case: Case) -> GateResult:
-        """Report recorded calls whose result changed. Raises CouldNotRun."""
+        """Report recorded calls whose result changed, and tests of before that fail. Raises CouldNotRun."""
         if case.parent is None:
             return passed(self.name, "it replaces nothing")
+        old = await self._old_tests(case, case.parent)
+        rows, summary, whole = await self._recorded(case)
+        if old:
+            listed = ", ".join(row.label for row in old)
+            summary = f"{counted(len(old), 'test')} of the version before failing: {listed}; {summary}"
+        if old or any(row.tone == "warn" for row in rows):
+            return failed(self.name, summary, [*old, *rows])
+        if not whole:
+            raise CouldNotRun(summary, rows)
+        return passed(self.name, summary, rows)
+
+    async def _recorded(self, case: Case) -> tuple[list[GateRow], str, bool]:
+        """Return a row for each recorded call, what they come to, and whether there was time for all."""
         calls = await asyncio.to_thread(self._calls, case.draft.name)
         if not calls:
-            return passed(self.name, "the version before was never called")
+            return [], "the version before was never called", True
         answers = await self._bench.outputs(case, [example.arguments for example in calls], fresh=True)
         rows, changed = [], 0
         for call, answer in zip(calls, answers, strict=False):
@@ -44,8 +65,42 @@ class ReplayCheck:
             )
             rows.append(evidence(label, f"→ {now}, before {shown(call.result)}", "warn"))
         if changed:
-            summary = f"{changed} of {len(rows)} recorded calls come out otherwise"
-            return failed(self.name, summary, rows)
+            return rows, f"{changed} of {len(rows)} recorded calls come out otherwise", True
         if len(rows) < len(calls):
-            raise CouldNotRun(f"there was time for {len(rows)} of {len(calls)} recorded calls", rows)
-        return passed(self.name, f"all {len(rows)} recorded calls come out as before", rows)
+            return rows, f"there was time for {len(rows)} of {len(calls)} recorded calls", False
+        return rows, f"all {len(rows)} recorded calls come out as before", True
+
+    async def _old_tests(self, case: Case, parent: ToolDraft) -> list[GateRow]:
+        """Return a row for each test of the version before that fails with this one.
+
+        One that this version's tests have under the same name, with another body, was changed: the person is told.
+        One that they do not have was dropped: worth a repair.
+        """
+        now, before = _tests(case.draft), _tests(parent)
+        if now.items() >= before.items():
+            return []  # its own tests have all of them
+        piece = msgspec.structs.replace(piece_of_tests(case, seconds=_SECONDS), tests=parent.tests)
+        (entry,) = await self._bench.judge(case, [piece])
+        if not isinstance(entry, Tested) or entry.late:
+            raise CouldNotRun("there was no time for the tests of the version before")
+        if entry.error:
+            last = entry.error.strip().splitlines()[-1]
+            return [evidence("all of them", one_line(f"they cannot be imported: {last}", 200), "bad")]
+        rows = []
+        for test in entry.cases:
+            if not test.passed and now.get(test.name) != before.get(test.name, ""):
+                kept = test.name in now
+                told = "expect otherwise under the same name" if kept else "leave it out"
+                last = next(iter(test.message.strip().splitlines()[-1:]), "")
+                tone: Tone = "warn" if kept else "bad"
+                rows.append(
+                    evidence(test.name, one_line(f"it fails, and the new tests {told}: {last}", 280), tone)
+                )
+        return rows
+
+
+def _tests(draft: ToolDraft) -> dict[str, str]:
+    """Return the tests of a draft by name, as they read without comments."""
+    tree = try_parse(draft.tests)
+    functions = (node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef))
+    return {node.name: ast.unparse(node) for node in functions if node.name.startswith("test_")}

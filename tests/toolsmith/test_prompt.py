@@ -1,0 +1,90 @@
+"""What the toolsmith is told: from the tables of the walls, with examples that pass every check there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+from alita_tui.events import Capabilities, ToolDraft
+from alita_tui.registry.library import ToolLibrary
+from alita_tui.registry.task_library import TaskLibrary
+from alita_tui.sandbox.broker.requests import _OWN
+from alita_tui.sandbox.engine import PodmanSandbox
+from alita_tui.spine.grants import FILES, MODEL, REACHED
+from alita_tui.spine.ports.sandbox import Limits
+from alita_tui.toolsmith.contract import draft_from, normalise
+from alita_tui.toolsmith.review import review
+from alita_tui.toolsmith.tool_specs import tool_spec, toolsmith_prompt
+from tests.toolsmith.trial import Known, Reviewer, Trial
+
+PROMPT = toolsmith_prompt(Limits())
+_EXAMPLE = re.compile(
+    r"```json\n(?P<form>.*?)```\n```python\n(?P<code>.*?)```\n```python\n(?P<tests>.*?)```", re.DOTALL
+)
+
+
+def examples() -> dict[str, ToolDraft]:
+    found: dict[str, ToolDraft] = {}
+    for match in _EXAMPLE.finditer(PROMPT):
+        form: dict[str, Any] = json.loads(match["form"])
+        draft = normalise(draft_from({**form, "code": match["code"], "tests": match["tests"]}))
+        found[str(draft.name)] = draft
+    return found
+
+
+EXAMPLES = examples()
+TABLE = {"a.csv": "n,m\n1,2\n3,4\n"}
+KNOWN: dict[str, Known] = {
+    "column_sum": (
+        ({"path": "a.csv", "column": "n", "@files": TABLE}, 4, False),
+        ({"path": "a.csv", "column": "m", "@files": TABLE}, 6, False),
+        ({"path": "b.csv", "column": "n", "@files": {"b.csv": "n\n"}}, 0, False),
+        ({"path": "a.csv", "column": "x", "@files": TABLE}, None, True),
+        ({"path": "none.csv", "column": "n"}, None, True),
+    ),
+    "city_temperature": (
+        ({"city": ""}, None, True),
+        ({"city": " "}, None, True),
+        ({"city": "\t"}, None, True),
+    ),
+}
+
+
+def test_every_slot_is_filled_from_the_tables() -> None:
+    assert not re.search(r"\{\{\w+\}\}", PROMPT)
+    limits = Limits(wall_seconds=7, memory_bytes=123 << 20, scratch_bytes=45 << 20, result_bytes=67 << 10)
+    said = toolsmith_prompt(limits)
+    assert "7 s, 123 MB of memory, 45 MB of files below /tmp and 67 kB of result" in said
+    assert all(f"- `{field}`: {how}" in said for field, how in REACHED.items())
+
+
+def test_the_tables_name_what_there_is() -> None:
+    assert [*REACHED] == [field.name for field in msgspec.structs.fields(Capabilities)]
+    assert _OWN.fullmatch(f"{FILES}x".encode()) and _OWN.fullmatch(MODEL.encode())
+    asked = tool_spec("submit_tool").parameters["properties"]["capabilities"]["properties"]
+    assert {field: form["description"] for field, form in asked.items()} == REACHED
+
+
+def test_there_is_an_example_of_each_kind() -> None:
+    assert set(EXAMPLES) == set(KNOWN) and PROMPT.count("# Example") == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_nothing_is_to_be_said_of_an_example(name: str) -> None:
+    found = review(EXAMPLES[name])
+    assert [finding for finding in found.findings if finding.severity in ("medium", "high")] == []
+    assert [finding for finding in found.findings if finding.rule == "B310" and name == "column_sum"] == []
+
+
+@pytest.mark.podman
+@pytest.mark.parametrize("name", EXAMPLES)
+async def test_an_example_passes_every_check(podman: PodmanSandbox, shelf: ToolLibrary, name: str) -> None:
+    trial = Trial(podman, TaskLibrary(shelf), Reviewer(KNOWN), limits=Limits())
+    verdict = await trial.judge(EXAMPLES[name], "Do it for Oslo and 'prices.csv'")
+    assert verdict.problem == ""
+    against = [f"{one.gate}: {one.summary} {one.rows}" for one in verdict.gates if one.state != "passed"]
+    assert against == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from alita_tui.events import Json, Value
@@ -50,6 +51,8 @@ class Piece(Value, frozen=True):
     """Keyword arguments of `run`."""
     fresh: bool = False
     """Whether each call runs in a new process, which knows of no other."""
+    files: Mapping[str, str] = {}
+    """Files in the current folder of calls, by name, in Base64."""
     conditions: Conditions = Conditions()
     seconds: float = 2.0
     """Time limit of all tests together, or of each call."""

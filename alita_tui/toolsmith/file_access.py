@@ -7,6 +7,7 @@ import re
 
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, aliases_of, dotted
+from alita_tui.toolsmith.file_parameters import leaves_files, takes_files
 from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.rules import rule
 from alita_tui.toolsmith.taint import Tainted
@@ -32,7 +33,7 @@ def note_files(notes: Notes, tree: ast.Module, draft: ToolDraft, reach: Reach) -
 
 
 def _note_reads(notes: Notes, draft: ToolDraft, reach: Reach, tainted: Tainted) -> None:
-    granted = draft.capabilities.workspace != "none"
+    granted = draft.capabilities.workspace != "none" or takes_files(draft) or leaves_files(draft)
     own = any(path.startswith("tempfile.") for path, _ in reach.calls)
     for path, call in reach.calls:
         first = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "file"), None)

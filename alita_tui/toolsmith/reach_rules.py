@@ -13,6 +13,7 @@ from collections import defaultdict
 
 from alita_tui.events import ToolDraft
 from alita_tui.toolsmith.draft_ast import FUNCTIONS, Notes, constants, dotted
+from alita_tui.toolsmith.file_parameters import leaves_files
 from alita_tui.toolsmith.reach import Reach
 from alita_tui.toolsmith.rules import rule, table
 from alita_tui.toolsmith.values import Use
@@ -40,10 +41,11 @@ def note_uses(notes: Notes, tree: ast.Module, draft: ToolDraft) -> Reach | None:
     brokered = granted.workspace != "none" or granted.model_calls > 0
     keys = ["introspection", "process", "dynamic", "later"]
     keys += [] if granted.network else ["network"]
-    keys += [] if granted.workspace == "write" else ["files"]
+    writes = granted.workspace == "write" or leaves_files(draft)
+    keys += [] if writes else ["files"]
     keys += [] if granted.secrets or brokered else ["environment"]
     _apply(notes, keys, reach, brokered=brokered, granted=bool(granted.network))
-    if granted.workspace != "write":
+    if not writes:
         _note_opens(notes, reach)
     for path, line in reach.anything:
         notes.add("high", "ast/dynamic", f"{path}, {ANYTHING}", line)

@@ -40,14 +40,14 @@ def files_in(draft: ToolDraft) -> dict[str, bytes]:
     for statement in tree.body:
         if isinstance(statement, ast.Assign):
             known |= {
-                name.id: _value(statement.value, {})
+                name.id: value_of(statement.value, {})
                 for name in statement.targets
                 if isinstance(name, ast.Name)
             }
     files: dict[str, bytes] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("workspace.write", "write"):
-            given = [_value(part, known) for part in (*node.args, *(word.value for word in node.keywords))]
+            given = [value_of(part, known) for part in (*node.args, *(word.value for word in node.keywords))]
             if len(given) == 2 and isinstance(given[0], str) and isinstance(given[1], str | bytes):
                 data = given[1].encode("utf-8", "replace") if isinstance(given[1], str) else given[1]
                 if _NAME.fullmatch(given[0]) and len(data) <= LARGEST_FILE:
@@ -55,7 +55,13 @@ def files_in(draft: ToolDraft) -> dict[str, bytes]:
     return files
 
 
-def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+def safe_name(name: str) -> bool:
+    """Return whether this can be the name of a file: relative, plain, at most four levels deep."""
+    return _NAME.fullmatch(name) is not None
+
+
+def value_of(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """Return the value of a literal, or of a name that is known; None for anything else."""
     if isinstance(node, ast.Name):
         return known.get(node.id)
     try:

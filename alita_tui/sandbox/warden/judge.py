@@ -201,7 +201,7 @@ class Trial:
             order["scratch"] = self._scratch
         else:
             order |= {"module": piece["module"], "folder": piece["folder"], "code": piece["code"]}
-            order |= {"watch": piece["watch"], "door": self._door}
+            order |= {"watch": piece["watch"], "door": self._door, "files": piece["files"]}
         party.tell(order, until)
 
 

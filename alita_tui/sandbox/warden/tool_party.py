@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import binascii
 import builtins
 import importlib
 import os
@@ -45,6 +46,11 @@ class Served:
         path = f"{folder}/{asked['module']}.py"
         with open(path, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(asked["code"])
+        for name, data in asked["files"].items():
+            if "/" in name:
+                os.makedirs(os.path.dirname(name), exist_ok=True)
+            with open(name, "wb") as given:
+                given.write(binascii.a2b_base64(data))
         sys.path.insert(0, folder)
         self._own = folder
         self.passed: set[int] = set()

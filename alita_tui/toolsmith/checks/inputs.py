@@ -19,6 +19,7 @@ from alita_tui.spine.syntax import try_parse
 from alita_tui.toolsmith import draft_ast
 from alita_tui.toolsmith.checks.probes import Fit, calls_in
 from alita_tui.toolsmith.checks.schema_values import Maker
+from alita_tui.toolsmith.file_parameters import local_files
 
 MOST = 640
 _RANDOM = 80
@@ -43,7 +44,7 @@ def inputs(
     fit = Fit(draft.input_schema)
     tests = [arguments for arguments in (*tests, *calls_in(draft)) if fit(arguments)]
     words, numbers = constants(draft.code)
-    maker = Maker(random.Random(_SEED), scale(tests), tests)  # noqa: S311  # repeatable, nothing secret
+    maker = Maker(random.Random(_SEED), scale(tests), tests, tuple(local_files(draft)))  # noqa: S311  # repeatable, nothing secret
     chosen: dict[str, dict[str, Json]] = {}
 
     def keep(candidates: Iterable[dict[str, Json]], room: int) -> None:

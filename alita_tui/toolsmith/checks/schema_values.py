@@ -25,8 +25,18 @@ _ODD_SCHEMAS = ("pattern", "format", "contentEncoding", "contentMediaType")
 class Maker:
     """Generates values; the same ones for the same seed."""
 
-    def __init__(self, chance: random.Random, scale: int, tests: Sequence[dict[str, Json]] = ()) -> None:
-        """`scale` bounds numbers that the schema leaves open; `tests` are arguments known to be valid."""
+    def __init__(
+        self,
+        chance: random.Random,
+        scale: int,
+        tests: Sequence[dict[str, Json]] = (),
+        files: Sequence[str] = (),
+    ) -> None:
+        """`scale` bounds numbers that the schema leaves open; `tests` are arguments known to be valid.
+
+        `files` are the names of files that a call finds.
+        """
+        self._files = files
         self._chance = chance
         self._scale = scale
         self._tests = tests
@@ -130,6 +140,8 @@ class Maker:
 
     def _text(self, schema: dict[str, Any]) -> str:
         least, most = _bounds(schema, "Length", _LONGEST)
+        if schema.get("format") == "file" and self._files:
+            return self._chance.choice(self._files)
         if isinstance(schema.get("pattern"), str):
             return matching(schema["pattern"], self._chance)
         form = self._formatted(str(schema.get("format", "")))

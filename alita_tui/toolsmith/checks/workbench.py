@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from alita_tui.events import (
     Json,
@@ -21,6 +22,7 @@ from alita_tui.toolsmith.checks.instrumentation import Instrumented, instrumente
 from alita_tui.toolsmith.checks.judge_report import Called, Tested, Watched
 from alita_tui.toolsmith.checks.probes import parameters
 from alita_tui.toolsmith.checks.shared_work import Shared
+from alita_tui.toolsmith.file_parameters import local_files
 from alita_tui.toolsmith.scratch_files import granted
 
 _AT_ONCE = 3
@@ -75,6 +77,8 @@ class Workbench:
         CouldNotRun, and Unsupported for conditions that the sandbox does not have.
         """
         total *= _SLOWER if case.lock.packages else 1
+        if local := local_files(case.draft, files):
+            pieces = [replace(piece, files=local) if piece.kind == "calls" else piece for piece in pieces]
         longest = max((piece.seconds for piece in pieces), default=0.0)
         job = Job(
             run_id=case.build_id,
@@ -139,9 +143,7 @@ class Workbench:
         return entry.answers
 
     def _bounds(self, wall: float) -> Limits:
-        return msgspec.structs.replace(
-            self._limits, wall_seconds=wall, cpu_seconds=wall, result_bytes=8 * 1024 * 1024
-        )
+        return replace(self._limits, wall_seconds=wall, cpu_seconds=wall, result_bytes=8 * 1024 * 1024)
 
 
 def _instrumented(code: str) -> tuple[Instrumented, str]:

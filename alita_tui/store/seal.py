@@ -101,7 +101,10 @@ def sign(private: Ed25519PrivateKey, kind: str, text: str) -> str:
 
 
 def verifier(public: str, kind: str) -> Callable[[str, str], bool]:
-    """Return a function that checks whether this key signed a text as this kind."""
+    """Return a function that checks whether this key signed a text as this kind.
+
+    A signature is lower-case hex without spaces: a file that was changed in a letter's case was changed.
+    """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -112,8 +115,9 @@ def verifier(public: str, kind: str) -> Callable[[str, str], bool]:
 
     def holds(text: str, signature: str) -> bool:
         with suppress(ValueError, InvalidSignature):
-            key.verify(bytes.fromhex(signature), _message(kind, text))
-            return True
+            raw = bytes.fromhex(signature)
+            key.verify(raw, _message(kind, text))
+            return raw.hex() == signature
         return False
 
     return holds

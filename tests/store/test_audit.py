@@ -280,3 +280,16 @@ def test_a_verdict_that_is_entered_again_is_one_entry(path):
     add(path, 1, session_id="a fork of it")
     assert [one.session_id for one in opened(path).entries()] == ["s1", "a fork of it"]
     assert opened(path).verify() == []
+
+
+def test_a_letter_of_a_head_in_another_case_is_found(path):
+    for number in range(1, 4):
+        add(path, number)
+    for head in (path.with_name("audit.head"), path.parent.parent / "keys" / "head"):
+        whole = head.read_bytes()
+        letters = [at for at, byte in enumerate(whole) if chr(byte).isalpha()]
+        for at in letters:
+            head.write_bytes(whole[:at] + bytes([whole[at] ^ 0x20]) + whole[at + 1 :])
+            assert opened(path).verify(), at
+        head.write_bytes(whole)
+    assert opened(path).verify() == []

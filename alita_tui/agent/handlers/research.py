@@ -94,9 +94,9 @@ class ResearchHandlers:
 
 def _pages(task: CurrentTask) -> Iterable[PageRead]:
     """Yield the pages that a task fetched, the newest first."""
-    for envelope in task.events():
-        if isinstance(envelope.event, PageRead) and not envelope.event.copied:
-            yield envelope.event
+    for event in task.newest(PageRead):
+        if isinstance(event, PageRead) and not event.copied:
+            yield event
 
 
 def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...]]:
@@ -110,8 +110,8 @@ def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...
     for page in _pages(task):
         text = page.whole or page.text
         sources.setdefault(page.url, Source(url=page.url, title=page.title, excerpt=text))
-    for envelope in task.events():
-        match envelope.event:
+    for event in task.newest(e.ToolSearched, e.WebSearched):
+        match event:
             case e.ToolSearched(hits=hits, near_misses=misses) if near is None:
                 near = (*map(_near_miss, hits), *misses)
             case e.WebSearched(results=listed):

@@ -132,9 +132,9 @@ def _headed(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Take Markdown's backslashes out of prose, where they make names and quotations unlike the page."""
-    parts = re.split(r"(^```.*?^```$|`[^`\n]*`|^\|.*\|$)", text, flags=re.DOTALL | re.MULTILINE)
-    parts[::2] = [re.sub(r"\\([\\`*_{}\[\]()<>#+\-.!|~])", r"\1", prose) for prose in parts[::2]]
+    """Take out Markdown's backslashes, which make names and quotations unlike the page; not those of a table's bars."""
+    parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.DOTALL | re.MULTILINE)
+    parts[::2] = [re.sub(r"\\([\\`*_{}\[\]()<>#+\-.!~])", r"\1", prose) for prose in parts[::2]]
     return "".join(parts)
 
 

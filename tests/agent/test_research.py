@@ -140,6 +140,21 @@ async def test_a_task_that_is_taken_up_again_has_the_pages_it_read_before(tmp_pa
     assert [(one.url, one.excerpt) for one in started.sources] == [(url, MANUAL.strip())]
 
 
+async def test_a_key_that_a_part_would_cut_is_on_no_record(tmp_path: Path, site: Site) -> None:
+    key = "sk-ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+    text = "w" * (PASSAGE - 10) + key + " and more " * 2000
+    lab = Lab(
+        tmp_path,
+        rules=rules(say("read_page", url=site.html("/k", text, "text/plain")), DONE),
+        secrets=(("X", key),),
+    )
+    lab.web = room(site)
+    lab._build()
+    await lab.do(TASK)
+    lab.file.close()
+    assert key[:10].encode() not in lab.file.path.read_bytes()
+
+
 async def test_an_offset_past_the_end_says_where_the_end_is(tmp_path: Path, site: Site) -> None:
     url = site.html("/short", "short", "text/plain")
     lab = opened(tmp_path, site, say("read_page", url=url, offset=10**9), DONE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any
 from urllib.parse import urldefrag, urljoin
@@ -26,6 +26,7 @@ _HIDDEN = (
     "//*[@hidden or @aria-hidden='true' or contains(translate(@style,' ',''),'display:none')"
     " or contains(translate(@style,' ',''),'visibility:hidden')][not(self::html or self::body or self::main)]"
 )
+_ANCHORS = ".//a[@href][not(ancestor::nav or ancestor::header or ancestor::footer or ancestor::aside)]"
 _PDF_PAGES = 500
 _LINKS = 150
 _WORDS = 80
@@ -33,7 +34,7 @@ _ADDRESS = 500
 Line = dict[str, Any]
 
 
-def article(body: bytes, charset: str, url: str = "") -> Iterator[Line]:
+def article(body: bytes, charset: str, url: str) -> Iterator[Line]:
     """Yield title and main text as trafilatura finds them; with little found, as the page has them in order.
 
     The links of the main part follow as a list, where they are in nobody's way.
@@ -110,16 +111,19 @@ def results(body: bytes, _charset: str, _url: str) -> Iterator[Line]:
     yield {"challenge": challenge is not None, "empty": empty is not None}
 
 
-KINDS = {"article": article, "soup": soup, "pdf": pdf, "results": results}
+KINDS: dict[str, Callable[[bytes, str, str], Iterator[Line]]] = {
+    "article": article,
+    "soup": soup,
+    "pdf": pdf,
+    "results": results,
+}
 
 
 def _links(tree: Any, url: str) -> str:
     """Return the links of the page's main part as a list, each address once."""
     main = next(iter(tree.xpath("//main | //*[@role='main'] | //article")), tree)
     listed: dict[str, str] = {}
-    for anchor in main.xpath(
-        ".//a[@href][not(ancestor::nav or ancestor::header or ancestor::footer or ancestor::aside)]"
-    ):
+    for anchor in main.xpath(_ANCHORS):
         words = " ".join(anchor.text_content().split())[:_WORDS]
         try:
             target = urldefrag(urljoin(url, anchor.get("href").strip())).url
@@ -176,7 +180,7 @@ def main() -> None:
     for nothing in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
         resource.setrlimit(nothing, (0, 0))
     sys.setrecursionlimit(5_000)
-    for line in KINDS[kind](sys.stdin.buffer.read(), *sys.argv[5:7]):
+    for line in KINDS[kind](sys.stdin.buffer.read(), sys.argv[5], sys.argv[6]):
         room -= len(line.get("text", "")) + 20
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()

@@ -62,9 +62,8 @@ class ResearchHandlers:
     async def read_page(self, action_id: str, action: ReadPage) -> None:
         """Read a page, or another part of one that this task has read. Raises WebError."""
         copy = self._copy(action.url) if action.offset or action.find else None
-        page = copy or self._bus.redacted(
-            await self._web.read(action.url)
-        )  # whole: a cut may go through a key
+        page = copy or self._bus.redacted(await self._web.read(action.url))
+        # redacted as a whole: where a part is cut, half a key would pass for none
         part = found(page.text, action.find) if action.find else piece(page.text, action.offset)
         await self._bus.emit(
             PageRead(

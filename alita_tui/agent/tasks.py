@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from alita_tui import events as e
 from alita_tui.agent.projection import StateProjection
@@ -150,6 +150,11 @@ class CurrentTask:
 
     def builds(self) -> tuple[BuildState, ...]:
         """Return the builds of the newest task and of the parked tasks that it continues."""
+        chain = self.chain()
+        return tuple(build for build in self._projection.state.builds if build.task_id in chain)
+
+    def chain(self) -> frozenset[str]:
+        """Return the ids of the newest task and of the parked tasks that it continues."""
         state = self._projection.state
         continues = {task.task_id: task.again for task in state.tasks}
         chain = set()
@@ -157,7 +162,14 @@ class CurrentTask:
         while task_id:
             chain.add(task_id)
             task_id = continues.get(task_id, "")
-        return tuple(build for build in state.builds if build.task_id in chain)
+        return frozenset(chain)
+
+    def newest(self, *kinds: type[e.SessionEvent]) -> Iterator[e.SessionEvent]:
+        """Yield the events of some kinds of the newest task and those that it continues, the newest first."""
+        chain = self.chain()
+        for envelope in self._bus.history.newest(*kinds):
+            if envelope.task_id in chain:
+                yield envelope.event
 
     def plan(self, task_id: str) -> e.PlanProposed | None:
         """Return a task's newest plan."""

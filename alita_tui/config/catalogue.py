@@ -47,8 +47,9 @@ class Field(Value, frozen=True):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The only allowed texts; empty if any is allowed."""
-        return get_args(self.type) if get_origin(self.type) is Literal else ()
+        """The only allowed texts, of a list those in it; empty if any is allowed."""
+        of = get_args(self.type)[0] if get_origin(self.type) is tuple else self.type
+        return get_args(of) if get_origin(of) is Literal else ()
 
     @property
     def lists_models(self) -> bool:
@@ -113,6 +114,8 @@ def coerce(field: Field, value: object, where: str, *, text: bool = False) -> An
         generic = field.choices or not isinstance(error, msgspec.ValidationError)
         detail = "" if generic else f" {one_line(str(error), 80)}."
         wanted = " or ".join(field.choices) or _WORDS[field.kind]
+        if field.choices and field.kind is tuple:
+            wanted = f"a list of any of {', '.join(field.choices)}"
         raise ConfigError(
             f"{where}: {field.key} must be {wanted}, not {one_line(repr(value), 60)}.{detail}",
             hint=f"The default is {field.default!r}.",

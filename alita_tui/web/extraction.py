@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any
+from urllib.parse import urldefrag, urljoin
 
 from alita_tui.spine.text import neutralise
 from alita_tui.web.decoding import decoded
@@ -25,23 +26,31 @@ _HIDDEN = (
     "//*[@hidden or @aria-hidden='true' or contains(translate(@style,' ',''),'display:none')"
     " or contains(translate(@style,' ',''),'visibility:hidden')][not(self::html or self::body or self::main)]"
 )
+_ANCHORS = ".//a[@href][not(ancestor::nav or ancestor::header or ancestor::footer or ancestor::aside)]"
 _PDF_PAGES = 500
+_LINKS = 150
+_WORDS = 80
+_ADDRESS = 500
 Line = dict[str, Any]
 
 
-def article(body: bytes, charset: str) -> Iterator[Line]:
-    """Yield title and main text as trafilatura finds them; with little found, as the page has them in order."""
+def article(body: bytes, charset: str, url: str) -> Iterator[Line]:
+    """Yield title and main text as trafilatura finds them; with little found, as the page has them in order.
+
+    The links of the main part follow as a list, where they are in nobody's way.
+    """
     import trafilatura
 
     html = neutralise(decoded(body, charset, html=True))  # libxml2 would take sequences apart
     tree = trafilatura.load_html(html)
-    title, text = "", ""
+    title, text, links = "", "", ""
     if tree is not None:
         title = " ".join((tree.findtext(".//title") or "").split())
         for node in tree.xpath(_HIDDEN):
             if node.getparent() is not None:
                 node.drop_tree()
         _join_lines(tree)
+        links = _links(tree, url)
         found = trafilatura.extract(
             tree,
             output_format="markdown",
@@ -55,16 +64,16 @@ def article(body: bytes, charset: str) -> Iterator[Line]:
     if len(text) < _ENOUGH:
         plain_title, plain = to_text(html)
         title, text = title or plain_title, max(plain, text, key=len)
-    yield {"title": title, "text": text}
+    yield {"title": title, "text": f"{text}\n\n{links}" if links else text}
 
 
-def soup(body: bytes, charset: str) -> Iterator[Line]:
+def soup(body: bytes, charset: str, _url: str) -> Iterator[Line]:
     """Yield title and text by Python's own parser alone."""
     title, text = to_text(decoded(body, charset, html=True))
     yield {"title": title, "text": text}
 
 
-def pdf(body: bytes, _charset: str) -> Iterator[Line]:
+def pdf(body: bytes, _charset: str, _url: str) -> Iterator[Line]:
     """Yield the pages of a PDF one by one, so that what was read before a limit is kept."""
     from pypdf import PdfReader
 
@@ -86,7 +95,7 @@ def pdf(body: bytes, _charset: str) -> Iterator[Line]:
         yield {"page": number + 1, "text": text.strip()}
 
 
-def results(body: bytes, _charset: str) -> Iterator[Line]:
+def results(body: bytes, _charset: str, _url: str) -> Iterator[Line]:
     """Yield the links of DuckDuckGo's result page, and whether it is one."""
     from bs4 import BeautifulSoup
 
@@ -102,7 +111,30 @@ def results(body: bytes, _charset: str) -> Iterator[Line]:
     yield {"challenge": challenge is not None, "empty": empty is not None}
 
 
-KINDS = {"article": article, "soup": soup, "pdf": pdf, "results": results}
+KINDS: dict[str, Callable[[bytes, str, str], Iterator[Line]]] = {
+    "article": article,
+    "soup": soup,
+    "pdf": pdf,
+    "results": results,
+}
+
+
+def _links(tree: Any, url: str) -> str:
+    """Return the links of the page's main part as a list, each address once."""
+    main = next(iter(tree.xpath("//main | //*[@role='main'] | //article")), tree)
+    listed: dict[str, str] = {}
+    for anchor in main.xpath(_ANCHORS):
+        words = " ".join(anchor.text_content().split())[:_WORDS]
+        try:
+            target = urldefrag(urljoin(url, anchor.get("href").strip())).url
+        except ValueError:
+            continue
+        if words and target.startswith(("http://", "https://")) and target != url and len(target) <= _ADDRESS:
+            listed.setdefault(target, words)
+        if len(listed) == _LINKS:
+            break
+    lines = "\n".join(f"- {words}: {target}" for target, words in listed.items())
+    return f"## Links of this page\n\n{lines}" if lines else ""
 
 
 def _join_lines(tree: Any) -> None:
@@ -132,23 +164,23 @@ def _headed(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Take Markdown's backslashes out of prose, where they make names and quotations unlike the page."""
-    parts = re.split(r"(^```.*?^```$|`[^`\n]*`|^\|.*\|$)", text, flags=re.DOTALL | re.MULTILINE)
-    parts[::2] = [re.sub(r"\\([\\`*_{}\[\]()<>#+\-.!|~])", r"\1", prose) for prose in parts[::2]]
+    """Take out Markdown's backslashes, which make names and quotations unlike the page; not those of a table's bars."""
+    parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.DOTALL | re.MULTILINE)
+    parts[::2] = [re.sub(r"\\([\\`*_{}\[\]()<>#+\-.!~])", r"\1", prose) for prose in parts[::2]]
     return "".join(parts)
 
 
 def main() -> None:
-    """Filter for the reader: arguments are kind, CPU seconds, bytes of memory, characters and charset."""
+    """Filter for the reader: arguments are kind, CPU seconds, bytes of memory, characters, charset, URL."""
     import resource
 
-    kind, seconds, memory, room, charset = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
+    kind, seconds, memory, room = sys.argv[1], *map(int, sys.argv[2:5])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     for nothing in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
         resource.setrlimit(nothing, (0, 0))
     sys.setrecursionlimit(5_000)
-    for line in KINDS[kind](sys.stdin.buffer.read(), charset):
+    for line in KINDS[kind](sys.stdin.buffer.read(), sys.argv[5], sys.argv[6]):
         room -= len(line.get("text", "")) + 20
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()

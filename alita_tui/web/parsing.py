@@ -19,10 +19,10 @@ Kind = Literal["article", "soup", "pdf", "results"]
 
 
 async def parsed(
-    kind: Kind, body: bytes, charset: str = "", *, room: int = 1_000_000
+    kind: Kind, body: bytes, charset: str = "", url: str = "", *, room: int = 1_000_000
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return what the filter said, line by line, and whether it came to its end; `room` is in characters."""
-    limits = (str(_SECONDS), str(_MEMORY), str(room), charset)
+    limits = (str(_SECONDS), str(_MEMORY), str(room), charset, url)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-c", _START, _PACKAGE, kind, *limits),
         stdin=asyncio.subprocess.PIPE,

@@ -111,7 +111,7 @@ def _no_text(answer: Fetched, kind: str) -> WebError:
 async def _html(answer: Fetched, charset: str) -> tuple[str, str]:
     """Return title and text; by the plainer parser where the better one fails. Raise WebError."""
     for kind in ("article", "soup"):
-        lines, _ = await parsed(kind, answer.body, charset)
+        lines, _ = await parsed(kind, answer.body, charset, answer.url)
         if lines:
             return lines[0]["title"], lines[0]["text"]
     host = one_line(urlsplit(answer.url).netloc, 80)

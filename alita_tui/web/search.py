@@ -27,6 +27,7 @@ _SITES: dict[SearchKind, str] = {
 }
 """Where the web is searched when the kind's own provider does not answer."""
 _ANSWER_BYTES = 2_000_000
+_LAST = 60.0
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _STATUS: dict[SearchProvider, tuple[int, ...]] = {"duckduckgo": (200, 202), "pypi": (200, 404)}
 """Where another status than 200 is an answer too."""
@@ -51,6 +52,8 @@ class Searches:
         self._clock = clock
         self._alone: dict[SearchProvider, float] = {}
         """Until when a provider is not asked."""
+        self._last: dict[SearchProvider, float] = {}
+        """Until when a provider is asked after the others, as it failed: so a dead one costs its time limit once."""
 
     async def search(self, words: str, kind: SearchKind) -> SearchPage:
         """Return what the first provider that answers says. Raise WebError when none does."""
@@ -79,12 +82,13 @@ class Searches:
 
     async def _in_turn(self, kind: SearchKind) -> tuple[SearchProvider, ...]:
         chosen: list[SearchProvider] = [] if kind == "web" else [kind]
-        if self._settings.search_order:
-            return (*chosen, *dict.fromkeys(self._settings.search_order))
-        for name, provider in PROVIDERS.items():
-            if provider.whole_web and not await asyncio.to_thread(self._missing, name):
-                chosen.append(name)
-        return tuple(chosen)
+        turn: list[SearchProvider] = [*dict.fromkeys(self._settings.search_order)]
+        if not turn:
+            for name, provider in PROVIDERS.items():
+                if provider.whole_web and not await asyncio.to_thread(self._missing, name):
+                    turn.append(name)
+        now = self._clock()
+        return (*chosen, *sorted(turn, key=lambda name: self._last.get(name, 0.0) > now))
 
     def _missing(self, name: SearchProvider) -> str:
         """Return the first thing that a provider cannot be asked without; it may block."""
@@ -131,6 +135,9 @@ class Searches:
             return clean(await provider.results(answer), asked.site)[: settings.results]
         except RateLimited as limited:
             self._alone[name] = self._clock() + limited.wait
+            raise
+        except WebError:
+            self._last[name] = self._clock() + _LAST
             raise
 
 

@@ -11,6 +11,7 @@ from alita_tui import events as e
 from alita_tui.agent.handlers.research import SOURCES
 from alita_tui.agent.passages import PASSAGE
 from alita_tui.llm.scripted import ScriptReply
+from alita_tui.spine.commands import Retry
 from alita_tui.store.sessions import SessionFile
 from alita_tui.view.trace import rows_for
 from alita_tui.web.client import WebRoom, WebSettings
@@ -20,6 +21,8 @@ from tests.web.conftest import Site
 
 SECTIONS = [f"## Section {n}\n\n" + f"Sentence {n} stands here. " * 30 for n in range(60)]
 MANUAL = "\n\n".join(SECTIONS) + "\n\nThe flag is called --frobnicate\nlevel and takes 7."
+
+NONSENSE = say("nonsense")
 
 
 @pytest.fixture
@@ -124,6 +127,32 @@ async def test_the_copy_is_used_after_a_resume_and_by_either_address(tmp_path: P
     again = SessionFile.open(lab.file.path)
     events = [one.event for one in again.history() if isinstance(one.event, e.PageRead)]
     assert [event.copied for event in events] == [False, True, True] and events[0].whole == MANUAL.strip()
+
+
+async def test_a_task_that_is_taken_up_again_has_the_pages_it_read_before(tmp_path: Path, site: Site) -> None:
+    url = site.html("/manual", MANUAL, "text/plain")
+    lab = opened(tmp_path, site, say("read_page", url=url), NONSENSE, NONSENSE, BUILD, DONE)
+    assert (await lab.do(TASK)).outcome == "failed"
+    lab.reopen()
+    await lab.do(Retry(), when=approve)
+    assert len(lab.events(e.TaskSubmitted)) == 2
+    (started,) = lab.events(e.BuildStarted)
+    assert [(one.url, one.excerpt) for one in started.sources] == [(url, MANUAL.strip())]
+
+
+async def test_a_key_that_a_part_would_cut_is_on_no_record(tmp_path: Path, site: Site) -> None:
+    key = "sk-ABCDEFGHIJKLMNOPQRSTUVWXYZ012345"
+    text = "w" * (PASSAGE - 10) + key + " and more " * 2000
+    lab = Lab(
+        tmp_path,
+        rules=rules(say("read_page", url=site.html("/k", text, "text/plain")), DONE),
+        secrets=(("X", key),),
+    )
+    lab.web = room(site)
+    lab._build()
+    await lab.do(TASK)
+    lab.file.close()
+    assert key[:10].encode() not in lab.file.path.read_bytes()
 
 
 async def test_an_offset_past_the_end_says_where_the_end_is(tmp_path: Path, site: Site) -> None:

@@ -23,6 +23,7 @@ from tests.benchmarks.bench_router import router
 from tests.benchmarks.bench_sandbox import sandbox
 from tests.benchmarks.bench_sandbox_broker import broker
 from tests.benchmarks.bench_sessions import sessions
+from tests.benchmarks.bench_web import web
 from tests.benchmarks.screen import Screen
 
 ROUNDS = 7
@@ -150,6 +151,7 @@ SECTIONS: dict[str, Callable[[dict[str, Row], Path], None]] = {
     "models": lambda results, home: router(results, row),
     "sandbox": lambda results, home: sandbox(results, row),
     "broker": lambda results, home: broker(results, row),
+    "web": lambda results, home: web(results, row),
     "checks": lambda results, home: gates(results, row),
 }
 

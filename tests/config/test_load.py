@@ -110,6 +110,8 @@ def test_a_section_that_is_a_value(paths):
         ("[sandbox]\nimage = 3", "a text"),
         ("[web]\nallowed_private = 'host'", "a list of texts"),
         ("[web]\nallowed_private = [1]", "a list of texts"),
+        ("[web]\nsearch_order = ['bing']", "a list of any of searxng"),
+        ("[web]\nprovider = 'bing'", "web or github"),
         ("[sandbox]\nwall_seconds = 12:00:00", "a number"),
     ],
 )

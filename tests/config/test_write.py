@@ -150,6 +150,8 @@ def values(key: str):
     field = fields()[key]
     if field.lists_models:
         return MODELS
+    if field.choices and field.kind is tuple:
+        return st.lists(st.sampled_from(field.choices), max_size=4).map(tuple)
     if field.choices:
         return st.sampled_from(field.choices)
     if field.kind is int:

@@ -383,6 +383,19 @@ async def test_who_has_had_too_many_requests_is_left_alone_as_long_as_it_asks(si
     assert (await room.search("q")).provider == "brave"
 
 
+async def test_who_failed_is_asked_after_the_others_for_a_while(site, rooms):
+    clock = Clock()
+    room = rooms(keys={"BRAVE_API_KEY": "K"}, clock=clock)
+    site.routes["/brave"], site.routes["/html/"] = page("down", 503), page(DUCK)
+    for _ in range(3):
+        assert (await room.search("q")).provider == "duckduckgo"
+    assert paths(site).count("/brave") == 1
+    site.routes["/brave"], site.routes["/html/"] = answer(BRAVE), page("down", 503)
+    assert (await room.search("q")).provider == "brave", "asked last is still asked"
+    clock.now += 61
+    assert (await room.search("q")).provider == "brave" and paths(site).count("/html/") == 4
+
+
 async def test_a_challenge_is_not_asked_for_again_at_once(site, rooms):
     site.routes["/html/"] = page(CHALLENGE, 202)
     room = rooms()

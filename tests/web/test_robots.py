@@ -62,6 +62,7 @@ async def test_a_file_that_cannot_be_had_forbids_nothing(site, polite, status):
         ("User-agent: *\nDisallow: /a*c*e", "/abcde", False),
         ("User-agent: *\nDisallow: /a*c*e", "/abde", True),
         ("User-agent: *\nDisallow: /a%3cd", "/a%3Cd", False),
+        ("User-agent: *\nDisallow: /ab", "/%61b", False),
         ("User-agent: *\nDisallow: /\u00fc", "/%C3%BC", False),
         ("Disallow: /\nSitemap: x", "/a", True),
         ("\ufeffUser-agent: *\r\nDisallow: /a\r\n", "/a", False),

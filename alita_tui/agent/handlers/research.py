@@ -66,7 +66,8 @@ class ResearchHandlers:
     async def read_page(self, action_id: str, action: ReadPage) -> None:
         """Read a page, or another part of one that this task has read. Raises WebError."""
         copy = self._copy(action.url) if action.offset or action.find else None
-        page = copy or await self._web.read(action.url)
+        page = copy or self._bus.redacted(await self._web.read(action.url))
+        # redacted as a whole: where a part is cut, half a key would pass for none
         part = found(page.text, action.find) if action.find else piece(page.text, action.offset)
         await self._bus.emit(
             PageRead(
@@ -98,9 +99,9 @@ class ResearchHandlers:
 
 def _pages(task: CurrentTask) -> Iterable[PageRead]:
     """Yield the pages that a task fetched, the newest first."""
-    for envelope in task.events():
-        if isinstance(envelope.event, PageRead) and not envelope.event.copied:
-            yield envelope.event
+    for event in task.newest(PageRead):
+        if isinstance(event, PageRead) and not event.copied:
+            yield event
 
 
 def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...]]:
@@ -114,8 +115,8 @@ def research(task: CurrentTask) -> tuple[tuple[NearMiss, ...], tuple[Source, ...
     for page in _pages(task):
         text = page.whole or page.text
         sources.setdefault(page.url, Source(url=page.url, title=page.title, excerpt=text))
-    for envelope in task.events():
-        match envelope.event:
+    for event in task.newest(e.ToolSearched, e.WebSearched):
+        match event:
             case e.ToolSearched(hits=hits, near_misses=misses) if near is None:
                 near = (*map(_near_miss, hits), *misses)
             case e.WebSearched(results=listed):
